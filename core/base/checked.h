@@ -1,9 +1,9 @@
-/* Products and sums of numbers that a user gave, for the places that form them before anybody has compared them with a limit
- * (core/base/limits.h). They saturate: what does not fit in 63 bits is SL_HUGE, and so is all that is formed of it, so that one
- * comparison at the end finds what went wrong on the way. Operands count something: they are not negative.
+/* Products and sums of numbers from the user, for code that computes them before they have been compared with a limit
+ * (core/base/limits.h). They saturate: a result that does not fit in 63 bits is SL_HUGE, and so is everything computed
+ * from it, so a single comparison at the end finds any overflow on the way. Operands are counts: they are not negative.
  *
- * The plan is where that comparison stands (core/plan/bounds.c, buffers in core/lower/build.c, a rank's memory in
- * core/job/job.c). Behind it products are plain: limits.h has the reason why they fit. */
+ * The plan does that comparison (core/plan/bounds.c; for buffers core/lower/build.c, for a rank's memory
+ * core/job/job.c). After it, products are plain: limits.h explains why they fit. */
 #pragma once
 
 #include <inttypes.h>
@@ -22,7 +22,7 @@ static inline int64_t sl_sum(int64_t a, int64_t b) {
   return __builtin_add_overflow(a, b, &out) ? SL_HUGE : out;
 }
 
-/* `value` as it stands in a message, in `text`: SL_HUGE is a number that nobody knows. */
+/* `value` as text for a message; SL_HUGE becomes words, as its true value is unknown. */
 struct sl_count_text {
   char text[32];
 };

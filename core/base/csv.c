@@ -1,4 +1,4 @@
-/* One pass over the text, which is copied once and cut into cells in place; see csv.h. */
+/* Reads the table in one pass over a copy of the text, which is split into cells in place; see csv.h. */
 #include "core/base/csv.h"
 
 #include "core/base/file.h"
@@ -8,7 +8,7 @@
 
 struct scan {
   struct sl_csv *csv;
-  char *at, *end; /* text still to read; *end is a zero byte of ours */
+  char *at, *end; /* text still to read; *end is a zero byte that we added */
   char *line_start;
   int line;
   size_t count, capacity; /* cells */
@@ -27,7 +27,7 @@ static bool ends_line(const struct scan *s) {
   return s->at == s->end || *s->at == '\n' || (*s->at == '\r' && s->at + 1 < s->end && s->at[1] == '\n');
 }
 
-/* The rest of a quoted cell, its quotes taken away in place; *out is where its text ends. */
+/* Reads the rest of a quoted cell and removes its quotes in place; *out is where its text ends. */
 static enum sl_status read_quoted(struct scan *s, char *out) {
   const struct scan opening = *s;
   for (s->at++; s->at < s->end; s->at++) {
@@ -43,11 +43,11 @@ static enum sl_status read_quoted(struct scan *s, char *out) {
   if (s->at == s->end) return fail_at(&opening, opening.at, "a quote that nothing closes");
   s->at++;
   if (!ends_line(s) && *s->at != ',') return fail_at(s, s->at, "text behind a closing quote; expected a comma");
-  *out = '\0'; /* at most where the closing quote stood */
+  *out = '\0'; /* at or before the closing quote */
   return SL_OK;
 }
 
-/* One cell up to its comma or the line's end. The byte that ends it becomes zero once it has been looked at. */
+/* Reads one cell up to its comma or the line's end. The byte that ends it becomes zero after it was examined. */
 static enum sl_status read_cell(struct scan *s, bool *last) {
   SL_TRY(sl_grow(&s->csv->cells, &s->capacity, s->count + 1, sizeof *s->csv->cells));
   s->csv->cells[s->count++] =

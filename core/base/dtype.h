@@ -1,6 +1,6 @@
-/* Element types of buffers and tensors, and two types of products alone: tf32, of fp32 numbers whose factors the matrix units
- * round to 10 bits of mantissa, and fp8, of bf16 numbers whose factors are cast to 8 bits (E4M3, gradients E5M2). An op may be
- * of these two, a buffer is not. One list gives enum, name and size. */
+/* Element types of buffers and tensors, and two types that only products have: tf32, for fp32 numbers whose factors the
+ * matrix units round to 10 bits of mantissa, and fp8, for bf16 numbers whose factors are cast to 8 bits (E4M3,
+ * gradients E5M2). An op may have these two types, a buffer may not. One list generates enum, name and size. */
 #pragma once
 
 #include <stdint.h>
@@ -42,7 +42,7 @@ static inline const char *sl_dtype_name(enum sl_dtype type) {
   return names[type];
 }
 
-/* The type of what a product of `type` reads and writes. */
+/* The type that a product of `type` reads and writes. */
 static inline enum sl_dtype sl_dtype_stored(enum sl_dtype type) {
   return type == SL_TF32 ? SL_F32 : type == SL_F8 ? SL_BF16 : type;
 }

@@ -1,4 +1,5 @@
-/* Files by pread: the page cache is shared by all ranks of a node, and only what is asked for is read; see file.h. */
+/* Reads files with pread: the page cache is shared by all ranks of a node, and only the requested bytes are read; see
+ * file.h. */
 #include "core/base/file.h"
 
 #include "core/base/limits.h"
@@ -23,7 +24,7 @@ static enum sl_status look_at(struct sl_file *file) {
 }
 
 enum sl_status sl_file_open(struct sl_file *file, const char *path) {
-  /* a pipe without a writer is refused, not waited for */
+  /* a pipe without a writer is refused instead of waited for */
   *file = (struct sl_file){.name = path, .handle = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
   if (file->handle < 0) {
     *file = (struct sl_file){0};

@@ -1,4 +1,4 @@
-/* A path is walked from its front to make it and from its end to ask what is there; see folders.h. */
+/* Creates a path from its front; checks it from its end; see folders.h. */
 #include "core/base/folders.h"
 
 #include <errno.h>
@@ -28,7 +28,7 @@ int sl_folders_make(const char *path) {
   return why;
 }
 
-/* Cut a path to what it stands in; "." has nothing above. */
+/* Shortens a path to its parent; "." has none. */
 static const char *cut(char *path) {
   size_t length = strlen(path);
   while (length > 1 && path[length - 1] == '/') path[--length] = '\0';

@@ -1,4 +1,4 @@
-/* Loading, freeing, places and saving of JSON documents; the text itself is walked by json_scan.c. */
+/* Loads, frees and saves JSON documents, and finds places; json_scan.c walks the text itself. */
 #include "core/base/json.h"
 
 #include "core/base/json_places.h"
@@ -18,7 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Standard input may be anything. A pipe or a device of another name would be waited for without end, so it is refused. */
+/* Standard input may be anything. Another path that is a pipe or a device could block forever, so it is refused. */
 static FILE *open_file(const char *path) {
   static const char *const standard[] = {"/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"};
   for (int i = 0; i < 3; i++)

@@ -1,5 +1,5 @@
-/* Typed, range-checked reads from one object of a JSON document. A key that is absent or null leaves *out as it was, so
- * a caller sets the defaults first. Every error is SL_ERR_INPUT at the place of the key:
+/* Typed, range-checked reads from one object of a JSON document. If a key is absent or null, *out is unchanged, so
+ * callers set the defaults first. Every error is SL_ERR_INPUT at the place of the key:
  *   gpt.json:3:13: n_layer: is -2; expected a whole number from 1 to 4096 */
 #pragma once
 
@@ -7,11 +7,11 @@
 
 struct sl_json_object {
   const struct sl_json *doc;
-  const json_t *object; /* borrowed; NULL or no object: every key is absent */
+  const json_t *object; /* borrowed; if NULL or not an object, every key is absent */
   const char *path;     /* key path of the object, "" at the top */
 };
 
-/* The value of `key`, NULL when absent or null. */
+/* The value of `key`, NULL if absent or null. */
 const json_t *sl_json_get(const struct sl_json_object *in, const char *key);
 /* A whole number (2 or 2.0 or 5e8) from `min` to `max`. */
 enum sl_status sl_json_get_int(const struct sl_json_object *in, const char *key, int64_t min, int64_t max,
@@ -19,10 +19,10 @@ enum sl_status sl_json_get_int(const struct sl_json_object *in, const char *key,
 /* A number with min <= x <= max. */
 enum sl_status sl_json_get_real(const struct sl_json_object *in, const char *key, double min, double max, double *out);
 enum sl_status sl_json_get_bool(const struct sl_json_object *in, const char *key, bool *out);
-/* Text of fewer than `size` bytes. */
+/* Text shorter than `size` bytes. */
 enum sl_status sl_json_get_text(const struct sl_json_object *in, const char *key, char *out, size_t size);
-/* Fail at `key`: "...: KEY: is VALUE; expected EXPECTED" ("is missing" where it is absent). */
+/* Fails at `key`: "...: KEY: is VALUE; expected EXPECTED" ("is missing" if it is absent). */
 enum sl_status sl_json_get_fail(const struct sl_json_object *in, const char *key, const char *expected, ...)
     __attribute__((format(printf, 3, 4)));
-/* The full key path of `key` into `out`. */
+/* Writes the full key path of `key` to `out`. */
 void sl_json_get_path(const struct sl_json_object *in, const char *key, char *out, size_t size);

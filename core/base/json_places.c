@@ -18,7 +18,7 @@ enum sl_status sl_json_places_add(struct sl_json_places *to, const char *path, i
   return SL_OK;
 }
 
-/* Linear: asked once per message, while sorting would be paid by every file. */
+/* A linear search: it is done once per message, whereas sorting would cost time for every file. */
 static const struct sl_json_place *find_place(const struct sl_json *doc, const char *path, size_t length) {
   for (size_t i = 0; i < doc->place_count; i++) {
     const char *candidate = doc->paths + doc->places[i].path;

@@ -18,13 +18,13 @@ struct scan {
   int depth;
   struct sl_json *doc;
   struct sl_json_places places;
-  char *path; /* path of the value in hand */
+  char *path; /* path of the current value */
   size_t path_length, path_capacity;
 };
 
 static enum sl_status scan_value(struct scan *s, json_t **out);
 
-/* Append `text` to the path of the value in hand. */
+/* Appends `text` to the path of the current value. */
 static enum sl_status push_path(struct scan *s, const char *text, size_t length) {
   SL_TRY(sl_grow(&s->path, &s->path_capacity, s->path_length + length + 1, 1));
   memcpy(s->path + s->path_length, text, length);
@@ -84,7 +84,7 @@ static enum sl_status scan_element(struct scan *s, json_t *array) {
   return SL_OK;
 }
 
-/* What may follow an item: a comma, the closing bracket, or, as in hjson, at once the next item. */
+/* What may follow an item: a comma, the closing bracket, or, as in hjson, directly the next item. */
 static enum sl_status end_item(struct scan *s, char close) {
   SL_TRY(sl_json_skip_space(&s->c));
   if (s->c.at < s->c.end && *s->c.at == ',') {
@@ -96,7 +96,8 @@ static enum sl_status end_item(struct scan *s, char close) {
   return sl_json_expected(&s->c, close == '}' ? "',' or '}' after a value" : "',' or ']' after a value");
 }
 
-/* The items of an object or array up to its closing bracket, or, where that is '\0', of an object up to the end of the file. */
+/* The items of an object or array up to its closing bracket or, if that is '\0', of an object up to the end of the
+ * file. */
 static enum sl_status scan_items(struct scan *s, json_t *holder, char close) {
   const bool object = close != ']';
   for (;;) {
@@ -138,13 +139,13 @@ static enum sl_status scan_value(struct scan *s, json_t **out) {
   return sl_json_scalar(&s->c, s->path, out);
 }
 
-/* Does the document begin with a key and a colon? Then the root has no brackets. */
+/* Does the document begin with a key and a colon? Then its root has no braces. */
 static bool starts_with_key(const struct scan *s) {
   struct sl_json_cursor c = s->c;
   json_t *key = NULL;
   const bool found = sl_json_key(&c, "", &key) == SL_OK && sl_json_skip_space(&c) == SL_OK;
   json_decref(key);
-  sl_error_clear(); /* that there is none is no error yet */
+  sl_error_clear(); /* finding none is not an error yet */
   return found && c.at < c.end && *c.at == ':';
 }
 

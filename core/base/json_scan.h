@@ -1,7 +1,7 @@
-/* The scanner behind json.c; nobody else includes this. */
+/* The scanner behind json.c; no other file includes this. */
 #pragma once
 
 #include "core/base/json.h"
 
-/* Build doc->root and the places from text[0..length). doc->name is set; on failure the caller frees `doc`. */
+/* Builds doc->root and the places from text[0..length). doc->name must be set; on failure the caller frees `doc`. */
 enum sl_status sl_json_scan(struct sl_json *doc, const char *text, size_t length);

@@ -1,11 +1,12 @@
-/* Scalars of hjson's text: jansson decodes what is JSON, the rest is turned into JSON or into a string here; see json_text.h. */
+/* The scalars of hjson's text: jansson decodes JSON, everything else is converted to JSON or to a string here; see
+ * json_text.h. */
 #include "core/base/json_text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* A byte as it may stand in a message. */
+/* A byte as a message can show it. */
 static const char *found(const struct sl_json_cursor *c, char *out, size_t size) {
   if (c->at == c->end) return "the end of the file";
   const unsigned char byte = (unsigned char)*c->at;
@@ -20,7 +21,7 @@ enum sl_status sl_json_expected(const struct sl_json_cursor *c, const char *what
                  what, found(c, byte, sizeof byte));
 }
 
-/* Continuation bytes of UTF-8 (10xxxxxx) are no new column. */
+/* Continuation bytes of UTF-8 (10xxxxxx) do not start a new column. */
 void sl_json_next(struct sl_json_cursor *c) {
   const char byte = *c->at++;
   if (byte == '\n') {
@@ -76,7 +77,7 @@ enum sl_status sl_json_skip_space(struct sl_json_cursor *c) {
   return SL_OK;
 }
 
-/* "FILE:LINE:COLUMN: KEY: TOKEN SAID" into `out`; a long token is cut. */
+/* Writes "FILE:LINE:COLUMN: KEY: TOKEN SAID" to `out`; a long token is truncated. */
 static const char *complain(const struct sl_json_cursor *open, const char *path, size_t length, const char *said,
                             char *out, size_t size) {
   snprintf(out, size, "%s:%lld:%lld: %s%s%.*s %s", open->name, (long long)open->line, (long long)open->column, path,
@@ -93,7 +94,7 @@ static enum sl_status no_memory(const struct sl_json_cursor *c) {
   return sl_fail(SL_ERR_MEMORY, "out of memory in %s", c->name);
 }
 
-/* The text [text, text + length) as a string; it stands at `open`, where `shown` of its bytes may be quoted. */
+/* Makes a string of [text, text + length), which starts at `open`; messages may quote `shown` bytes of it. */
 static enum sl_status make_string(const struct sl_json_cursor *open, const char *path, const char *text, size_t length,
                                   size_t shown, json_t **out) {
   for (size_t i = 0; i < length; i++) {
@@ -104,7 +105,7 @@ static enum sl_status make_string(const struct sl_json_cursor *open, const char 
   return *out != NULL ? SL_OK : refuse(open, path, shown, "is malformed; expected text in UTF-8");
 }
 
-/* The quoted token [open->at, c->at) as JSON writes it: double quotes outside, and ' without a backslash. Owned, or NULL. */
+/* The quoted token [open->at, c->at) as JSON: in double quotes, and ' without a backslash. Owned, or NULL. */
 static char *as_json(const struct sl_json_cursor *open, const struct sl_json_cursor *c, size_t *length) {
   char *text = malloc(2 * (size_t)(c->at - open->at));
   if (text == NULL) return NULL;
@@ -128,7 +129,7 @@ static char *as_json(const struct sl_json_cursor *open, const struct sl_json_cur
 static enum sl_status scan_quoted(struct sl_json_cursor *c, const char *path, json_t **out) {
   const struct sl_json_cursor open = *c;
   const char quote = *c->at;
-  bool plain = true; /* ASCII without escapes: nothing to decode */
+  bool plain = true; /* ASCII without escapes needs no decoding */
   sl_json_next(c);
   while (c->at < c->end && *c->at != quote && *c->at != '\n') {
     const unsigned char byte = (unsigned char)*c->at;
@@ -155,13 +156,13 @@ static enum sl_status scan_quoted(struct sl_json_cursor *c, const char *path, js
                       : refuse(&open, path, token, "is malformed; expected a string with JSON's escapes in UTF-8");
 }
 
-/* Skip the blanks that indent a line of a ''' string: as many as the opening quotes are indented, at most. */
+/* Skips the indentation of a line in a ''' string, at most that of the opening quotes. */
 static void skip_indent(struct sl_json_cursor *c, int64_t most) {
   for (; most > 0 && c->at < c->end && one_of(*c->at, " \t\r"); most--) sl_json_next(c);
 }
 
-/* Text between ''' and ''', over any number of lines. The line end after the opening and that before the closing quotes do
- * not count, nor does a carriage return. */
+/* Text between ''' and ''', over any number of lines. The newline after the opening quotes and the one before the
+ * closing quotes are dropped, as are carriage returns. */
 static enum sl_status scan_block(struct sl_json_cursor *c, const char *path, json_t **out) {
   const struct sl_json_cursor open = *c;
   const int64_t indent = open.column - 1;
@@ -198,7 +199,7 @@ static size_t digits(const char *at, const char *end) {
   return (size_t)(at - start);
 }
 
-/* Length of JSON's number at the start of [at, end), 0 when there is none. */
+/* Length of the JSON number at the start of [at, end), 0 if there is none. */
 static size_t number_length(const char *at, const char *end) {
   const char *start = at;
   if (at < end && *at == '-') at++;
@@ -225,7 +226,7 @@ static enum sl_status decode_number(const struct sl_json_cursor *open, const cha
   return *out != NULL ? SL_OK : refuse(open, path, length, "is too large; expected a finite number");
 }
 
-/* A word of JSON's that starts at the cursor. */
+/* A JSON word that starts at the cursor. */
 struct word {
   const char *text;
   json_t *(*make)(void);
@@ -240,8 +241,8 @@ static const struct word *literal_word(const struct sl_json_cursor *c) {
   return NULL;
 }
 
-/* true, false, null or a number that starts at `open` and ends where blanks and then a comma, a bracket, a comment or the
- * end of the line follow; c is put behind it. *out stays NULL when the text is none of these. */
+/* true, false, null or a number that starts at `open` and is followed by blanks and then a comma, a bracket, a comment
+ * or the end of the line; c is moved behind it. *out stays NULL if the text is none of these. */
 static enum sl_status scan_literal(struct sl_json_cursor *c, const char *path, json_t **out) {
   const struct sl_json_cursor open = *c;
   const struct word *word = literal_word(c);
@@ -260,7 +261,7 @@ static enum sl_status scan_literal(struct sl_json_cursor *c, const char *path, j
   return SL_OK;
 }
 
-/* Keep what a reader of plain JSON would have said of the bare text at `open`; see the header. */
+/* Records the error that plain JSON would give for the unquoted text at `open`; see the header. */
 static void keep_doubt(struct sl_json_cursor *c, const struct sl_json_cursor *open, const char *path) {
   size_t length = 0;
   struct sl_json_cursor after = *open;
@@ -280,7 +281,7 @@ static void keep_doubt(struct sl_json_cursor *c, const struct sl_json_cursor *op
            c->doubt, sizeof c->doubt);
 }
 
-/* A literal, or else text without quotes, which ends with its line. */
+/* A literal, or otherwise text without quotes, which extends to the end of its line. */
 static enum sl_status scan_bare(struct sl_json_cursor *c, const char *path, json_t **out) {
   const struct sl_json_cursor open = *c;
   bool swallows = false;

@@ -7,9 +7,10 @@
 enum {
   CERTAIN_DIGITS = 15,
   ALL_DIGITS = 17
-}; /* any decimal number of so many survives; so many tell all doubles apart */
+}; /* any decimal number of this many digits survives; this many distinguish all doubles */
 
-/* In place: a real's text of `size` bytes in fewer digits, where those read back the same. Returns how many are left. */
+/* Shortens the text of a real, of `size` bytes, in place, if fewer digits read back the same. Returns the new
+ * length. */
 static size_t shorten(char *real, size_t size) {
   char whole[64] = ""; /* behind the number stands what was moved from there */
   if (size >= sizeof whole) return size;
@@ -28,7 +29,7 @@ static size_t shorten(char *real, size_t size) {
   return size;
 }
 
-/* The end of a string whose opening quote is at `from`: behind its closing one. */
+/* The end of a string whose opening quote is at `from`: the byte after its closing quote. */
 static const char *string_end(const char *from) {
   const char *at = from + 1;
   while (*at != '"' && *at != '\0') at += at[0] == '\\' && at[1] != '\0' ? 2 : 1;

@@ -1,4 +1,4 @@
-/* The table of launchers; see launchers.h. PMI is that of MPICH and Intel MPI. */
+/* The table of launchers; see launchers.h. PMI is the interface of MPICH and Intel MPI. */
 #include "core/base/launchers.h"
 
 #include <stddef.h>

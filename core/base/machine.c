@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Those of this process's affinity mask, or, where that cannot be read, of the machine. */
+/* The cores of this process's affinity mask or, if that cannot be read, of the machine. */
 int sl_machine_cores(void) {
   cpu_set_t set;
   if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);

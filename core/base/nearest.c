@@ -35,7 +35,7 @@ static size_t distance(const char *a, size_t n, const char *b, size_t m) {
   return last[m];
 }
 
-/* The shortest word that goes on where `word` ends. */
+/* The shortest word that begins with `word`. */
 static const char *continued(const char *word, const char *const *words, size_t n) {
   const size_t length = strlen(word);
   const char *best = NULL;

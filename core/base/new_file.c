@@ -1,4 +1,4 @@
-/* Whole files only; see new_file.h. */
+/* Writes files that appear complete or not at all; see new_file.h. */
 #include "core/base/new_file.h"
 
 #include "core/base/file.h"
@@ -28,7 +28,7 @@ static uint64_t hash_word(uint64_t hash, const char *word) {
   return hash;
 }
 
-/* What a launcher that is not ours tells all its processes, and no others; 0 where there is none. */
+/* A value that a foreign launcher gives to all processes of a job, and to no others; 0 if there is none. */
 static uint64_t launcher_word(void) {
   static const char *const variables[] = {"PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid", "PMI_ID_JOB",  "SLURM_JOB_ID",
                                           "SLURM_STEP_ID",  "TORCHELASTIC_RUN_ID",     "MASTER_PORT", "MASTER_ADDR"};
@@ -68,30 +68,30 @@ char *sl_new_file_hidden(const char *path, int part) {
 void sl_new_file_sweep(const char *path, int parts) {
   for (int part = 0; part < parts && path != NULL; part++) {
     char *hidden = sl_new_file_hidden(path, part);
-    if (hidden != NULL) sl_remove_unheld(hidden); /* its writer may live yet, and be about to give it its name */
+    if (hidden != NULL) sl_remove_unheld(hidden); /* its writer may still be alive and about to rename it */
     free(hidden);
   }
 }
 
-/* ---- hidden files that this process made, which go when a signal ends it ---- */
+/* ---- hidden files of this process, removed if a signal ends it ---- */
 
 enum { MOST_HIDDEN = 16 };
 static _Atomic(char *) hidden_files[MOST_HIDDEN];
 
 void sl_new_file_drop_all(void) {
-  static char *taken[MOST_HIDDEN]; /* a signal handler frees nothing */
+  static char *taken[MOST_HIDDEN]; /* a signal handler must not free */
   for (int i = 0; i < MOST_HIDDEN; i++) {
-    taken[i] = atomic_exchange(&hidden_files[i], NULL); /* nobody gives it its name any more */
+    taken[i] = atomic_exchange(&hidden_files[i], NULL); /* from now on nobody can rename it */
     if (taken[i] != NULL) sl_remove(taken[i]);
   }
 }
 
 static void drop_and_die(int signal) {
   sl_new_file_drop_all();
-  (void)raise(signal); /* SA_RESETHAND: by the system's own way now */
+  (void)raise(signal); /* SA_RESETHAND: this time with the default action */
 }
 
-/* A handler of somebody else's stays. */
+/* Handlers installed by others are kept. */
 static void watch_signals(void) {
   static const int ends[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGXCPU};
   for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
@@ -102,7 +102,7 @@ static void watch_signals(void) {
   }
 }
 
-/* False: there is no room for more. */
+/* False: the table is full. */
 static bool remember(const char *hidden) {
   char *copy = strdup(hidden);
   if (copy == NULL) return false;
@@ -116,8 +116,8 @@ static bool remember(const char *hidden) {
   return false;
 }
 
-/* Threads forget one at a time, as they compare each other's names. A name outlives its place by one more, since a signal handler
- * takes no lock and may be reading it. False: a handler has taken it, to remove it. */
+/* Threads forget one at a time, because they compare each other's names. A name is freed one call later, since a signal
+ * handler takes no lock and may be reading it. False: a handler has taken it, to remove the file. */
 static bool forget(const char *hidden) {
   static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
   static char *retired[MOST_HIDDEN];
@@ -147,13 +147,13 @@ static enum sl_status refused(const char *path, const char *what) {
   return sl_fail(SL_ERR_IO, "%s: cannot %s: %s", path, what, strerror(errno));
 }
 
-/* The folder of `path`, to be freed; NULL for want of memory. */
+/* The folder of `path`, to be freed; NULL if out of memory. */
 static char *folder_of(const char *path) {
   const char *slash = strrchr(path, '/');
   return slash != NULL ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
 }
 
-/* Never one of the standard streams, whatever was closed when this program began. */
+/* Never one of the standard streams, even if they were closed when this program began. */
 static int above_standard(int handle) {
   if (handle < 0 || handle > STDERR_FILENO) return handle;
   const int moved = fcntl(handle, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
@@ -178,8 +178,8 @@ enum sl_status sl_new_folder_create(const char *hidden) {
   return sl_fail(SL_ERR_MEMORY, "%s: cannot be created: out of memory", hidden);
 }
 
-/* A rename lasts once its folder is on the disk. Where a folder cannot be opened or synced at all (EINVAL), nothing is lost but that
- * promise; a disk that fails says so here for the last time. */
+/* A rename is durable once its folder is synced. Where a folder cannot be opened or synced at all (EINVAL), only that
+ * guarantee is lost; a failing disk reports its error here for the last time. */
 static enum sl_status sync_folder(const char *path) {
   char *folder = folder_of(path);
   const int handle = folder != NULL ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
@@ -197,7 +197,8 @@ enum sl_status sl_new_file_rename(const char *hidden, const char *path) {
   return sync_folder(path);
 }
 
-/* A folder takes the place of one that has files only by an exchange of their names, which not every file system has (EINVAL). */
+/* A folder can replace one that has files only by exchanging their names, which not every file system supports
+ * (EINVAL). */
 static int put_in_place(const char *hidden, const char *path) {
   if (renameat2(AT_FDCWD, hidden, AT_FDCWD, path, RENAME_NOREPLACE) == 0) return 0;
   if (errno == EEXIST && renameat2(AT_FDCWD, hidden, AT_FDCWD, path, RENAME_EXCHANGE) == 0) return 0;
@@ -210,7 +211,8 @@ enum sl_status sl_new_folder_finish(const char *hidden, const char *path) {
   enum sl_status status = sync_folder(inside);
   free(inside);
   SL_TRY(status);
-  /* Who removes it while it gets its name would empty what has that name: from here on it is nobody's to remove. */
+  /* A signal handler that removed the folder during the rename would delete the contents of `path`: from here on it is
+   * not ours to remove. */
   if (!forget(hidden)) return sl_fail(SL_ERR_IO, "%s: cannot be put in place: the process is ended", path);
   if (put_in_place(hidden, path) != 0) {
     status = refused(path, "be put in place");
@@ -218,11 +220,11 @@ enum sl_status sl_new_folder_finish(const char *hidden, const char *path) {
     return status;
   }
   status = sync_folder(path);
-  sl_remove(hidden); /* what had the name before */
+  sl_remove(hidden); /* the folder that had the name before */
   return status;
 }
 
-/* It is /proc that gives it a name in the end, which a clean root may lack. */
+/* The file gets its name through /proc, which a minimal root may lack. */
 static int create_nameless(const char *path) {
   if (access("/proc/self/fd", X_OK) != 0) return -1;
   char *folder = folder_of(path);
@@ -247,7 +249,7 @@ enum sl_status sl_new_file_open(struct sl_new_file *file, const char *path) {
   if (file->path == NULL) return sl_fail(SL_ERR_MEMORY, "out of memory: the name of a file");
   handle = create_nameless(path);
   if (handle < 0) SL_GO_FAIL(start_named(file, &handle));
-  (void)flock(handle, LOCK_EX | LOCK_NB); /* who sweeps sees that its writer lives */
+  (void)flock(handle, LOCK_EX | LOCK_NB); /* so that a sweep sees that the writer is alive */
   file->stream = fdopen(handle, "w");
   if (file->stream == NULL) SL_GO_FAIL(refused(path, "be created"));
   return SL_OK;
@@ -257,21 +259,21 @@ fail:
   return status;
 }
 
-/* A nameless file gets its hidden name: a link cannot replace a file, a rename can. */
+/* Gives a nameless file its hidden name: a link cannot replace a file, a rename can. */
 static enum sl_status give_name(struct sl_new_file *file) {
   char open_file[64];
   file->temporary = sl_new_file_hidden(file->path, 0);
   if (file->temporary == NULL) return sl_fail(SL_ERR_MEMORY, "out of memory: the name of a file");
   snprintf(open_file, sizeof open_file, "/proc/self/fd/%d", fileno(file->stream));
   (void)unlink(file->temporary);
-  (void)remember(file->temporary); /* before it is there: a signal may come between this link and the rename */
+  (void)remember(file->temporary); /* recorded before it exists: a signal may arrive between this link and the rename */
   if (linkat(AT_FDCWD, open_file, AT_FDCWD, file->temporary, AT_SYMLINK_FOLLOW) == 0) return SL_OK;
   return refused(file->path, "be put in place");
 }
 
 static enum sl_status complete(struct sl_new_file *file) {
   if (ferror(file->stream) || fflush(file->stream) != 0) return refused(file->path, "be written");
-  /* A file system without it (EINVAL) loses nothing but the promise. */
+  /* On a file system without fsync (EINVAL) only durability is lost. */
   if (fsync(fileno(file->stream)) != 0 && errno != EINVAL) return refused(file->path, "reach the disk");
   if (file->temporary == NULL) SL_TRY(give_name(file));
   SL_TRY(sl_new_file_rename(file->temporary, file->path));

@@ -1,10 +1,10 @@
-/* A file that appears whole under its name, or not at all.
+/* Writes a file so that it appears complete under its name, or not at all.
  *
- * It is written without a name (O_TMPFILE) and gets its own when it is complete and on the disk, in place of what had that name:
- * what a signal cuts short leaves nothing. Where a file system has no nameless files, or other processes are to write to it, too,
- * it has a hidden name in the same folder meanwhile, ".NAME.JOB.tmp", made with O_EXCL and O_NOFOLLOW. JOB cannot be guessed; all
- * processes of a job have the same, by SHARDLAB_JOB in their environment, else by what their launcher calls the job. A link that
- * stands under the name is replaced and never followed. */
+ * The file is written without a name (O_TMPFILE) and gets its name when it is complete and on the disk, replacing any
+ * older file; if a signal ends the process, nothing remains. Where a file system has no nameless files, or other
+ * processes write to the file too, it has a hidden name in the same folder meanwhile, ".NAME.JOB.tmp", created with
+ * O_EXCL and O_NOFOLLOW. JOB cannot be guessed; all processes of a job have the same, from SHARDLAB_JOB in their
+ * environment or from the launcher's identifier of the job. A link of that name is replaced and never followed. */
 #pragma once
 
 #include "core/base/status.h"
@@ -13,35 +13,38 @@
 #include <stdio.h>
 
 struct sl_new_file {
-  char *path, *temporary; /* owned; temporary is NULL while the file has no name */
+  char *path, *temporary; /* owned; temporary is NULL if the file has no name yet */
   FILE *stream;           /* owned */
 };
 
-/* Begin the file `path` for one process. Errors: SL_ERR_IO with the path; SL_ERR_INPUT where it is a file that was read. */
+/* Begins the file `path` for one process. Errors: SL_ERR_IO with the path; SL_ERR_INPUT if this program has read that
+ * file. */
 enum sl_status sl_new_file_open(struct sl_new_file *file, const char *path);
-/* Put it in place; the file is closed either way, and on failure nothing is left. Errors: SL_ERR_IO, also of earlier writes. */
+/* Puts the file in place. It is closed in any case, and on failure nothing remains. Errors: SL_ERR_IO, also of earlier
+ * writes. */
 enum sl_status sl_new_file_finish(struct sl_new_file *file);
-/* Drop it. Fine on a closed or zeroed file. */
+/* Discards the file. A closed or zeroed one is accepted. */
 void sl_new_file_discard(struct sl_new_file *file);
 
-/* Create the folder `hidden` anew; a signal that ends the process removes it with its files, as sl_new_file_drop does.
- * Errors: SL_ERR_IO. */
+/* Creates the folder `hidden`, replacing any old one. A signal that ends the process removes it with its files, as
+ * sl_new_file_drop does. Errors: SL_ERR_IO. */
 enum sl_status sl_new_folder_create(const char *hidden);
-/* Give a folder whose files are all on the disk its name, for good. A folder that had the name goes. Errors: SL_ERR_IO. */
+/* Gives a folder whose files are all on the disk its final name, durably. An existing folder of that name is removed.
+ * Errors: SL_ERR_IO. */
 enum sl_status sl_new_folder_finish(const char *hidden, const char *path);
 
-/* The hidden name of `path` for all processes of this job, with `part` (0: none) to tell several apart. Owned by the caller; NULL
- * for want of memory. */
+/* The hidden name of `path` for all processes of this job; `part` (0: none) distinguishes several. Owned by the caller;
+ * NULL if out of memory. */
 char *sl_new_file_hidden(const char *path, int part);
-/* Remove the hidden files of `parts` processes of this job that were killed while they wrote `path` (may be NULL). */
+/* Removes the hidden files of `parts` processes of this job that were killed while they wrote `path` (may be NULL). */
 void sl_new_file_sweep(const char *path, int parts);
-/* The name of this job, in `out`, of at least 24 bytes; from here on children have the same. */
+/* Writes the name of this job to `out`, of at least 24 bytes, and passes it on to child processes. */
 void sl_new_file_name_job(char *out, size_t size);
-/* Create `hidden` anew, read and write; what stood there is removed. A descriptor above 2, or -1 with errno. */
+/* Creates `hidden` for reading and writing, replacing any old file. Returns a descriptor above 2, or -1 with errno. */
 int sl_new_file_create(const char *hidden);
-/* Remove a hidden file that this process created (may be NULL). A signal that ends the process does so, too. */
+/* Removes a hidden file that this process created (may be NULL). A signal that ends the process does the same. */
 void sl_new_file_drop(const char *hidden);
-/* All hidden files that this process created. A signal handler may call it. */
+/* Removes all hidden files that this process created. May be called from a signal handler. */
 void sl_new_file_drop_all(void);
-/* Give the complete file `hidden` its name, and make that last. Errors: SL_ERR_IO. */
+/* Gives the complete file `hidden` its final name, durably. Errors: SL_ERR_IO. */
 enum sl_status sl_new_file_rename(const char *hidden, const char *path);

@@ -11,8 +11,8 @@ struct pieces {
   enum sl_status (*work)(void *context, int i);
   void *context;
   atomic_int next;
-  pthread_mutex_t lock; /* of what follows */
-  int failed;           /* the lowest number that failed so far; the count: none */
+  pthread_mutex_t lock; /* protects what follows */
+  int failed;           /* the lowest number that failed so far; initially the count */
   enum sl_status status;
   char message[2048];
 };
@@ -35,7 +35,7 @@ static bool is_behind_failure(struct pieces *p, int i) {
   return behind;
 }
 
-/* Numbers are given out in order: behind a failure there is nothing left to do. */
+/* Numbers are handed out in order: after a failure there is nothing left to do. */
 static void *take_pieces(void *pieces) {
   struct pieces *p = pieces;
   for (;;) {

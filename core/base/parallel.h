@@ -1,10 +1,11 @@
-/* Independent pieces of work on several threads. */
+/* Runs independent pieces of work on several threads. */
 #pragma once
 
 #include "core/base/status.h"
 
-/* Call work(context, i) once for each i of 0 <= i < count, on this thread and up to threads - 1 others; pieces share nothing that
- * one of them writes. Fewer threads are used where the system gives no more; with threads <= 1 all is done here, in order.
- * After a failure no piece is begun whose number is higher. Returns the failure of the lowest number, with its message, so that
- * the outcome does not depend on how many threads there are. A warning from another thread than this one is lost. */
+/* Calls work(context, i) once for each i of 0 <= i < count, on this thread and up to threads - 1 others; no piece may
+ * write what another one uses. Fewer threads are used if the system does not provide more; with threads <= 1 all is
+ * done here, in order. After a failure no piece with a higher number is started. Returns the failure with the lowest
+ * number, with its message, so that the outcome does not depend on the number of threads. Warnings from other threads
+ * are lost. */
 enum sl_status sl_parallel(int count, int threads, enum sl_status (*work)(void *context, int i), void *context);

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The code point that begins at `at`, and the bytes it takes; 0 bytes where they are no UTF-8 (cut short, longer than needed,
- * half a surrogate pair, beyond U+10FFFF). */
+/* Decodes the code point at `at` and returns its length; 0 if it is not valid UTF-8 (truncated, overlong, a surrogate,
+ * beyond U+10FFFF). */
 static int decode(const unsigned char *at, uint32_t *point) {
   if (at[0] < 0x80) return *point = at[0], 1;
   const int bytes = at[0] >= 0xf0 ? 4 : at[0] >= 0xe0 ? 3 : 2;
@@ -21,10 +21,10 @@ static int decode(const unsigned char *at, uint32_t *point) {
 }
 
 static bool is_shown(uint32_t point) {
-  if (point < ' ' || (point >= 0x7f && point <= 0x9f)) return false; /* a terminal acts on these */
+  if (point < ' ' || (point >= 0x7f && point <= 0x9f)) return false; /* a terminal interprets these */
   if (point == 0x200e || point == 0x200f || point == 0xfeff)
-    return false; /* not seen, or they turn the direction of what */
-  return !((point >= 0x2028 && point <= 0x202e) || (point >= 0x2066 && point <= 0x2069)); /* follows, or end its line */
+    return false; /* invisible, or they change the direction of the following text */
+  return !((point >= 0x2028 && point <= 0x202e) || (point >= 0x2066 && point <= 0x2069)); /* or end its line */
 }
 
 int sl_printable_one(const char *text, struct sl_printable_piece *piece) {

@@ -1,21 +1,24 @@
-/* Text from a user's files, paths and names on its way to a terminal: what a terminal would act on is written as JSON writes it, \n,
- * \t and \u001b. That are control characters (below a blank, DEL, U+0080 to U+009F) and what changes the direction or the line of
- * the text behind it. Bytes that are no UTF-8 are written as \x9b: a terminal of single bytes would act on them, too. */
+/* Makes text from files, paths and names of the user safe to print on a terminal: whatever a terminal would interpret
+ * is escaped as in JSON,
+ * , \t and \u001b. These are control characters (below a blank, DEL, U+0080 to U+009F) and characters that change the
+ * direction of the following text or end its line. Invalid UTF-8 bytes are written as \x9b, since a single-byte
+ * terminal would interpret them. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The first character of `text`, which is not empty, as it is to be shown; returns the bytes of `text` that it took, 1 or more. */
+/* The first character of `text` (not empty) in printable form; returns the number of its bytes, 1 or more. */
 struct sl_printable_piece {
   char text[12];
 };
 int sl_printable_one(const char *text, struct sl_printable_piece *piece);
 
-/* `text` of `size` bytes in place, cut between two characters where it grows too long. `lines`: a line's end stays one. */
+/* Makes `text` of `size` bytes printable in place, truncated between two characters if it grows too long. `lines`:
+ * newlines are kept. */
 void sl_printable(char *text, size_t size, bool lines);
 
-/* A copy of `text`, in `text`, for messages and tables; a long one is cut. */
+/* A printable copy of `text` for messages and tables; a long one is truncated. */
 struct sl_printable_text {
   char text[512];
 };

@@ -1,4 +1,5 @@
-/* See remove.h. opendir allocates, which a signal handler must not: the kernel's own call fills a buffer on the stack. */
+/* See remove.h. opendir allocates memory, which a signal handler must not do, so the system call fills a buffer on the
+ * stack. */
 #include "core/base/remove.h"
 
 #include <errno.h>
@@ -21,7 +22,7 @@ static void empty(int folder) {
     for (long at = 0; at < n;) {
       uint16_t length;
       memcpy(&length, records + at + LENGTH_AT, sizeof length);
-      (void)unlinkat(folder, records + at + NAME_AT, 0); /* "." and ".." refuse */
+      (void)unlinkat(folder, records + at + NAME_AT, 0); /* fails for "." and ".." */
       at += length;
     }
   }

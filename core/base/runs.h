@@ -1,10 +1,11 @@
-/* Lists of runs of bytes, [lo, hi): in order, none overlapping another. */
+/* Sorted lists of byte ranges [lo, hi) that do not overlap. */
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* Index of the first of `count` runs that ends above `at`. A run is `size` bytes that open with int64_t lo, hi. */
+/* Index of the first of `count` ranges that ends above `at`. A range is a struct of `size` bytes that begins with
+ * int64_t lo, hi. */
 static inline size_t sl_runs_find(const void *runs, size_t count, size_t size, int64_t at) {
   size_t low = 0, high = count;
   while (low < high) {

@@ -19,9 +19,9 @@ static void open_streams(void) {
   if (handle >= 0) close(handle);
 }
 
-/* The kernel lets a stack grow up to its limit as it is now. */
+/* The kernel lets the stack grow up to its current limit. */
 static enum sl_status check_stack(void) {
-  static const rlim_t least = 256 << 10; /* the largest of what a command has on it at once, as measured, is a third */
+  static const rlim_t least = 256 << 10; /* three times the largest stack use of a command that was measured */
   struct rlimit stack;
   if (getrlimit(RLIMIT_STACK, &stack) != 0 || stack.rlim_cur >= least) return SL_OK;
   const rlim_t found = stack.rlim_cur;
@@ -45,7 +45,7 @@ static bool nobody_reads(int handle) {
 }
 
 enum sl_status sl_standard_flush(void) {
-  errno = EIO; /* of what failed before */
+  errno = EIO; /* the error of an earlier write */
   if (fflush(stdout) == 0 && !ferror(stdout)) return SL_OK;
   const int error = errno;
   if (nobody_reads(STDOUT_FILENO)) return SL_OK;

@@ -1,11 +1,12 @@
-/* What a program finds when it begins and leaves when it ends: its standard streams, signals of what it writes to, its stack. */
+/* Start and end of a program: its standard streams, signals from the targets of its writes, its stack. */
 #pragma once
 
 #include "core/base/status.h"
 
-/* Once, when a program begins. Streams that its caller closed become /dev/null, so that no file is taken for one of them; a file that
- * grows too large and a reader that is gone are errors of the write, no signals; files that are read are kept in mind
- * (was_read.h). Errors: SL_ERR_MEMORY where its stack is too small for it. */
+/* Called once at the start of a program. Standard streams that the caller closed become /dev/null, so that no file is
+ * mistaken for one of them. A file that grows too large and a reader that has gone become errors of the write instead
+ * of signals. Files that are read are recorded (was_read.h). Errors: SL_ERR_MEMORY if the stack is too small for the
+ * program. */
 enum sl_status sl_standard_begin(void);
-/* All of standard output is written. What somebody has stopped reading (`| head`) is no loss. Errors: SL_ERR_IO. */
+/* Flushes standard output. It is no error if the reader has stopped (`| head`). Errors: SL_ERR_IO. */
 enum sl_status sl_standard_flush(void);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 enum sl_status sl_timeout_read(double *seconds) {
-  static const double least = 1e-3, most = 1e9; /* what every timer of the system can count */
+  static const double least = 1e-3, most = 1e9; /* what every timer of the system supports */
   const char *text = getenv("SHARDLAB_TIMEOUT_S");
   char *end;
   *seconds = 60;

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* `value` with enough decimals for `digits` significant ones. */
+/* `value` with enough decimals for `digits` significant digits. */
 static void significant(char *out, size_t size, double value, const char *unit) {
   const double magnitude = fabs(value);
   const int decimals = magnitude >= 1000 ? 0 : magnitude >= 100 ? 1 : magnitude >= 10 ? 2 : 3;

@@ -1,4 +1,4 @@
-/* Numbers for people: bytes, seconds and counts with a unit that fits, the same in every table. */
+/* Formats bytes, seconds and counts with a suitable unit, the same way in every table. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,6 +10,6 @@ void sl_format_bytes(char *out, size_t size, double bytes);
 void sl_format_seconds(char *out, size_t size, double seconds);
 /* "1234", "56.7k", "1.24M", "3.50G" */
 void sl_format_count(char *out, size_t size, double count);
-/* Bytes of "512MiB", "1.5 GB", "4096": a number, and B, KB, MB ... (powers of 1000) or KiB, MiB ... (of 1024), in letters of either
- * case. False where it is no such text. */
+/* Parses "512MiB", "1.5 GB", "4096": a number followed by B, KB, MB ... (powers of 1000) or KiB, MiB ... (powers of
+ * 1024), in any case, into bytes. False if the text has another form. */
 bool sl_parse_bytes(const char *text, double *bytes);

@@ -1,4 +1,4 @@
-/* A list of inodes, each with the name under which it was opened; see was_read.h. */
+/* A list of inodes, each with the name it was opened under; see was_read.h. */
 #include "core/base/was_read.h"
 
 #include <pthread.h>
@@ -16,7 +16,8 @@ static size_t count, capacity;
 static bool keeping;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* The newest first: a file that is read again and again is found at once. NULL: it is not there. The lock is held. */
+/* Searches the newest first, so that a file read repeatedly is found at once. NULL: not there. The caller holds the
+ * lock. */
 static struct kept *find(const struct stat *info) {
   for (size_t i = count; i-- > 0;)
     if (list[i].device == info->st_dev && list[i].inode == info->st_ino) return &list[i];

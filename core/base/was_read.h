@@ -1,14 +1,16 @@
-/* Which files this program has read, by device and inode: no output may take the place of one of them, whatever flag, key or file
- * named it. Nothing is kept unless a program asks for it when it begins, since a library lives longer than a request. */
+/* Remembers which files this program has read, by device and inode, so that no output can replace one of them, whatever
+ * flag, key or file named it. Nothing is recorded unless a program asks for it at its start, since a library lives
+ * longer than a request. */
 #pragma once
 
 #include "core/base/status.h"
 
-/* From now on what is opened for reading is kept. */
+/* From now on files opened for reading are recorded. */
 void sl_was_read_begin(void);
-/* The open file `handle` is read, under the name `path`. Any thread. */
+/* Records that the open file `handle` is read, under the name `path`. Thread-safe. */
 void sl_was_read_add(int handle, const char *path);
-/* The file at `path` is this program's own, which it reads and writes anew. */
+/* The file at `path` is this program's own, which it reads and rewrites. */
 void sl_was_read_forget(const char *path);
-/* Refuse the output `path`, named by `flag` (NULL: by no flag), where it is a file that was read. Errors: SL_ERR_INPUT. */
+/* Refuses the output `path`, named by `flag` (NULL: by no flag), if it is a file that was read. Errors:
+ * SL_ERR_INPUT. */
 enum sl_status sl_was_read_check(const char *flag, const char *path);

@@ -1,7 +1,7 @@
-/* One rank's memory, byte by byte: a race detector over arena offsets.
+/* Checks one rank's memory, byte by byte: a race detector over arena offsets.
  *
- * Ops are taken in program order with a vector clock that only FIFO lanes and the stated waits advance. A shadow of the
- * arena remembers, for each run of bytes, which buffer slot wrote it last, when, and who has read it since. */
+ * Ops are taken in program order with a vector clock that only FIFO lanes and the given waits advance. A shadow of the
+ * arena records, for each range of bytes, which buffer slot wrote it last, when, and which lanes have read it since. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,14 +12,14 @@
 
 struct cell {
   int64_t lo, hi;
-  int64_t slot; /* of which buffer: who wrote it (see owner) */
+  int64_t slot; /* the buffer slot that wrote it (see owner) */
   int lane;
-  uint32_t written; /* ops of `lane` complete once the write is */
+  uint32_t written; /* the write is complete once this many ops of `lane` are */
   uint32_t readers; /* bit l: lane l has read since */
   uint32_t read[SL_LANE_COUNT];
 };
 
-/* Cells stay where they are made; what is searched, and moved to make room, is their ends. */
+/* Cells are never moved; only their ends are searched, and shifted to make room. */
 struct end {
   int64_t hi; /* of the cell */
   uint32_t cell;
@@ -27,8 +27,8 @@ struct end {
 
 struct shadow {
   struct cell *pool;
-  struct end
-      *order; /* the cells in use: sorted, disjoint; a gap was never touched. Behind them those to be used again */
+  /* the cells in use, sorted and disjoint; gaps were never touched. After them come the cells to be reused */
+  struct end *order;
   size_t count, made, pool_capacity, order_capacity;
 };
 
@@ -39,7 +39,7 @@ struct checker {
   int rank;
   struct shadow shadow;
   uint32_t *clocks[SL_LANE_COUNT]; /* per lane: the clock at the end of each of its ops */
-  uint32_t done[SL_LANE_COUNT];    /* ops of each lane seen */
+  uint32_t done[SL_LANE_COUNT];    /* ops of each lane processed so far */
 };
 
 static enum sl_status refuse(const struct checker *k, uint32_t issue, const char *what, const struct sl_buffer *b) {
@@ -69,7 +69,7 @@ static enum sl_status insert_cell(struct shadow *s, size_t at, struct cell x) {
   return SL_OK;
 }
 
-/* Take the cells first..end - 1 out. */
+/* Removes the cells first..end - 1. */
 static void remove_cells(struct shadow *s, size_t first, size_t end) {
   for (; end > first; end--) {
     const struct end free = s->order[end - 1];
@@ -91,7 +91,7 @@ static size_t first_cell(const struct shadow *s, int64_t lo) {
   return low;
 }
 
-/* Make `at` a boundary between cells, where it falls inside one. */
+/* Makes `at` a boundary between cells if it falls inside one. */
 static enum sl_status split(struct shadow *s, int64_t at) {
   const size_t i = first_cell(s, at);
   if (i == s->count || cell_at(s, i)->lo >= at) return SL_OK;
@@ -100,7 +100,8 @@ static enum sl_status split(struct shadow *s, int64_t at) {
   return insert_cell(s, i, left);
 }
 
-/* Make lo and hi boundaries; *first: the first cell that ends above lo. Most bytes are touched as they were before. */
+/* Makes lo and hi boundaries; *first: the first cell that ends above lo. Most accesses have the same boundaries as
+ * earlier ones. */
 static enum sl_status cut(struct shadow *s, int64_t lo, int64_t hi, size_t *first) {
   *first = first_cell(s, lo);
   if (*first < s->count && cell_at(s, *first)->lo == lo && s->order[*first].hi == hi) return SL_OK;
@@ -110,8 +111,8 @@ static enum sl_status cut(struct shadow *s, int64_t lo, int64_t hi, size_t *firs
   return SL_OK;
 }
 
-/* Is the write, and with `readers` every read since, over when an op with this clock starts on lane `own`? What came before
- * on the same lane is, and so is the op's own read. */
+/* Is the write, and with `readers` every read since, complete when an op with this clock starts on lane `own`? Earlier
+ * ops of the same lane are, and so is the op's own read. */
 static bool ordered(const struct cell *x, const uint32_t *clock, enum sl_lane own, bool readers) {
   if (x->slot >= 0 && x->lane != (int)own && x->written > clock[x->lane]) return false;
   for (uint32_t lanes = readers ? x->readers & ~(UINT32_C(1) << own) : 0; lanes != 0; lanes &= lanes - 1) {
@@ -157,13 +158,14 @@ static enum sl_status check_write(struct checker *k, uint32_t issue, const struc
   return SL_OK;
 }
 
-/* A slot of a buffer. Buffers of several stages may have the same slots; what one of them wrote is still not the other's. */
+/* Identifies a slot of a buffer. Buffers of several stages may use the same slots, but what one of them wrote still
+ * does not belong to the other. */
 static int64_t owner(int32_t buffer, int32_t slot) {
   return (int64_t)buffer << 32 | slot;
 }
 
-/* The bytes of operand `i` that this rank really touches: a collective over a shared range writes only its own piece.
- */
+/* The bytes of operand `i` that this rank really touches: a collective over a shared range writes only its own
+ * piece. */
 static void touched(const struct checker *k, const struct sl_issue *e, int i, int64_t *slot, int64_t *lo, int64_t *hi) {
   const struct sl_op *op = &k->p->ops[e->op];
   const struct sl_instance *n = &k->p->instances[e->instance];
@@ -171,7 +173,7 @@ static void touched(const struct checker *k, const struct sl_issue *e, int i, in
   const struct sl_buffer *b = &k->c->buffers[s->buffer];
   const int place = s->shard_stride != 0 ? sl_plan_group(k->job->plan, op->place_group, k->rank).index : 0;
   *slot = owner(s->buffer, sl_slice_slot(k->p, b, s, n));
-  /* each space has an arena of its own, far from the others' */
+  /* each space has its own arena, far away from the others' */
   *lo = sl_operand_offset(k->c, k->p, n, op, i, place) + ((int64_t)b->space << 56);
   *hi = *lo + s->bytes;
   const int part = i / 2;
@@ -225,8 +227,8 @@ static enum sl_status check_issue(struct checker *k, uint32_t issue) {
   return SL_OK;
 }
 
-/* A program ends with a join of all lanes: what the next one sees is complete. Only persistent buffers carry over: to the next
- * program the bytes of all others are as if never written. */
+/* A program ends with a join of all lanes, so everything is complete for the next one. Only persistent buffers carry
+ * over; all other bytes count as never written. */
 static void carry_over(struct checker *k) {
   struct shadow *s = &k->shadow;
   size_t kept = 0;
@@ -273,7 +275,7 @@ enum sl_status sl_check_memory(const struct sl_job *job, int rank) {
   SL_GO(insert_cell(&k.shadow, 0, (struct cell){.lo = at, .hi = at + control->bytes, .slot = owner(c->control, 0)}));
   SL_GO(check_program(&k, &c->programs[SL_PROGRAM_INIT]));
   SL_GO(check_program(&k, &c->programs[SL_PROGRAM_STEP]));
-  SL_GO(check_program(&k, &c->programs[SL_PROGRAM_STEP])); /* again: from the state that a step leaves */
+  SL_GO(check_program(&k, &c->programs[SL_PROGRAM_STEP])); /* once more, from the state that a step leaves */
   for (int again = 0; again < 2 && c->programs[SL_PROGRAM_COMPRESSED].issue_count > 0; again++)
     SL_GO(check_program(&k, &c->programs[SL_PROGRAM_COMPRESSED]));
   for (int again = 0; again < 2 && c->programs[SL_PROGRAM_EVAL].issue_count > 0; again++) {
@@ -292,7 +294,7 @@ static int place_in(const struct sl_job *job, enum sl_group group, int rank) {
   return group == SL_GROUP_NONE ? 0 : sl_plan_group(job->plan, group, rank).index;
 }
 
-/* See touched(): what a rank's place in a group moves. */
+/* Do two ranks touch the same bytes? Their places in a group may differ, see touched(). */
 static bool same_bytes(const struct sl_job *job, const struct sl_program *p, const struct sl_op *op, int a, int b) {
   if (op->kind == SL_OP_REDUCE_SCATTER && place_in(job, op->group, a) != place_in(job, op->group, b)) return false;
   if (place_in(job, op->place_group, a) == place_in(job, op->place_group, b)) return true;

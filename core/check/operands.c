@@ -1,17 +1,17 @@
-/* Every op against the rows of its operands: what a backend would find in a slice is what the op's kind promises. */
+/* Checks every op against the rows of its operands, so that a backend finds in a slice what the op's kind promises. */
 #include "core/op/operands.h"
 #include "core/check/rendezvous.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The types of `op`'s operands, which are their buffers'. */
+/* The types of `op`'s operands, those of their buffers. */
 static void types_of(const struct sl_class *c, const struct sl_program *p, const struct sl_op *op,
                      enum sl_dtype *types) {
   for (int i = 0; i < op->slice_count; i++) types[i] = c->buffers[p->slices[op->slice + i].buffer].dtype;
 }
 
-/* The recorded message, with the op's place before it. */
+/* Fails with the recorded message, preceded by the op's place. */
 static enum sl_status refuse(const struct sl_class *c, size_t op) {
   char what[256];
   snprintf(what, sizeof what, "%s", sl_error_message());

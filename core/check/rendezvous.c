@@ -1,12 +1,13 @@
-/* How ranks meet: rendezvous of collectives and of sends with receives, without a clock; see check/rendezvous.h.
+/* Checks the communication between ranks: the rendezvous of collectives and of sends with receives, without a clock;
+ * see check/rendezvous.h.
  *
- * The ranks of a class run one program, and every group and every pair of one of them is that of another moved along: when all
- * members of a class stand at the same op, what one of them can do all can. So a class is walked once, and a group is walked
- * over the classes of its members. Only where that gets stuck are all ranks walked, to name them.
+ * The ranks of a class run one program, and the groups and pairs of one of them are those of another, shifted: if all
+ * members of a class are at the same op, what one of them can do all can. So each class is walked once, and a group is
+ * matched between the classes of its members. Only if that gets stuck are all ranks walked, to name them.
  *
- * Two runs over the issue lists. The first lets every lane go on its own, as the program says; a rank that
- * cannot go on is in a deadlock. The second makes each rank start its communication strictly in issue order, one call
- * at a time: if that gets stuck, the union of the communicators' orders has a cycle. */
+ * There are two runs over the issue lists. The first lets every lane advance on its own, as the program allows; a rank
+ * that cannot proceed is in a deadlock. The second makes each rank start its communication strictly in issue order, one
+ * call at a time: if that gets stuck, the union of the communicators' orders has a cycle. */
 #include "core/check/rendezvous.h"
 #include "core/base/parallel.h"
 #include "core/op/wire.h"
@@ -18,7 +19,7 @@ struct rank_state {
   const struct sl_program *p;
   uint32_t *issue_of[SL_LANE_COUNT]; /* issue index of each op of a lane */
   uint32_t done[SL_LANE_COUNT];
-  uint32_t told[SL_LANE_COUNT]; /* ops of each lane of which the other side knows that they have been reached */
+  uint32_t told[SL_LANE_COUNT]; /* ops of each lane that the other side has been told of as reached */
   uint32_t next_comm, *comms;   /* issue indices of communication ops, in program order */
   uint32_t comm_count;
 };
@@ -28,12 +29,12 @@ struct meeting {
   struct rank_state *ranks; /* `count` of them: one a class, or all */
   int count;
   bool strict, by_class;
-  int *awake, awake_count; /* those to be looked at again, as a stack */
+  int *awake, awake_count; /* those to be examined again, as a stack */
   bool *is_awake;
-  uint64_t *seen, turn; /* seen[at] == turn: counted among the members of this collective */
+  uint64_t *seen, turn; /* seen[at] == turn: already counted as a member of this collective */
 };
 
-/* The place in m->ranks where `rank` is walked, and the rank that is walked there. */
+/* The index in m->ranks at which `rank` is walked, and the rank that is walked there. */
 static int walked_at(const struct meeting *m, int rank) {
   return m->by_class ? sl_job_class_of(m->job, rank) : rank;
 }
@@ -52,7 +53,7 @@ static const struct sl_op *op_at(const struct rank_state *r, uint32_t issue) {
   return &r->p->ops[r->p->issues[issue].op];
 }
 
-/* The op at the head of a lane, if its waits are over (and, in strict order, it is the rank's turn). */
+/* The op at the head of a lane, if its waits are complete (and, in strict order, it is the rank's next). */
 static const struct sl_op *head(const struct meeting *m, int at, int lane, uint32_t *issue) {
   const struct rank_state *r = &m->ranks[at];
   if (r->done[lane] == r->p->lane_ops[lane]) return NULL;
@@ -74,7 +75,7 @@ static void finish(struct meeting *m, int at, int lane) {
   wake(m, at);
 }
 
-/* Where a send or receive meets: the lane of the other side. */
+/* The lane on the other side of a send or receive. */
 static int opposite(int lane) {
   static const int other[SL_LANE_COUNT] = {[SL_LANE_SEND_F] = SL_LANE_RECV_F,
                                            [SL_LANE_RECV_F] = SL_LANE_SEND_F,
@@ -98,7 +99,7 @@ static enum sl_status disagree(const struct meeting *m, int a, const struct sl_o
       (long long)sl_op_comm_bytes(y));
 }
 
-/* The op at the head of `lane` has been reached: who finishes it is to look, once. */
+/* The op at the head of `lane` has been reached: wakes whoever completes it, once. */
 static void tell(struct meeting *m, int at, int lane, int finisher) {
   struct rank_state *r = &m->ranks[at];
   if (r->told[lane] > r->done[lane]) return;
@@ -106,15 +107,15 @@ static void tell(struct meeting *m, int at, int lane, int finisher) {
   wake(m, finisher);
 }
 
-/* Members of a group may be walked at one place, in any order. */
+/* Several members of a group may be walked at one index, in any order. */
 static bool seen_before(struct meeting *m, int at) {
   const bool before = m->seen[at] == m->turn;
   m->seen[at] = m->turn;
   return before;
 }
 
-/* Try to let the op at the head of a lane happen. A collective happens when every member has it at the head of the same
- * lane; it is finished for all of them by its first member. */
+/* Tries to complete the op at the head of a lane. A collective happens when every member has it at the head of the same
+ * lane; its first member completes it for all of them. */
 static enum sl_status try_collective(struct meeting *m, int at, int lane, const struct sl_op *op, bool *moved) {
   const int rank = rank_at(m, at);
   const struct sl_members g = sl_plan_group(m->job->plan, op->group, rank);
@@ -129,7 +130,7 @@ static enum sl_status try_collective(struct meeting *m, int at, int lane, const 
     const int member = sl_members_rank(&g, i), other = walked_at(m, member);
     if (seen_before(m, other)) continue;
     const struct sl_op *theirs = head(m, other, lane, &issue);
-    if (theirs == NULL || !sl_op_is_comm(theirs->kind)) return SL_OK; /* a copy stands before its call */
+    if (theirs == NULL || !sl_op_is_comm(theirs->kind)) return SL_OK; /* a copy precedes its call */
     if (theirs->kind != op->kind || theirs->group != op->group || theirs->dtype != op->dtype ||
         sl_op_comm_bytes(theirs) != sl_op_comm_bytes(op)) {
       return disagree(m, rank, op, member, theirs);
@@ -147,13 +148,13 @@ static enum sl_status try_collective(struct meeting *m, int at, int lane, const 
 static enum sl_status try_p2p(struct meeting *m, int at, int lane, const struct sl_op *op, bool *moved) {
   uint32_t issue;
   const int rank = rank_at(m, at), other = peer_rank(m->job->plan, rank, op), there = walked_at(m, other);
-  if (op->kind != SL_OP_SEND) { /* the sender finishes both */
+  if (op->kind != SL_OP_SEND) { /* the sender completes both */
     tell(m, at, lane, there);
     return SL_OK;
   }
   const struct sl_op *theirs = head(m, there, opposite(lane), &issue);
   if (theirs == NULL) return SL_OK;
-  /* a lane of a rank in the middle of a V serves both neighbours: it is the other one's turn */
+  /* the middle rank of a V shares a lane between both neighbours: it is the other one's turn */
   if (peer_rank(m->job->plan, other, theirs) != rank) return SL_OK;
   if (theirs->kind != SL_OP_RECV || sl_op_comm_bytes(theirs) != sl_op_comm_bytes(op))
     return disagree(m, rank, op, other, theirs);
@@ -163,7 +164,7 @@ static enum sl_status try_p2p(struct meeting *m, int at, int lane, const struct 
   return SL_OK;
 }
 
-/* Go on at one place until all its lanes wait. */
+/* Advances one rank until all its lanes wait. */
 static enum sl_status walk(struct meeting *m, int at) {
   for (bool moved = true; moved;) {
     moved = false;
@@ -181,7 +182,7 @@ static enum sl_status walk(struct meeting *m, int at) {
   return SL_OK;
 }
 
-/* Who waits at what: one line a rank, as far as the message goes. */
+/* Reports which rank waits at what, one line a rank, as far as the message has room. */
 static enum sl_status stuck(const struct meeting *m) {
   char text[1536];
   size_t n = 0;
@@ -205,7 +206,7 @@ static enum sl_status stuck(const struct meeting *m) {
                          ? "the communicators' issue orders have a cycle: ranks that start calls in program order hang"
                          : "deadlock";
   if (n == 0) return sl_fail(SL_ERR_CHECK, "%s", what);
-  return sl_fail(SL_ERR_CHECK, "%s\n%.*s", what, (int)n - 1, text + 1); /* the list begins with a line's end */
+  return sl_fail(SL_ERR_CHECK, "%s\n%.*s", what, (int)n - 1, text + 1); /* the list begins with a newline */
 }
 
 static enum sl_status open_rank(struct rank_state *r, const struct sl_program *p) {
@@ -219,7 +220,7 @@ static enum sl_status open_rank(struct rank_state *r, const struct sl_program *p
     const struct sl_op *op = &p->ops[p->issues[i].op];
     r->issue_of[op->lane][seen[op->lane]++] = i;
     if (sl_op_is_comm(op->kind)) r->comms[r->comm_count++] = i;
-    /* a communicator's calls are matched by their order, which only one FIFO lane can promise on every rank */
+    /* the calls of a communicator are matched by their order, which only a single FIFO lane guarantees on every rank */
     if (op->group != SL_GROUP_NONE && op->lane != sl_lane_of_group(op->group)) {
       return sl_fail(SL_ERR_CHECK, "#%u %s of group %s stands on lane %s; expected lane %s  <-- ERROR HERE", i,
                      sl_op_name(op->kind), sl_group_name(op->group), sl_lane_name(op->lane),
@@ -260,7 +261,7 @@ done:
   return status;
 }
 
-/* What goes wrong for a class goes wrong for its ranks, which are then named. */
+/* An error of a class is an error of its ranks, which are then walked and named. */
 static enum sl_status meet_all(const struct sl_job *job, enum sl_program_kind kind, bool strict) {
   if (meet(job, kind, strict, true) == SL_OK) return SL_OK;
   sl_error_clear();
@@ -274,7 +275,7 @@ enum sl_status sl_check_meeting(const struct sl_job *job, enum sl_program_kind k
 
 static enum sl_status check_class(void *job, int i) {
   const struct sl_class *c = &((const struct sl_job *)job)->classes[i];
-  /* the first and the last rank of a class: their slices stand furthest apart */
+  /* the first and the last rank of a class: their slices are furthest apart */
   SL_TRY(sl_check_memory(job, c->first_rank));
   return sl_check_same_memory(job, c->first_rank, c->last_rank) ? SL_OK : sl_check_memory(job, c->last_rank);
 }

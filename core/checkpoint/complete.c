@@ -22,7 +22,7 @@ static enum sl_status wait_for(const struct sl_part *part, const char *path) {
   return SL_OK;
 }
 
-/* lists[tensor][state]: the pieces of each state, as told by all ranks. */
+/* lists[tensor][state]: the pieces of each state, as listed by all ranks. */
 enum { STATES = 3 };
 static int state_index(const char *role) {
   return strcmp(role, "weight") == 0 ? 0 : strcmp(role, "moment1") == 0 ? 1 : 2;
@@ -76,7 +76,7 @@ static enum sl_status finish_model(struct sl_part *part, json_t *files) {
   return SL_OK;
 }
 
-/* A file for other readers: it is checked whole. */
+/* Writes a file for other readers; its checksum covers all of it. */
 static enum sl_status save_beside(const struct sl_part *part, const char *name, const json_t *root, json_t *files) {
   char *path;
   json_t *entry;
@@ -144,7 +144,7 @@ static json_t *manifest_json(const struct sl_plan *plan, const struct sl_snapsho
   return root;
 }
 
-/* What cannot be read back is not to be called a checkpoint. */
+/* A manifest that cannot be read back must not become a checkpoint. */
 static enum sl_status save_manifest(const struct sl_part *part, const json_t *root) {
   struct sl_manifest check;
   char *path;
@@ -172,7 +172,7 @@ enum sl_status sl_checkpoint_complete(struct sl_part *part, const struct sl_snap
   enum sl_status status;
   SL_GO(sl_calloc(&lists, count, sizeof *lists));
   SL_GO(gather(part, lists, told));
-  SL_GO(finish_model(part, files)); /* the first files, as pieces count them; then those of the ranks */
+  SL_GO(finish_model(part, files)); /* the model's files first, as pieces count them; then those of the ranks */
   json_array_extend(files, told);
   SL_GO(save_for_others(part, files));
   root = manifest_json(plan, snapshot, lists, files);

@@ -1,12 +1,13 @@
-/* A checkpoint's weights for others: a folder as Hugging Face's from_pretrained reads it, config.json and the weights in fp32. */
+/* Exports a checkpoint's weights: a folder that Hugging Face's from_pretrained reads, with config.json and the weights
+ * in fp32. */
 #pragma once
 
 #include "core/checkpoint/load.h"
 
-/* The model that a checkpoint is of, to be freed by sl_model_free. Errors: SL_ERR_INPUT. */
+/* The model of a checkpoint, to be freed with sl_model_free. Errors: SL_ERR_INPUT. */
 enum sl_status sl_export_model(struct sl_model *model, const struct sl_checkpoint *checkpoint);
-/* Write `folder`, which appears whole: model.safetensors where one file holds everything (`single`: it does, whatever its size), else
- * files of at most 5e9 bytes and their index. The checkpoint has been verified. Errors: SL_ERR_INPUT where something else stands there,
- * SL_ERR_IO. */
+/* Writes `folder`, which appears only when complete: model.safetensors if one file can hold everything (`single`:
+ * whatever its size), otherwise files of at most 5e9 bytes and their index. The checkpoint must have been verified.
+ * Errors: SL_ERR_INPUT if something else exists there, SL_ERR_IO. */
 enum sl_status sl_checkpoint_export(const struct sl_checkpoint *checkpoint, const struct sl_model *model,
                                     const char *folder, bool single);

@@ -1,4 +1,4 @@
-/* Names and their order; see folder.h. */
+/* The names of checkpoints and their order; see folder.h. */
 #include "core/checkpoint/folder.h"
 
 #include "core/base/file.h"
@@ -106,7 +106,7 @@ enum sl_status sl_folder_make(const char *folder) {
   return why == 0 ? SL_OK : sl_fail(SL_ERR_INPUT, "%s: cannot be made: %s", folder, strerror(why));
 }
 
-/* The step of "step-000123", -1 where the name is another. */
+/* The step of "step-000123", -1 for any other name. */
 static int64_t step_of(const char *name) {
   char *end;
   if (strncmp(name, "step-", 5) != 0 || strlen(name) < 11 || strspn(name + 5, "0123456789") != strlen(name + 5))
@@ -191,7 +191,7 @@ enum sl_status sl_folder_set_latest(const char *folder, int64_t step) {
   struct sl_new_file file;
   char *path;
   SL_TRY(sl_file_join(&path, folder, latest_name));
-  sl_was_read_forget(path); /* a training that is resumed has read it */
+  sl_was_read_forget(path); /* a resumed training has read it */
   enum sl_status status = sl_new_file_open(&file, path);
   if (status == SL_OK) {
     fprintf(file.stream, "step-%06" PRId64 "\n", step);
@@ -203,7 +203,7 @@ enum sl_status sl_folder_set_latest(const char *folder, int64_t step) {
 
 /* ---- how many ---- */
 
-/* It loses its name first, so that nobody takes what is left of it for a checkpoint. */
+/* The folder is renamed first, so that a partially removed checkpoint is never taken for one. */
 static void remove_step(const char *folder, const char *name, int64_t start) {
   char *path = NULL, *hidden = NULL;
   if (sl_file_join(&path, folder, name) == SL_OK && sl_folder_hidden(&hidden, folder, start) == SL_OK) {

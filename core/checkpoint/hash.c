@@ -1,4 +1,4 @@
-/* See hash.h. The library is taken as a header, so that a program carries no library more. */
+/* See hash.h. The library is used header-only, so that programs need no additional library. */
 #include "core/checkpoint/hash.h"
 
 #define XXH_INLINE_ALL

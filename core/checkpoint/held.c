@@ -9,25 +9,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Weights are asked for twice where there is a master beside them. */
+/* Weights are requested twice if there is a master copy too. */
 enum { TIMES = 2 };
 
 struct sl_held {
-  struct sl_read_ahead_entry *order; /* claims, as they will be asked for; owned, as all that follows */
+  /* claims, in the order in which they will be requested; owned, as everything below */
+  struct sl_read_ahead_entry *order;
   size_t count, capacity;
-  int64_t *turns[TIMES];       /* per piece: its place in that order, the first and the second time; -1: none */
-  unsigned char *begun;        /* per tensor of the manifest: something of it was asked for */
-  int tensor;                  /* that was asked for last; -1: none */
+  int64_t *turns[TIMES];       /* per piece: its index in that order, for the first and the second request; -1: none */
+  unsigned char *begun;        /* per tensor of the manifest: part of it has been requested */
+  int tensor;                  /* the tensor requested last; -1: none */
   bool again;                  /* for the second time */
-  struct sl_read_ahead *ahead; /* NULL: nothing is read yet, or all has been */
+  struct sl_read_ahead *ahead; /* NULL: nothing is read yet, or everything has been */
   double seconds;
-  enum sl_status status; /* of the weights */
+  enum sl_status status; /* of reading the weights */
   char message[1024];
 };
 
 /* ---- claims ---- */
 
-/* Elements of each piece of `t` that lie in [first, first + count) of the local tensor of `member`, under the plan's own cut. */
+/* Counts the elements of each piece of `t` that are in [first, first + count) of the local tensor of `member`, under
+ * the sharding of the current plan. */
 static void count_needs(const struct sl_checkpoint *c, const struct sl_manifest_tensor *t, const struct sl_cut *cut,
                         int member, int64_t first, int64_t count, int64_t *needs) {
   for (int64_t local = first; local < first + count;) {
@@ -113,7 +115,8 @@ enum sl_status sl_held_begin(const struct sl_checkpoint *checkpoint, const int32
   return sl_read_ahead_start(&held->ahead, checkpoint, held->order, held->count);
 }
 
-/* Programs and restores go through states in order, a tensor at a time: one that comes back behind others is asked for again. */
+/* Programs and restores go through the states in order, a tensor at a time; a tensor that returns after others is being
+ * requested for the second time. */
 static bool is_again(struct sl_held *held, int tensor) {
   if (held->tensor != tensor) held->again = held->begun[tensor];
   held->begun[tensor] = 1;

@@ -11,7 +11,7 @@ static json_t *number(double value) {
   return isfinite(value) ? json_real(value) : json_null();
 }
 
-/* The list `key` of what went before, or a new one. */
+/* The list `key` of the earlier history, or a new one. */
 static json_t *list_of(const json_t *before, const char *key) {
   json_t *list = json_object_get(before, key);
   return list != NULL ? json_copy(list) : json_array();
@@ -59,7 +59,7 @@ int64_t sl_history_first(const json_t *history) {
   return history != NULL ? (int64_t)json_integer_value(json_object_get(history, "first_step")) : -1;
 }
 
-/* The elements of `list` from place `from` on, and those of `rest` behind them; new reference. */
+/* The elements of `list` from index `from` on, followed by those of `rest`; a new reference. */
 static json_t *joined(const json_t *list, size_t from, const json_t *rest) {
   json_t *all = json_array();
   for (size_t i = from; i < json_array_size(list); i++) json_array_append(all, json_array_get(list, i));

@@ -1,23 +1,23 @@
-/* What a training has been through, step by step, as a checkpoint's manifest has it: so a run that goes on from it can tell the whole
- * curve.
+/* The history of a training, step by step, as part of a checkpoint's manifest, so that a run that resumes from it can
+ * report the complete curve.
  *
- *   {"first_step": N,                       steps that had been taken before the first that it tells of
- *    "losses": [..], "grad_norms": [..], "learning_rates": [..],      of each; null where it is no finite number
- *    "skipped": [..]}                       steps, counted from 1, without an update, since a gradient overflowed */
+ *   {"first_step": N,                       steps taken before the first one listed
+ *    "losses": [..], "grad_norms": [..], "learning_rates": [..],      of each step; null if not a finite number
+ *    "skipped": [..]}                       steps, counted from 1, without an update because a gradient overflowed */
 #pragma once
 
 #include "core/base/json_get.h"
 #include "core/run/executor.h"
 
-/* What went before (NULL: nothing that is known) and the `count` first steps of `run`. New reference; NULL for want of memory, and of a
- * run that has no results. */
+/* The earlier history (NULL: none is known) followed by the first `count` steps of `run`. A new reference; NULL if out
+ * of memory, and for a run without results. */
 json_t *sl_history_make(const json_t *before, const struct sl_run *run, int64_t count);
-/* Is `in` a history up to step `step`? Errors: SL_ERR_INPUT with the place. */
+/* Is `in` a valid history up to step `step`? Errors: SL_ERR_INPUT with the place. */
 enum sl_status sl_history_check(const struct sl_json_object *in, int64_t step);
-/* The step before its first; -1 of NULL. */
+/* The number of steps before its first; -1 for NULL. */
 int64_t sl_history_first(const json_t *history);
-/* Put steps from+1 .. of it before those of a record: losses, grad_norms, learning_rates, skipped_steps, steps, first_step. `from` is
- * not before its first. Errors: SL_ERR_MEMORY. */
+/* Puts steps from+1 .. of the history in front of those of a record: losses, grad_norms, learning_rates, skipped_steps,
+ * steps, first_step. `from` must not be before its first. Errors: SL_ERR_MEMORY. */
 enum sl_status sl_history_put(const json_t *history, int64_t from, json_t *record);
-/* The sum of the losses of steps from+1 .. of it; NaN where one is no number. */
+/* The sum of the losses of steps from+1 ..; NaN if one is not a number. */
 double sl_history_loss(const json_t *history, int64_t from);

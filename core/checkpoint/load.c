@@ -33,7 +33,7 @@ static bool is_weight_file(const struct sl_checkpoint *c, int file) {
   return false;
 }
 
-/* Where file `file` has the weights whose pieces are there. */
+/* Finds the offsets in file `file` of the weights whose pieces are there. */
 static enum sl_status find_weights(struct sl_checkpoint *c, int file) {
   struct sl_safetensors parsed;
   enum sl_status status = SL_OK;
@@ -79,7 +79,7 @@ enum sl_status sl_checkpoint_open(struct sl_checkpoint *checkpoint, const char *
 }
 
 void sl_checkpoint_close(struct sl_checkpoint *checkpoint) {
-  sl_held_free(checkpoint->held); /* whose threads read what follows */
+  sl_held_free(checkpoint->held); /* its threads read the members that are freed next */
   for (int i = 0; checkpoint->names != NULL && i < checkpoint->manifest.file_count; i++) {
     sl_file_close(&checkpoint->files[i]);
     free(checkpoint->names[i]);
@@ -141,7 +141,7 @@ static enum sl_status verify_head(const struct sl_checkpoint *c, int file) {
                  c->names[file], f->hashed, sl_hash_print(hash).text, sl_hash_print(f->hash).text);
 }
 
-/* Is it this share's turn? *turn counts what there is to be shared. */
+/* Is it this share's turn? *turn counts the items that are shared out. */
 static bool is_ours(int *turn, int share, int shares) {
   return (*turn)++ % shares == share;
 }
@@ -169,7 +169,7 @@ done:
 
 /* ---- elements ---- */
 
-/* As many elements from `logical` on as one piece has one after the other. */
+/* Reads as many elements from `logical` on as are contiguous in one piece. */
 static enum sl_status read_run(const struct sl_checkpoint *c, const struct sl_manifest_tensor *t, int64_t logical,
                                int64_t most, float *out, int64_t *count) {
   const struct sl_cut_place at = sl_cut_find(&t->cut, logical);

@@ -1,4 +1,4 @@
-/* Reading a manifest and holding it against itself; see manifest.h. */
+/* Reads and checks a manifest; see manifest.h. */
 #include "core/checkpoint/manifest.h"
 
 #include "core/base/checked.h"
@@ -20,7 +20,7 @@ static const char format_name[] = "shardlab checkpoint";
 
 /* ---- values ---- */
 
-/* A key that has to be there. */
+/* A required key. */
 static enum sl_status need(const struct sl_json_object *in, const char *key, int64_t low, int64_t high, int64_t *out) {
   if (sl_json_get(in, key) == NULL)
     return sl_json_get_fail(in, key, "a whole number from %" PRId64 " to %" PRId64, low, high);
@@ -53,7 +53,7 @@ static enum sl_status need_list(const struct sl_json_object *in, const char *key
   return sl_json_get_fail(in, key, "a list");
 }
 
-/* ---- what stands once ---- */
+/* ---- single values ---- */
 
 static enum sl_status read_head(struct sl_manifest *m, const struct sl_json_object *root) {
   char text[32] = "";
@@ -227,7 +227,7 @@ static enum sl_status uncovered(const struct sl_manifest *m, const struct sl_man
                  m->doc.name, t->name, sl_checkpoint_role_name(t->role), at, member);
 }
 
-/* Between `from` and `to` of a member, in whichever order, there is nothing but padding. */
+/* Is there nothing but padding between `from` and `to` of a member, in either order? */
 static bool nothing(const struct sl_manifest_tensor *t, int member, int64_t from, int64_t to) {
   return sl_cut_held(&t->cut, member, from) == sl_cut_held(&t->cut, member, to);
 }
@@ -330,7 +330,7 @@ const struct sl_manifest_piece *sl_manifest_piece_at(const struct sl_manifest *m
                                                      int64_t local) {
   const struct sl_manifest_piece *pieces = &manifest->pieces[tensor->first_piece];
   const struct sl_manifest_piece key = {.member = member, .first = local};
-  int low = 0, high = tensor->piece_count; /* the last that does not begin behind it */
+  int low = 0, high = tensor->piece_count; /* the last one that does not begin after it */
   while (low < high) {
     const int middle = low + (high - low) / 2;
     if (compare_pieces(&pieces[middle], &key) <= 0)

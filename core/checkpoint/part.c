@@ -19,7 +19,7 @@ bool sl_part_has_moments(const struct sl_job *job) {
 static enum sl_status open_model_file(struct sl_part *part, int file) {
   const struct sl_model *model = part->job->plan->model;
   struct sl_safetensors_spec *specs = NULL;
-  json_t *metadata = json_pack("{s:s}", "format", "pt"); /* what Hugging Face's loaders ask for */
+  json_t *metadata = json_pack("{s:s}", "format", "pt"); /* required by Hugging Face's loaders */
   char *path = NULL;
   int count = 0;
   enum sl_status status;
@@ -66,7 +66,7 @@ static bool is_moment(const struct sl_checkpoint_piece *p) {
   return p->role == SL_ROLE_MOMENT1 || p->role == SL_ROLE_MOMENT2;
 }
 
-/* Bytes of the model's file before tensor `tensor`, from where its data begins. */
+/* Bytes of the model's file before tensor `tensor`, counted from the start of the data. */
 static int64_t weight_offset(const struct sl_model *model, const int *of, int tensor) {
   int64_t at = 0;
   for (int i = 0; i < tensor; i++)
@@ -77,7 +77,7 @@ static int64_t weight_offset(const struct sl_model *model, const int *of, int te
 enum sl_status sl_part_places(int64_t **places, int64_t *bytes, const struct sl_job *job,
                               const struct sl_checkpoint_pieces *pieces) {
   const struct sl_model *model = job->plan->model;
-  int64_t own = 0, at = 0; /* in the rank's own file; in the copy */
+  int64_t own = 0, at = 0; /* offsets in the rank's own file, and in the copy */
   int *of;
   SL_TRY(sl_calloc(&of, (size_t)model->tensor_count, sizeof *of));
   (void)sl_folder_model_files(model, of);
@@ -87,7 +87,7 @@ enum sl_status sl_part_places(int64_t **places, int64_t *bytes, const struct sl_
     const struct sl_cut cut = sl_cut_of(job->plan, &model->tensors[p->tensor]);
     const int64_t first = sl_cut_run(&cut, p->member, p->first, p->first + p->count).logical * SL_CHECKPOINT_ELEMENT;
     const int64_t in_file =
-        is_moment(p) ? own : weight_offset(model, of, p->tensor) + first; /* data begins at a block */
+        is_moment(p) ? own : weight_offset(model, of, p->tensor) + first; /* data begins at a block boundary */
     at += ((in_file - at) % SL_DIRECT_BLOCK + SL_DIRECT_BLOCK) % SL_DIRECT_BLOCK;
     (*places)[i] = at;
     at += p->held * SL_CHECKPOINT_ELEMENT;
@@ -100,14 +100,14 @@ enum sl_status sl_part_places(int64_t **places, int64_t *bytes, const struct sl_
 
 /* ---- runs of the model's files ---- */
 
-/* Place of a tensor among those of its file. */
+/* Index of a tensor among those of its file. */
 static int place_of(const struct sl_part *part, int tensor) {
   int place = 0;
   for (int i = 0; i < tensor; i++) place += part->model_of[i] == part->model_of[tensor];
   return place;
 }
 
-/* A piece of a weight, run by run, to where the logical tensor has them. */
+/* Writes a piece of a weight, run by run, to the positions in the logical tensor. */
 static enum sl_status write_weight(const struct sl_part *part, const struct sl_checkpoint_piece *piece,
                                    const char *at) {
   const struct sl_plan *plan = part->job->plan;
@@ -135,7 +135,7 @@ static bool begins(const struct sl_checkpoint_pieces *pieces, size_t i) {
 
 typedef char state_name[96];
 
-/* A tensor of one dimension for each state that this rank has a share of. */
+/* A one-dimensional tensor for each state of which this rank has a share. */
 static enum sl_status create_own(const struct sl_part *part, struct sl_safetensors_writer *own) {
   const struct sl_checkpoint_pieces *pieces = part->pieces;
   const struct sl_plan *plan = part->job->plan;
@@ -168,7 +168,7 @@ done:
 
 /* ---- all pieces ---- */
 
-/* What is told of a piece; `offset` -1: it has none. */
+/* Adds a piece to the list; `offset` -1: it has none. */
 static void tell(json_t *told, const struct sl_part *part, const struct sl_checkpoint_piece *p, int64_t offset,
                  const char *at) {
   const struct sl_hash_text hash = sl_hash_print(sl_hash_of(at, (size_t)(p->held * SL_CHECKPOINT_ELEMENT)));
@@ -219,7 +219,7 @@ done:
   return status;
 }
 
-/* The rank's own file reaches the disk, and so do its runs of the model's. */
+/* Flushes the rank's own file, and its runs of the model's files, to the disk. */
 static enum sl_status settle(const struct sl_part *part, struct sl_safetensors_writer *own, json_t *files) {
   char *path;
   json_t *entry;
@@ -249,7 +249,7 @@ enum sl_status sl_part_write(struct sl_part *part) {
   SL_GO(sl_folder_pieces_file(&path, part->folder, part->rank));
   status = sl_json_save(told, path);
 done:
-  sl_safetensors_abort(&own); /* nothing where it is finished */
+  sl_safetensors_abort(&own); /* no effect if it is finished */
   json_decref(told);
   free(path);
   return status;

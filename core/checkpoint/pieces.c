@@ -23,7 +23,7 @@ const char *sl_checkpoint_role_name(enum sl_role role) {
   }
 }
 
-/* This replica's share of what it holds, which may be nothing. */
+/* Reduces what this replica holds to its share, which may be empty. */
 static void take_share(struct sl_located *at) {
   const int64_t even = (at->count + at->replicas - 1) / at->replicas;
   const int64_t part = (even + SL_SHARE_ELEMENTS - 1) / SL_SHARE_ELEMENTS * SL_SHARE_ELEMENTS;
@@ -34,7 +34,7 @@ static void take_share(struct sl_located *at) {
 }
 
 static enum sl_status add(struct sl_checkpoint_pieces *pieces, struct sl_checkpoint_piece piece) {
-  if (piece.held == 0) return SL_OK; /* padding alone */
+  if (piece.held == 0) return SL_OK; /* only padding */
   SL_TRY(sl_grow(&pieces->items, &pieces->capacity, pieces->count + 1, sizeof *pieces->items));
   pieces->items[pieces->count++] = piece;
   pieces->bytes += piece.held * SL_CHECKPOINT_ELEMENT;

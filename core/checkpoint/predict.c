@@ -13,7 +13,7 @@ static double copy_seconds(const struct sl_device *d, int64_t rank_bytes, int64_
 
 enum sl_status sl_checkpoint_predict(struct sl_checkpoint_cost *cost, const struct sl_job *job) {
   const struct sl_cluster *cluster = job->plan->cluster;
-  int64_t node_bytes = 0, most = 0; /* of this node: all, and the rank that copies most */
+  int64_t node_bytes = 0, most = 0; /* of this node: total, and the rank that copies most */
   *cost = (struct sl_checkpoint_cost){0};
   for (int rank = 0; rank < job->plan->world; rank++) {
     struct sl_checkpoint_pieces pieces;

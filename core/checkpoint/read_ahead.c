@@ -1,4 +1,4 @@
-/* A ring of memory, filled by a few threads; see read_ahead.h. */
+/* A ring buffer that a few threads fill; see read_ahead.h. */
 #include "core/checkpoint/read_ahead.h"
 
 #include "core/base/machine.h"
@@ -12,30 +12,29 @@
 #include <string.h>
 
 enum {
-  READERS =
-      4, /* beside a thread that computes, a few are on the disk while another holds what came against its checksum */
-  PIECES = 8 /* of the longest there may be, that the ring has room for: half for what is used, half for the readers */
+  READERS = 4, /* while one thread verifies, a few others wait for the disk */
+  PIECES = 8   /* of the longest pieces that fit into the ring: half for those in use, half for the readers */
 };
 
 struct entry {
   struct sl_read_ahead_entry what;
-  int64_t first, end; /* bytes of an endless ring that are its own */
-  float *values;      /* NULL: it is not there yet */
+  int64_t first, end; /* its bytes, as positions in an endless ring */
+  float *values;      /* NULL: not read yet */
 };
 
 struct sl_read_ahead {
   const struct sl_checkpoint *from;
-  struct entry *entries; /* (count), owned, as the ring */
+  struct entry *entries; /* (count), owned, as the ring is */
   size_t count;
   char *ring;
   int64_t ring_bytes;
   pthread_t threads[READERS];
   int thread_count;
-  pthread_mutex_t lock; /* of what follows */
-  pthread_cond_t moved; /* it has changed */
-  size_t next;          /* the first entry that nobody has begun to read */
-  size_t read;          /* all before it have been read */
-  size_t kept;          /* those before it have been given up */
+  pthread_mutex_t lock; /* protects what follows */
+  pthread_cond_t moved; /* signals changes */
+  size_t next;          /* the first entry that no thread has started to read */
+  size_t read;          /* all entries before it have been read */
+  size_t kept;          /* the entries before it have been released */
   bool stop;
   enum sl_status status; /* of the threads */
   char message[1024];
@@ -48,7 +47,7 @@ static int64_t bytes_of(const struct sl_checkpoint *from, const struct sl_read_a
   return (int64_t)((sl_direct_room(bytes) + SL_MACHINE_PAGE - 1) / SL_MACHINE_PAGE * SL_MACHINE_PAGE);
 }
 
-/* Each entry's place: behind the one before, or at the ring's beginning where its end is too near. */
+/* Assigns each entry its position: after the one before, or at the ring's beginning if the end is too near. */
 static enum sl_status place(struct sl_read_ahead *ahead, const struct sl_read_ahead_entry *entries) {
   int64_t total = 0, longest = 0, at = 0;
   for (size_t i = 0; i < ahead->count; i++) {
@@ -68,7 +67,7 @@ static enum sl_status place(struct sl_read_ahead *ahead, const struct sl_read_ah
   return sl_fail(SL_ERR_MEMORY, "%s: no memory for pieces of it", ahead->from->path);
 }
 
-/* Is there room for the next entry? Memory is not used again while one that was given up is still being read into it. */
+/* Is there room for the next entry? Memory is not reused while a released entry is still being read into it. */
 static bool has_room(const struct sl_read_ahead *ahead) {
   const size_t oldest = ahead->kept < ahead->read ? ahead->kept : ahead->read;
   return ahead->entries[ahead->next].end <= ahead->entries[oldest].first + ahead->ring_bytes;
@@ -107,7 +106,7 @@ static void *run_reader(void *context) {
   return NULL;
 }
 
-/* Signals are the main thread's. */
+/* Signals are left to the main thread. */
 static enum sl_status start_readers(struct sl_read_ahead *ahead) {
   sigset_t all, before;
   int error = 0;
@@ -118,7 +117,7 @@ static enum sl_status start_readers(struct sl_read_ahead *ahead) {
     ahead->thread_count += error == 0;
   }
   pthread_sigmask(SIG_SETMASK, &before, NULL);
-  if (ahead->thread_count > 0) return SL_OK; /* fewer are slower */
+  if (ahead->thread_count > 0) return SL_OK; /* fewer threads are only slower */
   return sl_fail(SL_ERR_MEMORY, "%s: no thread to read it: %s", ahead->from->path, strerror(error));
 }
 
@@ -156,14 +155,14 @@ void sl_read_ahead_stop(struct sl_read_ahead *ahead) {
   free(ahead);
 }
 
-/* ---- who wants them ---- */
+/* ---- consumers ---- */
 
-/* The error of the threads, said in this one. */
+/* Records the threads' error on the calling thread. */
 static enum sl_status relay(const struct sl_read_ahead *ahead) {
   return ahead->status == SL_OK ? SL_OK : sl_error_relay(ahead->status, ahead->message);
 }
 
-/* Half of the ring, up to the end of `entry`, is kept; all of `entry` is. */
+/* Keeps half of the ring, up to the end of `entry`, and all of `entry`. */
 static void keep_from(struct sl_read_ahead *ahead, size_t entry) {
   const int64_t end = ahead->entries[entry].end;
   while (ahead->kept < entry && end - ahead->entries[ahead->kept].first > ahead->ring_bytes / 2) ahead->kept++;

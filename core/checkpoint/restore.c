@@ -15,7 +15,7 @@ static enum sl_status agree(const struct sl_run *run, enum sl_status mine) {
   return run->exec->agree != NULL ? run->exec->agree(run->state, mine) : mine;
 }
 
-/* Ranks that resolved "latest" while it moved on, or see different disks, must not mix what they read. */
+/* Ranks that resolved "latest" at different times, or see different disks, must not mix what they read. */
 static enum sl_status check_same(const struct sl_checkpoint *checkpoint, const struct sl_run *run) {
   const int world = run->exec->exchange != NULL ? run->job->plan->world : 1;
   uint64_t *all;
@@ -32,10 +32,10 @@ done:
   return status;
 }
 
-/* Beyond this many bytes of claims nobody makes any: all ranks have all of them before them. */
+/* With more bytes of claims than this no rank makes any, since every rank holds all of them in memory. */
 enum { MOST_CLAIMS = 64 << 20 };
 
-/* How many ranks read each piece whole: of all, and of this one's node. */
+/* How many ranks read each piece completely: of all ranks, and of this node's. */
 struct claimants {
   int32_t *all, *near;
 };
@@ -64,7 +64,8 @@ done:
   return status;
 }
 
-/* What nobody reads whole is verified before the rest is read: of that each rank has a part to read again. */
+/* Pieces that no rank reads completely are verified before the rest is read; each rank reads part of them again
+ * later. */
 static enum sl_status open_claimed(const struct sl_checkpoint *c, const struct sl_run *run,
                                    struct claimants *claimants) {
   const size_t count = (size_t)c->manifest.piece_count;
@@ -87,7 +88,7 @@ enum sl_status sl_restore_opened(const struct sl_checkpoint *checkpoint, const s
   return status;
 }
 
-/* Elements [first, first + count) of the local tensor, which stand at `out`; padding is zero. */
+/* Elements [first, first + count) of the local tensor, written to `out`; padding is zero. */
 static enum sl_status fill(const struct sl_checkpoint *c, const struct sl_manifest_tensor *from,
                            const struct sl_cut *cut, int member, int64_t first, int64_t count, float *out) {
   for (int64_t local = first; local < first + count;) {
@@ -136,7 +137,7 @@ static enum sl_status restore_moments(const struct sl_checkpoint *c, const struc
   return status;
 }
 
-/* The loss scale is that of the checkpoint where that had one for the same number type, and none is fixed. */
+/* Restores the loss scale of the checkpoint if it was of the same number type and the scale is not fixed. */
 static enum sl_status restore_control(const struct sl_checkpoint *c, const struct sl_run *run) {
   const struct sl_class *rank_class = &run->job->classes[sl_job_class_of(run->job, run->local_ranks[0])];
   const struct sl_config *config = run->job->plan->config;

@@ -1,5 +1,5 @@
-/* The copy, the thread, and what all ranks know of it; see save.h. Only the
- * main thread speaks to other processes. */
+/* The copy, the thread, and the agreement between ranks; see save.h. Only the main thread communicates with other
+ * processes. */
 #include "core/checkpoint/save.h"
 
 #include "core/base/checked.h"
@@ -25,16 +25,16 @@ struct sl_saver {
   const struct sl_job *job;
   int rank;
   struct sl_checkpoint_pieces pieces;
-  bool counted;    /* pieces are */
-  char *copy;      /* owned; what the thread writes */
-  int64_t *places; /* owned; where it has each piece */
+  bool counted;    /* the pieces are counted */
+  char *copy;      /* owned; written by the thread */
+  int64_t *places; /* owned; the offset of each piece in the copy */
   char *hidden;    /* owned; the folder until it is complete */
-  int lock;        /* of that folder, while it is being written: others may remove it
-               when this process is gone; -1: none */
+  /* of that folder, while it is being written, since others may remove it when this process is gone; -1: none */
+  int lock;
   struct sl_part part;
   struct sl_snapshot snapshot;
   pthread_t thread;
-  bool running; /* a thread is to be joined */
+  bool running; /* a thread must be joined */
   bool last;    /* no step follows */
   atomic_int phase;
   atomic_bool stop;
@@ -71,8 +71,8 @@ static enum sl_status write_all(struct sl_saver *saver) {
   return SL_OK;
 }
 
-/* Steps go first: beside a thread that computes, one that is 10 nicer gets a
- * tenth of a core. Where nobody computes it has all. */
+/* Steps have priority: beside a thread that computes, one with a niceness higher by 10 gets a tenth of a core. If
+ * nothing else computes it gets all. */
 enum { NICER = 12 };
 
 static void *run_thread(void *context) {
@@ -87,7 +87,7 @@ static void *run_thread(void *context) {
   return NULL;
 }
 
-/* Signals are the main thread's. */
+/* Signals are left to the main thread. */
 static enum sl_status start_thread(struct sl_saver *saver) {
   sigset_t all, before;
   sigfillset(&all);
@@ -105,7 +105,7 @@ static void unlock(struct sl_saver *saver) {
   saver->lock = -1;
 }
 
-/* The end of the thread, and how it went. */
+/* Waits for the thread and returns its status. */
 static enum sl_status join_thread(struct sl_saver *saver) {
   pthread_join(saver->thread, NULL);
   saver->running = false;
@@ -117,14 +117,14 @@ static enum sl_status join_thread(struct sl_saver *saver) {
   return sl_error_relay(saver->status, saver->message);
 }
 
-/* ---- what all ranks know ---- */
+/* ---- what all ranks agree on ---- */
 
 static enum sl_status agree(const struct sl_run *run, enum sl_status mine) {
   return run->exec->agree != NULL ? run->exec->agree(run->state, mine) : mine;
 }
 
-/* Collective, while a checkpoint is being written: *done where all have written
- * theirs. Every rank sees the same. */
+/* Collective, while a checkpoint is being written: *done if all ranks have written their parts. Every rank gets the
+ * same answer. */
 static enum sl_status look(struct sl_saver *saver, const struct sl_run *run, bool *done) {
   const int world = run->exec->exchange != NULL ? run->job->plan->world : 1;
   const unsigned char mine = (unsigned char)atomic_load(&saver->phase);
@@ -137,7 +137,7 @@ static enum sl_status look(struct sl_saver *saver, const struct sl_run *run, boo
   if (world > 1) SL_GO(run->exec->exchange(run->state, &mine, 1, all));
   for (int r = 0; r < world; r++) *done &= all[r] == WRITTEN, failed |= all[r] == FAILED;
   status = SL_OK;
-  if (failed) atomic_store(&saver->stop, true); /* rank 0's thread waits for parts that will not come */
+  if (failed) atomic_store(&saver->stop, true); /* rank 0's thread would wait for parts that will not come */
   if (failed || *done) status = agree(run, all[world > 1 ? saver->rank : 0] == WRITING ? SL_OK : join_thread(saver));
 done:
   free(all);
@@ -154,8 +154,7 @@ enum sl_status sl_saver_wait(struct sl_saver *saver, const struct sl_run *run) {
 
 /* ---- a save ---- */
 
-/* Rank 0 makes the folder and the model's files in it; then the others can open
- * those. */
+/* Rank 0 creates the folder and the model's files in it; then the others can open those. */
 static enum sl_status open_folder(struct sl_saver *saver, const struct sl_run *run) {
   enum sl_status status = SL_OK;
   if (saver->rank == 0) {
@@ -179,7 +178,7 @@ static enum sl_status make_room(struct sl_saver *saver, const struct sl_run *run
     saver->copy = NULL;
     return sl_fail(SL_ERR_MEMORY, "checkpoint: no memory for the copy: %" PRId64 " bytes", bytes);
   }
-  memset(saver->copy, 0, (size_t)bytes); /* the system gives pages when they are touched */
+  memset(saver->copy, 0, (size_t)bytes); /* touches all pages, which the system allocates on first use */
   saver->counted = true;
   return SL_OK;
 }
@@ -234,7 +233,7 @@ enum sl_status sl_saver_stepped(void *context, const struct sl_run *run, int64_t
     SL_TRY(save(saver, run));
   }
   saver->wait_s += sl_machine_clock() - start;
-  return last ? sl_saver_wait(saver, run) : SL_OK; /* no step waits for that */
+  return last ? sl_saver_wait(saver, run) : SL_OK; /* no step waits for it */
 }
 
 void sl_saver_close(struct sl_saver *saver) {
@@ -242,7 +241,7 @@ void sl_saver_close(struct sl_saver *saver) {
   atomic_store(&saver->stop, true);
   if (saver->running) pthread_join(saver->thread, NULL);
   sl_part_close(&saver->part);
-  if (saver->told.saves > 0 && saver->rank == 0) sl_new_file_drop(saver->hidden); /* what is not complete */
+  if (saver->told.saves > 0 && saver->rank == 0) sl_new_file_drop(saver->hidden); /* the incomplete checkpoint */
   sl_checkpoint_pieces_free(&saver->pieces);
   json_decref(saver->snapshot.history);
   free(saver->copy);

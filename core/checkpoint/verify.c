@@ -7,14 +7,14 @@
 
 #include <inttypes.h>
 
-/* The bytes of a piece, in the order of its elements: from one place, or run by run out of a weight. */
+/* Reads the bytes of a piece in the order of its elements: from one range, or run by run from a weight. */
 static enum sl_status read_piece(const struct sl_checkpoint *c, const struct sl_manifest_piece *p, bool alone,
                                  char *room, float **out) {
   const struct sl_manifest_tensor *t = &c->manifest.tensors[p->tensor];
   const struct sl_file *file = &c->files[p->file];
   const int64_t end = p->first + p->count;
   const struct sl_run_of all = sl_cut_run(&t->cut, p->member, p->first, end);
-  const bool one = p->offset >= 0 || (all.logical >= 0 && all.count >= p->held); /* place */
+  const bool one = p->offset >= 0 || (all.logical >= 0 && all.count >= p->held); /* range */
   const int64_t from = p->offset >= 0 ? p->offset : c->data[p->tensor] + all.logical * SL_CHECKPOINT_ELEMENT;
   if (one && alone)
     return sl_direct_read(file, (uint64_t)from, room, (size_t)(p->held * SL_CHECKPOINT_ELEMENT), (void **)out);

@@ -1,18 +1,19 @@
-/* Reading and printing a cluster. The tables below are the schema: key, place in the struct, unit, range; what they
- * list as not required has the default 0, but for the efficiencies (see set_defaults). profiles/ holds the presets.
+/* Reads and prints a cluster. The tables below are the schema: key, place in the struct, unit, range. Numbers that are
+ * not required default to 0, except the efficiencies (see set_defaults). profiles/ has the presets.
  *
  *   {"name": text, "nodes": 0 (as many as the world needs) or more, "devices_per_node": 1 or more,
  *    "device": {"name": text, "kind": "gpu" | "cpu",
  *               "peak_TFLOPS": {"fp32": .., "tf32": .., "bf16": .., "fp16": .., "fp8": .., "fp64": ..}, ...},
  *    or "device": "a100-80g", a file of profiles/devices, which holds {"device": {...}},
- *    "pipeline_stall_us": microseconds of a host for each member of a tensor-parallel collective while a pipeline crosses nodes,
+ *    "pipeline_stall_us": microseconds of a host per member of a tensor-parallel
+ *    collective while a pipeline crosses nodes,
  *    "links": [{"name": text, "span": devices in one unit; the outermost has none,
- *               "message_us": microseconds of a network for each of a ring's messages (cost/collective.h),
+ *               "message_us": microseconds of the network per message of a ring (cost/collective.h),
  *               "nccl_hop": "nvlink" | "pcie" | "network", where NCCL's latencies are known for it, ...}, ...]}
  *
- * Of a cpu, peak_TFLOPS is of one core; memory, its bandwidth and the cache are of one node, shared by its ranks. Any
- * number may have siblings "<key>_source" (text) and "<key>_stderr" (a number); see cluster/provenance.h. "op_costs" is a
- * calibrated profile's list of measured ops; see op/measured.h. */
+ * For a cpu, peak_TFLOPS is of one core; memory, its bandwidth and the cache are of one node and shared by its ranks.
+ * Any number may have siblings "<key>_source" (text) and "<key>_stderr" (a number); see cluster/provenance.h.
+ * "op_costs" is a calibrated profile's list of measured ops; see op/measured.h. */
 #include "core/cluster/cluster.h"
 
 #include "core/base/checked.h"
@@ -149,7 +150,7 @@ static enum sl_status unknown_device(const struct sl_json_object *top) {
                           near != NULL ? near : "", near != NULL ? "\"?" : "");
 }
 
-/* A description of its own, or the name of one that clusters share. */
+/* A description in place, or the name of one that clusters share. */
 static enum sl_status read_device(const struct sl_json_object *top, struct sl_device *device, json_t *annotations) {
   const char *name = json_string_value(sl_json_get(top, "device"));
   if (name == NULL) return read_device_object(top, device, annotations);
@@ -213,7 +214,7 @@ static enum sl_status read_links(const struct sl_json_object *top, struct sl_clu
   return SL_OK;
 }
 
-/* Of what a data sheet does not say. */
+/* The defaults of what a data sheet does not say. */
 static void set_defaults(struct sl_cluster *cluster) {
   memset(cluster, 0, sizeof *cluster);
   cluster->devices_per_node = 1;
@@ -277,7 +278,7 @@ void sl_cluster_free(struct sl_cluster *cluster) {
   cluster->annotations = NULL;
 }
 
-/* Read the parsed document, which ends here. */
+/* Reads the parsed document, which is consumed. */
 static enum sl_status from_document(struct sl_cluster *cluster, struct sl_json *doc) {
   const enum sl_status status = sl_cluster_from_json(cluster, doc);
   sl_json_free(doc);
@@ -328,7 +329,8 @@ const char *sl_cluster_preset_name(int i) {
   return i >= 0 && i < count ? sl_cluster_presets[i].name : NULL;
 }
 
-/* Devices of a unit are numbered in a row, so a unit that holds the first and the last member holds them all. */
+/* Devices of a unit are numbered consecutively, so a unit that contains the first and the last member contains them
+ * all. */
 const struct sl_link *sl_cluster_link(const struct sl_cluster *cluster, int64_t first, int64_t stride, int64_t count) {
   const int64_t last = count > 1 ? first + (count - 1) * stride : first;
   int level = 0;

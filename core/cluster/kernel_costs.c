@@ -40,7 +40,7 @@ enum sl_status sl_kernel_costs_from_json(struct sl_kernel_costs *costs, const st
   return status;
 }
 
-/* The file of the set; *found is false where there is none. */
+/* The file of the set; *found is false if there is none. */
 static enum sl_status open_file(const char *name, struct sl_json *doc, bool *found) {
   char file[256], path[4096];
   *found = true;

@@ -27,7 +27,7 @@ static void write_field(const struct sl_number *number, void *base, double value
     *(double *)(void *)at = value * number->unit;
 }
 
-/* Every key must be one of `words` or of the numbers, or say something of one of them, which is kept. */
+/* Every key must be one of `words`, the key of a number, or an annotation of a number, which is kept. */
 enum sl_status sl_numbers_check_keys(const struct sl_json_object *in, const char *const *words, size_t n_words,
                                      const struct sl_number *numbers, size_t n_numbers, json_t *annotations) {
   const char *known[MAX_KEYS], *key;
@@ -52,7 +52,7 @@ enum sl_status sl_numbers_check_keys(const struct sl_json_object *in, const char
   return SL_OK;
 }
 
-/* Of a number of which the file does not say where it comes from. */
+/* Records the default source of a number for which the file gives none. */
 void sl_numbers_note(const struct sl_json_object *in, const char *key, double value, const char *given,
                      json_t *annotations) {
   char path[256];

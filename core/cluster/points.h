@@ -2,15 +2,15 @@
  *
  *   {"schema": 1, "machine": text, "cluster": cluster.json of the machine before the fit, "load": load average before,
  *    "points": [{"op": "gemm", "variant": "trans_b", "dtype": "fp32", "ranks": 2, "shape": [m, n, k], "parts": 1,
- *                "bytes": .., "source": "program" or a step's name, "count": .., "median_s": .., "low_s": .., "high_s": ..,
- *                "repeats": ..}],
+ *                "bytes": .., "source": "program" or a step's name, "count": .., "median_s": .., "low_s": .., "high_s":
+ *                .., "repeats": ..}],
  *    "steps": [{"name": .., "ranks": .., "ops": .., "compute_s": .., "median_s": .., "low_s": .., "high_s": ..,
  *               "repeats": .., "calls": [{"op", "variant", "dtype", "parts", "bytes", "count"}]}]}
  *
- * shape is sl_op.dim; bytes as in its work (sl_work); low and high are the 10th and 90th percentile; count is how
- * many ops of the program are like this one. A step is a whole step of a small model: what lies between its ops, what
- * its communication takes from its compute, and how runs differ. Everything is measured in several rounds over the
- * calibration, so points and steps that differ in their times alone come several times. */
+ * shape is sl_op.dim; bytes are those of its work (sl_work); low and high are the 10th and 90th percentile; count is
+ * the number of such ops in the program. A step is a whole step of a small model: it shows the time between its ops,
+ * what its communication takes from its compute, and how runs differ. Everything is measured in several rounds over the
+ * calibration, so points and steps that differ only in their times occur several times. */
 #pragma once
 
 #include "core/base/json.h"
@@ -26,7 +26,7 @@ struct sl_point {
   char source[16];
 };
 
-/* Communication ops of a step of one kind, type and size. */
+/* The communication ops of a step that have the same kind, type and size. */
 struct sl_point_call {
   int kind;
   enum sl_variant variant;
@@ -58,11 +58,11 @@ struct sl_points {
 
 enum sl_status sl_points_add(struct sl_points *points, const struct sl_point *point);
 enum sl_status sl_points_add_step(struct sl_points *points, const struct sl_point_step *step);
-/* Append the points and steps of a document. Errors: SL_ERR_INPUT with the place. */
+/* Appends the points and steps of a document. Errors: SL_ERR_INPUT with the place. */
 enum sl_status sl_points_read(struct sl_points *points, const struct sl_json *doc);
 json_t *sl_points_json(const struct sl_points *points);
 void sl_points_free(struct sl_points *points);
-/* Do two points differ in their times and counts at most? */
+/* Do two points differ at most in their times and counts? */
 bool sl_point_alike(const struct sl_point *a, const struct sl_point *b);
-/* What a point is a measurement of. */
+/* The work that a point measured. */
 struct sl_work sl_point_work(const struct sl_point *point);

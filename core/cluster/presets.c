@@ -1,5 +1,5 @@
-/* What the embedded profiles leave to the machine at hand: the numbers of "localhost", and profiles that are found by
- * name beside the program. The profiles themselves are data: profiles/README.md. */
+/* What the embedded profiles leave to the machine: the numbers of "localhost", and profiles that are found by name next
+ * to the program. The profiles themselves are data: profiles/README.md. */
 #include "core/cluster/presets.h"
 
 #include "core/base/machine.h"
@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Memory of the machine, or of the container where that is less. */
+/* Memory of the machine, or of the container if that is less. */
 static double memory_bytes(void) {
   double bytes = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
   FILE *file = fopen("/sys/fs/cgroup/memory.max", "r");
@@ -33,7 +33,7 @@ void sl_cluster_preset_localhost(json_t *root) {
   json_object_set_new(device, "memory_GiB", json_real(round(memory_bytes() / 0x1p30 * 1e6) / 1e6));
 }
 
-/* FOLDER/NAME.json in a folder beside `file`. */
+/* FOLDER/NAME.json in a folder next to `file`. */
 static bool beside(const char *file, const char *const *folders, const char *name, char *path, size_t size) {
   const char *slash = strrchr(file, '/');
   const int length = slash != NULL ? (int)(slash - file) : 0;
@@ -48,7 +48,7 @@ bool sl_profile_file(const char *name, char *path, size_t size) {
   static const char *const of_program[] = {"profiles", "../share/shardlab/profiles", NULL},
                            *const of_library[] = {"../share/shardlab/profiles", "../../share/shardlab/profiles", NULL};
   char program[4096];
-  Dl_info library; /* that this code stands in, whatever program has loaded it */
+  Dl_info library; /* the library that contains this code, whatever program has loaded it */
   const ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
   program[length > 0 ? length : 0] = '\0';
   if (beside(program, of_program, name, path, size)) return true;

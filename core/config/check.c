@@ -1,5 +1,5 @@
-/* What DeepSpeed's keys mean together: deprecated spellings, and the cross-field errors and warnings of DeepSpeed's
- * config.py, zero/config.py, precision_config.py and engine.py, in their words where they have some. */
+/* Checks combinations of DeepSpeed's keys: deprecated spellings, and the errors and warnings of DeepSpeed's config.py,
+ * zero/config.py, precision_config.py and engine.py, in their words where they have some. */
 #include "core/config/check.h"
 #include "core/base/json_places.h"
 #include "core/config/coerce.h"
@@ -12,13 +12,13 @@
 #include <string.h>
 #include <strings.h>
 
-/* Does zero_optimization say something for `key`, if only null? "auto" is as good as nothing. */
+/* Does zero_optimization have a value for `key`, even null? "auto" counts as none. */
 static bool zero_says(const struct sl_config *config, const char *key) {
   const json_t *value = json_object_get(json_object_get(config->doc.root, "zero_optimization"), key);
   return value != NULL && !(json_is_string(value) && strcmp(json_string_value(value), "auto") == 0);
 }
 
-/* A deprecated key of zero_optimization: false when it is absent; error beside its replacement (either spelling). */
+/* A deprecated key of zero_optimization: false if absent; an error beside its replacement (in either spelling). */
 static enum sl_status deprecated(const struct sl_config *config, const char *old_key, const char *new_key,
                                  const char *other_key, bool *given) {
   char path[128], text[256];
@@ -34,7 +34,8 @@ static enum sl_status deprecated(const struct sl_config *config, const char *old
   return SL_OK;
 }
 
-/* "zero_optimization": true takes the bucket's size from the top-level allgather_size, by the rules of the key that followed. */
+/* With "zero_optimization": true the bucket size is the top-level allgather_size, by the rules of the key that replaced
+ * it. */
 static enum sl_status take_allgather_size(struct sl_config *config) {
   char shown[48], expectation[128];
   const json_t *size = json_object_get(config->doc.root, "allgather_size");
@@ -125,7 +126,7 @@ static enum sl_status check_allreduce_op(const struct sl_config *config) {
   return SL_OK;
 }
 
-/* The key to blame for an offload target: its own, or the deprecated one it came from. */
+/* The key to blame for an offload target: its own, or the deprecated one that set it. */
 static const char *offload_key(const struct sl_config *config, const char *key, const char *old_key) {
   return sl_config_at(config, key) != NULL || sl_config_at(config, old_key) == NULL ? key : old_key;
 }
@@ -193,7 +194,7 @@ static enum sl_status check_optimizer(const struct sl_config *config) {
   return SL_OK;
 }
 
-/* DeepSpeed's partitions and copies are of what activation checkpointing keeps. */
+/* DeepSpeed partitions and copies only what activation checkpointing keeps. */
 static enum sl_status check_activations(const struct sl_config *config) {
   static const char *const partition = "activation_checkpointing.partition_activations",
                            *const on_host = "activation_checkpointing.cpu_checkpointing";
@@ -217,7 +218,7 @@ static enum sl_status check_activations(const struct sl_config *config) {
 static enum sl_status check_others(const struct sl_config *config) {
   static const char *const sections[] = {"amp", "progressive_layer_drop", "curriculum_learning"};
   const json_t *vocabulary = sl_config_at(config, "vocabulary_size");
-  for (size_t i = 0; i < 3; i++) { /* DeepSpeed takes "enabled" out of them without asking whether it is there */
+  for (size_t i = 0; i < 3; i++) { /* DeepSpeed deletes "enabled" from them without checking that it is there */
     char path[64];
     const json_t *section = json_object_get(config->doc.root, sections[i]);
     snprintf(path, sizeof path, "%s.enabled", sections[i]);

@@ -1,9 +1,9 @@
-/* What the DeepSpeed keys ask of each other. */
+/* Checks across DeepSpeed's keys. */
 #pragma once
 
 #include "core/config/config.h"
 
-/* Cross-field checks of the DeepSpeed keys, after reading. */
+/* Checks combinations of DeepSpeed keys, after all are read. Errors: SL_ERR_INPUT with the key and its place. */
 enum sl_status sl_config_check(struct sl_config *config);
-/* Deprecated spellings and what DeepSpeed turns them into; called before the checks. */
+/* Replaces deprecated spellings as DeepSpeed does; called before the checks. */
 enum sl_status sl_config_translate_deprecated(struct sl_config *config);

@@ -1,4 +1,4 @@
-/* pydantic's conversions in lax mode, for the types that DeepSpeed's models use; see coerce.h. */
+/* pydantic's conversions in lax mode, for the types in DeepSpeed's models; see coerce.h. */
 #include "core/config/coerce.h"
 
 #include <ctype.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
-enum { MAX_NUMBER = 64 }; /* bytes of a number in text; a longer one is none */
+enum { MAX_NUMBER = 64 }; /* bytes of a number as text; longer text is not a number */
 
 static json_t *bool_of_text(const char *text) {
   static const char *const yes[] = {"1", "on", "t", "true", "y", "yes"};
@@ -20,8 +20,8 @@ static json_t *bool_of_text(const char *text) {
   return NULL;
 }
 
-/* `text` without blanks around it and without the single underscores between its digits, into `out` of MAX_NUMBER bytes; false
- * where it is too long or has underscores elsewhere. */
+/* Copies `text` to `out` (MAX_NUMBER bytes) without surrounding blanks and without single underscores between digits;
+ * false if it is too long or has underscores elsewhere. */
 static bool tidy_number(const char *text, char *out) {
   size_t n = 0, length;
   while (isspace((unsigned char)*text)) text++;
@@ -39,7 +39,7 @@ static bool tidy_number(const char *text, char *out) {
   return true;
 }
 
-/* Decimal digits after a sign, and, unless `plain`, a point with zeros. */
+/* Decimal digits after a sign, and, unless `plain`, a decimal point and zeros. */
 static json_t *integer_of_text(const char *text, bool plain) {
   char number[MAX_NUMBER], *end;
   if (!tidy_number(text, number)) return NULL;
@@ -53,7 +53,7 @@ static json_t *integer_of_text(const char *text, bool plain) {
   return errno == 0 ? json_integer(value) : NULL;
 }
 
-/* What strtod reads of it, but no hexadecimal digits, and nothing that is not finite. */
+/* Whatever strtod reads, except hexadecimal digits and numbers that are not finite. */
 static json_t *real_of_text(const char *text) {
   char number[MAX_NUMBER], *end;
   if (!tidy_number(text, number) || strpbrk(number, "xX(") != NULL) return NULL;

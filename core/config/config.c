@@ -1,6 +1,6 @@
-/* The training configuration: one file or text becomes struct sl_config. The table of keys is config/fields.c, reading
- * by it config/read.c, cross-field checks config/check.c; here stand the order of things, the choice of optimizer and
- * scheduler, derived values and the batch algebra. */
+/* Turns one file or text into struct sl_config. The table of keys is in config/fields.c, the reader in config/read.c,
+ * checks across keys in config/check.c. This file has the order of these steps, the choice of optimizer and scheduler,
+ * derived values and the batch algebra. */
 #include "core/config/config.h"
 
 #include "core/base/checked.h"
@@ -17,7 +17,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* ds_version first: it decides the defaults of everything else. */
+/* ds_version comes first, since it decides the defaults of everything else. */
 static enum sl_status read_version(struct sl_reader *reader) {
   static const char *const key = "shardlab.ds_version";
   char shown[48];
@@ -47,7 +47,7 @@ static enum sl_status refuse_optimizer(const struct sl_config *config, const cha
       name, nearest != NULL ? "; did you mean \"" : "", nearest != NULL ? nearest : "", nearest != NULL ? "\"?" : "");
 }
 
-/* Adam runs as AdamW unless adam_w_mode says otherwise; torch's own AdamW decays by 0.01 where nothing is said. */
+/* Adam runs as AdamW unless adam_w_mode says otherwise; torch's own AdamW has a default weight decay of 0.01. */
 static enum sl_status read_adam(struct sl_reader *reader, bool adam_w) {
   struct sl_config *config = reader->config;
   SL_TRY(sl_config_read_section(reader, "optimizer.params@adam"));
@@ -59,7 +59,8 @@ static enum sl_status read_adam(struct sl_reader *reader, bool adam_w) {
   return SL_OK;
 }
 
-/* Its warm-up is AdamW as DeepSpeed's code has it: it decays apart, and corrects no bias, whatever bias_correction says. */
+/* Its warm-up is AdamW as in DeepSpeed's code: weight decay is decoupled and there is no bias correction, whatever
+ * bias_correction says. */
 static enum sl_status read_onebit_adam(struct sl_reader *reader) {
   SL_TRY(sl_config_read_section(reader, "optimizer.params@onebit"));
   reader->config->optimizer.type = SL_OPT_ONEBIT_ADAM;
@@ -90,7 +91,7 @@ static enum sl_status read_optimizer(struct sl_reader *reader) {
   return sl_config_read_section(reader, "optimizer.params@sgd");
 }
 
-/* What the parameters leave open. */
+/* Fills in what the scheduler's parameters leave open. */
 static void complete_scheduler(struct sl_config *config) {
   if (isnan(config->scheduler.warmup_max_lr)) config->scheduler.warmup_max_lr = config->optimizer.lr;
   if (config->scheduler.cycle_second_step_size < 0)
@@ -149,7 +150,7 @@ static enum sl_status read_all(struct sl_reader *reader) {
   return SL_OK;
 }
 
-/* config->doc is there already. */
+/* Reads and checks everything; config->doc must be set. */
 static enum sl_status finish(struct sl_config *config, bool strict) {
   struct sl_reader reader = {.config = config, .strict = strict};
   const enum sl_status status = read_all(&reader);
@@ -183,7 +184,7 @@ void sl_config_free(struct sl_config *config) {
   memset(config, 0, sizeof *config);
 }
 
-/* The key to blame: a batch key that stands in the file. */
+/* The key to blame: a batch key that is in the file. */
 static const char *batch_key(const struct sl_config *config, const char *preferred) {
   static const char *const keys[] = {"train_batch_size", "train_micro_batch_size_per_gpu",
                                      "gradient_accumulation_steps"};
@@ -203,7 +204,7 @@ static enum sl_status batch_product(const struct sl_config *config, int64_t a, i
                       (long long)b, (long long)c);
 }
 
-/* DeepSpeed's _set_batch_related_parameters; 0 stands for its None. */
+/* DeepSpeed's _set_batch_related_parameters; 0 is its None. */
 static enum sl_status fill_batch(struct sl_config *config, int64_t dp) {
   int64_t *total = &config->train_batch_size, *micro = &config->train_micro_batch_size_per_gpu;
   int64_t *steps = &config->gradient_accumulation_steps;

@@ -1,31 +1,30 @@
-/* The training configuration: DeepSpeed's ds_config.json, its names, defaults, batch algebra and errors, plus the
+/* The training configuration: DeepSpeed's ds_config.json with its names, defaults, batch algebra and errors, plus the
  * top-level "shardlab" section, which DeepSpeed ignores, for what DeepSpeed has no key for:
  *
  *   "shardlab": {"ds_version": "0.19.6", "tp": 1, "pp": 1, "cp": 1, "rank_order": "tp-dp-pp",
- *                "virtual_stages": 1, "schedule": "1f1b",
- *                "stages": "uniform", "recompute": "none", "recompute_modules": ["core_attn"], "recompute_every": 1,
- *                "preset": "", "sequence_parallel": false,
+ *                "virtual_stages": 1, "schedule": "1f1b", "stages": "uniform", "recompute": "none",
+ *                "recompute_modules": ["core_attn"], "recompute_every": 1, "preset": "", "sequence_parallel": false,
  *                "scatter_gather_tensors_in_pipeline": false, "shard_size": 0, "limit_all_gathers": true,
  *                "unshard_ahead": 3, "store_dropout_masks": false, "make_vocab_size_divisible_by": null, "tf32": false,
- *                "fp8": false, "fp8_recipe": "tensorwise", "async_tp": false, "tp_comm_overlap": false, "overlap_param_gather": false, "seed": 1234, "seq_len": 0, "eval_interval": 0, "eval_iters": 100, "attention": "flash-on-gpu", "fuse_epilogues": "gpu",
- *                "cuda_graph": true, "shuffle": true}
+ *                "fp8": false, "fp8_recipe": "tensorwise", "async_tp": false, "tp_comm_overlap": false,
+ *                "overlap_param_gather": false, "seed": 1234, "seq_len": 0, "eval_interval": 0, "eval_iters": 100,
+ *                "attention": "flash-on-gpu", "fuse_epilogues": "gpu", "cuda_graph": true, "shuffle": true}
  *
- * Lists may be written as text too, "13,13,13,9", which is how flags give them.
+ * Lists may also be written as text, "13,13,13,9", as flags do. The table of all keys is config/fields.c; keys that
+ * DeepSpeed knows and shardlab does not model have no field here (config/keys.inc).
  *
- * ds_version says whose defaults apply. Versions compare by major.minor.patch (a missing patch is 0, "+..." is ignored):
+ * ds_version selects the defaults. Versions compare by major.minor.patch (a missing patch is 0, "+..." is ignored):
  *   gradient_clipping                     0.0 before 0.19.6, then 1.0
  *   offload_{optimizer,param}.pin_memory  false before 0.19.6, then true
  *   bf16.check_grad_overflow              false before 0.19.6, then true
  * (All three changed between June and August 2026, on the way to 0.19.6.)
  *
- * A key that DeepSpeed knows and shardlab does not model has no field here: config/keys.inc.
- *
- * Values: "auto" means the default. Whole reals (5e8) are integers. Sections that are pydantic models in DeepSpeed convert
- * "1", "true" or true as these do (config/coerce.h). Deprecated spellings (cpu_offload, bfloat16, ...) are read as DeepSpeed
- * reads them, with a warning. With elasticity.enabled the batch is computed as DeepSpeed computes it (config/elastic.h).
- * tests/peers/deepspeed_config.tsv has what DeepSpeed says to some 2,600 configurations, deepspeed_differences.tsv where
- * shardlab differs on purpose. Sources: deepspeed/runtime/config.py, zero/config.py,
- * zero/offload_config.py, precision_config.py, lr_schedules.py of DeepSpeed 0.19.6. */
+ * Values: "auto" means the default. Whole reals (5e8) are integers. Sections that are pydantic models in DeepSpeed
+ * convert "1", "true" or true as those do (config/coerce.h). Deprecated spellings (cpu_offload, bfloat16, ...) are read
+ * as DeepSpeed reads them, with a warning. With elasticity.enabled the batch is computed as DeepSpeed computes it
+ * (config/elastic.h). tests/peers/deepspeed_config.tsv has DeepSpeed's verdict on some 2,600 configurations, and
+ * deepspeed_differences.tsv lists where shardlab differs on purpose. Sources: deepspeed/runtime/config.py,
+ * zero/config.py, zero/offload_config.py, precision_config.py, lr_schedules.py of DeepSpeed 0.19.6. */
 #pragma once
 
 #include "core/base/dtype.h"
@@ -38,8 +37,8 @@
 #include <stdint.h>
 
 enum sl_optimizer { SL_OPT_SGD, SL_OPT_ADAM, SL_OPT_ADAMW, SL_OPT_ONEBIT_ADAM };
-/* FLASH is FlashAttention 2 where a device tells its kernels apart; those after it up to CUDNN are only predicted. ON_GPU, the default, is
- * FLASH on a GPU and MATERIALISED on a CPU: a plan's configuration says which. */
+/* FLASH is FlashAttention 2 on devices that distinguish the kernels; the following ones up to CUDNN are only predicted.
+ * ON_GPU, the default, becomes FLASH on a GPU and MATERIALISED on a CPU in the plan's configuration. */
 enum sl_attention {
   SL_ATTENTION_MATERIALISED,
   SL_ATTENTION_FLASH,
@@ -48,7 +47,7 @@ enum sl_attention {
   SL_ATTENTION_CUDNN,
   SL_ATTENTION_ON_GPU
 };
-/* Whose kernels run (plan/kernels.h). All but SHARDLAB are only predicted. */
+/* The framework whose kernels run (plan/kernels.h). All but SHARDLAB are only predicted. */
 enum sl_kernel_choice {
   SL_KERNELS_SHARDLAB,
   SL_KERNELS_MEGATRON_FUSED,
@@ -62,9 +61,10 @@ enum sl_kernel_choice {
   SL_KERNELS_TORCH_COMPILE_BLOCKS,
   SL_KERNELS_COUNT
 };
-/* Where matrix products take their neighbours into an epilogue: on devices of kind "gpu", or on all, or on none. */
+/* Where matrix products include element-wise neighbours as an epilogue: on devices of kind "gpu", on all, or on
+ * none. */
 enum sl_fuse { SL_FUSE_GPU, SL_FUSE_ALWAYS, SL_FUSE_NEVER };
-/* The axes of the world of ranks, that which varies fastest first (plan/coords.h). */
+/* The axes of the world of ranks, the fastest-varying one first (plan/coords.h). */
 enum sl_rank_order {
   SL_RANKS_TP_DP_PP,
   SL_RANKS_TP_PP_DP,
@@ -74,29 +74,30 @@ enum sl_rank_order {
   SL_RANKS_PP_DP_TP,
   SL_RANK_ORDERS
 };
-/* How layers are dealt to pipeline stages. */
+/* How layers are divided among pipeline stages. */
 enum sl_stages_by {
-  SL_STAGES_UNIFORM,    /* the same number of layers each, as far as it goes */
-  SL_STAGES_PARAMETERS, /* so that the largest count of parameters is least: DeepSpeed's partition_method */
+  SL_STAGES_UNIFORM,    /* the same number of layers each, as far as possible */
+  SL_STAGES_PARAMETERS, /* minimising the largest parameter count: DeepSpeed's partition_method */
   SL_STAGES_FLOPS,      /* the same for floating-point operations */
-  SL_STAGES_COST,       /* as nanotron does, which may leave the last ranks without: plan/stages.c */
-  SL_STAGES_LIST        /* as stage_layers says; 0: the stage passes on what it gets, or is the head alone */
+  SL_STAGES_COST,       /* as nanotron does, which may leave the last ranks without layers: plan/stages.c */
+  SL_STAGES_LIST        /* as stage_layers says; a stage of 0 layers passes on its input, or is only the LM head */
 };
 enum sl_fp8_recipe { SL_FP8_TENSORWISE, SL_FP8_ROWWISE };
-/* SELECTIVE makes the modules of recompute_modules again; SELECTIVE_OP all but every other product's output and attention's. */
+/* SELECTIVE recomputes the modules of recompute_modules; SELECTIVE_OP all but attention's output and every other
+ * product's. */
 enum sl_recompute { SL_RECOMPUTE_NONE, SL_RECOMPUTE_SELECTIVE, SL_RECOMPUTE_FULL, SL_RECOMPUTE_SELECTIVE_OP };
 enum { SL_MAX_STAGES = 256 }; /* entries of a list of stages */
 enum sl_offload_device { SL_OFFLOAD_NONE, SL_OFFLOAD_CPU, SL_OFFLOAD_NVME };
 
-/* Where the numbers of a run go while it goes on: csv_monitor, tensorboard. */
+/* Where the numbers of a run are written during the run: csv_monitor, tensorboard. */
 struct sl_monitor_config {
   bool enabled;
   char output_path[1024], job_name[256];
 };
 
 struct sl_config {
-  char ds_version[16]; /* shardlab.ds_version: whose defaults apply; "0.19.6" */
-  /* batch; 0 = not given, until sl_config_resolve_batch */
+  char ds_version[16]; /* shardlab.ds_version, which selects defaults; "0.19.6" */
+  /* batch sizes; 0 = not given, until sl_config_resolve_batch */
   int64_t train_batch_size, train_micro_batch_size_per_gpu, gradient_accumulation_steps;
   double gradient_clipping;              /* global norm, 0 = off */
   bool sparse_gradients;                 /* of an embedding */
@@ -120,7 +121,7 @@ struct sl_config {
     char type_name[32]; /* as written */
     double lr, beta1, beta2, eps, weight_decay, momentum, dampening;
     bool nesterov, bias_correction, adam_w_mode;
-    int64_t freeze_step; /* OneBitAdam: steps after which the variance stays and the momentum travels as signs */
+    int64_t freeze_step; /* OneBitAdam: steps after which the variance is frozen and the momentum is sent as signs */
   } optimizer;           /* Adam with adam_w_mode (the default) is SL_OPT_ADAMW, as in DeepSpeed */
   struct sl_lr_rules scheduler;
   struct {
@@ -130,25 +131,25 @@ struct sl_config {
     int64_t prefetch_bucket_size, param_persistence_threshold, model_persistence_threshold, max_live_parameters,
         max_reuse_distance; /* elements, stage 3 */
     enum sl_offload_device offload_optimizer, offload_param;
-    double offload_ratio; /* of offloaded optimizer states: the share that the host updates, the device the others */
-    int64_t
-        sub_group_size; /* elements of optimizer states that are in host memory at once, where they live on NVMe; where states or
-                               parameters stand in two memories, a part of a shard that stays together */
+    double offload_ratio; /* offloaded optimizer states: the share that the host updates; the device updates the rest */
+    /* optimizer states on NVMe: elements that are in host memory at once; states or parameters in two memories:
+     * elements of a shard that stay together */
+    int64_t sub_group_size;
     char optimizer_nvme_path[1024], param_nvme_path[1024]; /* "": not given */
     int64_t optimizer_buffer_count, param_buffer_count;
-    bool optimizer_pinned, param_pinned;         /* pin_memory: of what is offloaded to host memory */
-    bool pipeline_read, pipeline_write;          /* of optimizer states, beside the update of others */
+    bool optimizer_pinned, param_pinned;         /* pin_memory, of what is offloaded to host memory */
+    bool pipeline_read, pipeline_write;          /* of optimizer states, overlapping with the update of others */
     int64_t param_buffer_size, param_max_in_cpu; /* elements */
     int64_t hpz_partition_size, mics_shard_size;
     bool quantized_weights, quantized_gradients; /* ZeRO++'s qwZ and qgZ */
     bool allow_untested_optimizer;               /* top-level zero_allow_untested_optimizer */
   } zero;
   struct {
-    int64_t block_size, queue_depth; /* bytes; blocks on their way at once, for each thread */
+    int64_t block_size, queue_depth; /* bytes; blocks in flight per thread */
     int64_t threads;                 /* intra_op_parallelism, "thread_count" before DeepSpeed 0.15 */
     bool single_submit, overlap_events;
   } aio;
-  struct { /* activation_checkpointing: of what "recompute": "full" keeps; see core/models/saved_input.h */
+  struct { /* activation_checkpointing: applies to what "recompute": "full" keeps; see core/models/saved_input.h */
     bool partitioned, on_host;
   } activations;
   struct sl_monitor_config csv_monitor, tensorboard;
@@ -156,14 +157,14 @@ struct sl_config {
   bool wall_clock_breakdown;
   struct {
     bool enabled, verbose, prof_all;
-    char prof_ops[512]; /* JSON text of a list of names: without prof_all, what is logged */
+    char prof_ops[512]; /* a list of names as JSON text: what is logged without prof_all */
   } comms_logger;
   struct {
     bool enabled, detailed;
     int64_t profile_step; /* counted from 0 */
     int64_t module_depth; /* -1: all */
     int64_t top_modules;
-    double recompute_fwd_factor; /* forwards that a backward takes beyond its two, for what is computed again */
+    double recompute_fwd_factor; /* extra forwards of a backward, for recomputation, beyond the two it costs itself */
     char output_file[1024];      /* "": standard output */
   } flops_profiler;
   struct { /* the "shardlab" section; flags override */
@@ -176,87 +177,93 @@ struct sl_config {
     enum sl_recompute recompute[SL_MAX_STAGES]; /* (recompute_count): per pipeline rank */
     int recompute_count;                        /* pp, or 1: the same everywhere */
     bool recompute_attention, recompute_norms;  /* what "selective" recomputes: core_attn, layernorm */
-    int64_t recompute_every;                    /* n: layers whose number is a multiple of n */
-    int64_t shard_size;       /* dp ranks that shard among themselves, the groups being replicas; 0 = all. See
-                           sl_config_shard_size */
-    bool limit_all_gathers;   /* FSDP's, and FSDP's alone: a gather waits until the one before the last is freed */
-    int unshard_ahead;        /* stages of a pipeline rank whose parameters are whole at a time */
-    bool store_dropout_masks; /* by forward, a byte an element; else backward draws them again */
+    int64_t recompute_every;                    /* n: recompute the layers whose number is a multiple of n */
+    /* dp ranks that shard among themselves, groups of which are replicas; 0 = all. See sl_config_shard_size */
+    int64_t shard_size;
+    bool limit_all_gathers;   /* FSDP only: a gather waits until the one before the last is freed */
+    int unshard_ahead;        /* stages of a pipeline rank whose parameters are gathered at a time */
+    bool store_dropout_masks; /* forward stores them, a byte an element; else backward draws them again */
     char preset[32];
-    bool sequence_parallel;         /* false where tp is 1 */
-    bool scatter_gather;            /* messages of a pipeline: 1 / tp of each, gathered by tp where they arrive */
-    enum sl_attention attention;    /* probabilities kept for backward, or formed again: memory linear in seq_len */
-    enum sl_kernel_choice kernels;  /* whose kernels a prediction is of */
-    bool launch_blocking;           /* CUDA_LAUNCH_BLOCKING=1: a prediction's host waits for every kernel it launches */
-    bool fused_norm, fused_softmax; /* of a kernel set that has both forms: one kernel each */
+    bool sequence_parallel; /* false if tp is 1 */
+    /* pipeline messages: each tp rank sends 1 / tp, and the receivers all-gather over tp */
+    bool scatter_gather;
+    enum sl_attention attention;   /* probabilities kept for backward, or recomputed: memory linear in seq_len */
+    enum sl_kernel_choice kernels; /* whose kernels are predicted */
+    /* CUDA_LAUNCH_BLOCKING=1: the host of a prediction waits for every kernel it launches */
+    bool launch_blocking;
+    bool fused_norm, fused_softmax; /* for a kernel set that has both forms: one kernel each */
     int vocab_multiple;             /* make_vocab_size_divisible_by; 0: the plan's choice, see core/plan/plan.h */
-    bool tf32;                      /* products of fp32 are SL_TF32: HF's tf32, PyTorch's cuda.matmul.allow_tf32 */
-    bool fp8;                       /* products of bf16 are SL_F8; predicted only. Casts are a kernel set's matter */
-    enum sl_fp8_recipe fp8_recipe;  /* of a kernel set that casts: a scale a tensor, or a row */
-    bool async_tp;        /* of torch's compiled kernels: sequence parallel's transfers in pieces beside products */
-    bool tp_comm_overlap; /* Megatron-LM's, of any kernels: the same, of its userbuffers */
-    bool overlap_param_gather;   /* of its distributed optimizer: updated parameters are gathered by the next forward */
+    bool tf32;                      /* fp32 products are SL_TF32: HF's tf32, PyTorch's cuda.matmul.allow_tf32 */
+    bool fp8;                       /* bf16 products are SL_F8; predicted only. The kernel set determines the casts */
+    enum sl_fp8_recipe fp8_recipe;  /* for a kernel set that casts: one scale per tensor, or per row */
+    /* of torch's compiled kernels: sequence-parallel transfers in pieces that overlap with products */
+    bool async_tp;
+    bool tp_comm_overlap;        /* Megatron-LM's userbuffers, with any kernels: likewise */
+    bool overlap_param_gather;   /* of its distributed optimizer: the next forward gathers updated parameters */
     enum sl_fuse fuse_epilogues; /* GELU, its gradient and bias gradients as part of a product */
-    bool cuda_graph;             /* backend cuda: a step is one launch, of a graph that was recorded of the first */
+    bool cuda_graph;             /* backend cuda: a step is a single launch of a graph recorded from the first step */
     bool shuffle;                /* false: sequences in the order of the file */
-    int64_t eval_interval;       /* steps from one evaluation to the next; 0: there is none */
-    int64_t eval_iters;          /* global batches of each, at most */
+    int64_t eval_interval;       /* steps between evaluations; 0: no evaluation */
+    int64_t eval_iters;          /* global batches of each evaluation, at most */
     int64_t seed, seq_len;       /* seq_len 0 = the model's n_positions */
   } sl;
-  struct sl_json doc; /* the file, kept for places; owned */
+  struct sl_json doc; /* the file, kept for the places in messages; owned */
 };
 
-/* Read `path`; on failure nothing is held. Unknown top-level keys warn with the nearest known name (`strict`: they fail); an unknown key inside a
- * section fails; a key DeepSpeed knows and shardlab does not model is named in a warning. */
+/* Reads `path`; on failure nothing is allocated. An unknown top-level key is a warning with the nearest known name (an
+ * error if `strict`), an unknown key inside a section is an error. One warning names all keys that DeepSpeed knows and
+ * shardlab does not model. Errors: SL_ERR_INPUT with file, line and key. */
 enum sl_status sl_config_load(struct sl_config *config, const char *path, bool strict);
 enum sl_status sl_config_parse(struct sl_config *config, const char *name, const char *text, size_t length,
                                bool strict);
-/* The same from a document, which is taken over, on failure too: for callers that put keys of their own into it. */
+/* The same from a document, for callers that add keys of their own. Takes ownership of `doc`, also on failure. */
 enum sl_status sl_config_from_json(struct sl_config *config, struct sl_json *doc, bool strict);
 void sl_config_free(struct sl_config *config);
 
-/* What the file itself says. The value at a key path without array indices, NULL when absent, null or "auto"; borrowed. */
+/* The value in the file at a key path without array indices; NULL if absent, null or "auto". Borrowed. */
 const json_t *sl_config_at(const struct sl_config *config, const char *path);
-/* The truth of that value, `otherwise` where there is none. */
+/* The truth value of that, or `otherwise` if there is none. */
 bool sl_config_flag(const struct sl_config *config, const char *path, bool otherwise);
-/* `value` as it may stand in a message: JSON text, cut to `size`. */
+/* Formats `value` as JSON text for a message, truncated to `size`. */
 const char *sl_config_show(const json_t *value, char *out, size_t size);
-/* A warning about the key `path`, with its place. */
+/* Warns about the key `path`, with its place. */
 void sl_config_warn(const struct sl_config *config, const char *path, const char *text);
 
-/* DeepSpeed's batch algebra for `dp` data-parallel ranks, and the checks that involve what flags may override (tp, pp, ...):
- * sl_config_parse has done those among DeepSpeed's own keys. Call it once. After SL_OK
- * train_batch_size == train_micro_batch_size_per_gpu * gradient_accumulation_steps * dp. */
+/* Resolves the batch sizes for `dp` data-parallel ranks by DeepSpeed's batch algebra, and does the checks that depend
+ * on what flags may override (tp, pp, ...); reading the file has done those among DeepSpeed's own keys. Call it once.
+ * Afterwards train_batch_size == train_micro_batch_size_per_gpu * gradient_accumulation_steps * dp. Errors:
+ * SL_ERR_INPUT with the key to blame. */
 enum sl_status sl_config_resolve_batch(struct sl_config *config, int dp);
 
-/* Consecutive data-parallel ranks that shard among themselves while the groups replicate (FSDP's HYBRID_SHARD, DeepSpeed's
- * MiCS): shardlab.shard_size or zero_optimization.mics_shard_size, 0 = all of them. */
+/* Number of consecutive data-parallel ranks that shard among themselves, while such groups are replicas (FSDP's
+ * HYBRID_SHARD, DeepSpeed's MiCS): shardlab.shard_size or zero_optimization.mics_shard_size, 0 = all of them. */
 int64_t sl_config_shard_size(const struct sl_config *config);
 
-/* The type that matrix products (gemm) are made in: param_dtype; SL_TF32 where that is fp32 and shardlab.tf32 is set,
- * SL_F8 where it is bf16 and shardlab.fp8 is. 16-bit models have no fp32 products. */
+/* The type of matrix products (gemm): param_dtype, but SL_TF32 if that is fp32 and shardlab.tf32 is set, SL_F8 if it is
+ * bf16 and shardlab.fp8 is set. 16-bit models have no fp32 products. */
 enum sl_dtype sl_config_product_dtype(const struct sl_config *config);
 
-/* Learning rate in force at optimizer step `step`, counted from 0 (skipped steps do not count). DeepSpeed sets a first value
- * when it builds the scheduler (last_batch_iteration -1) and calls scheduler.step() after each optimizer step, so step s
- * runs with last_batch_iteration i = s - 1 (lr_schedules.py of 0.19.6). With w = max(2, warmup_num_steps) and
- * g(i) = log(i+1)/log(w) or i/w (warmup_type "linear"):
+/* The learning rate at optimizer step `step`, counted from 0 without skipped steps. DeepSpeed sets a first value when
+ * it builds the scheduler (last_batch_iteration -1) and calls scheduler.step() after each optimizer step, so step s
+ * runs with last_batch_iteration i = s - 1 (lr_schedules.py of 0.19.6). With w = max(2, warmup_num_steps) and g(i) =
+ * log(i+1)/log(w) or i/w (warmup_type "linear"):
  *   none            the optimizer's lr
  *   WarmupLR        s=0: min;   i < w: min + (max - min) g(i);   then max   (max null: the optimizer's lr)
  *   WarmupDecayLR   s=0: min;   i < w: the same;   then min + (max - min) max(0, (total - i)/max(1, total - w))
- *   WarmupCosineLR  s=0: 0;     i < w: lr (r + (1 - r) g(i)), r = warmup_min_ratio;   then lr (c + (1 - c)(1 + cos(pi p))/2),
- *                   c = cos_min_ratio, p = min(1, (i - w + 1)/max(1, total - w))
+ *   WarmupCosineLR  s=0: 0;     i < w: lr (r + (1 - r) g(i)), r = warmup_min_ratio;
+ *                   then lr (c + (1 - c)(1 + cos(pi p))/2), c = cos_min_ratio,
+ *                   p = min(1, (i - w + 1)/max(1, total - w))
  *   LRRangeTest     min (1 + step_rate s/step_size), s/step_size rounded down with the staircase
- *   OneCycle        s=0: min;   s <= first + second: min + (max - min) scale(s), rising from 0 to 1 over `first` steps and
- *                   back over `second`, in stairs when asked;   then min / (1 + decay_lr_rate (s - first - second) /
- *                   decay_step_size), or min when either of the two is 0
- * The log warm-up therefore runs at min for the first two steps. */
+ *   OneCycle        s=0: min;   s <= first + second: min + (max - min) scale(s), rising from 0 to 1 over `first` steps
+ *                   and back over `second`, in stairs if asked for;   then min / (1 + decay_lr_rate (s - first - second) /
+ *                   decay_step_size), or min if either of the two is 0
+ * The log warm-up therefore stays at min for the first two steps. */
 double sl_config_lr(const struct sl_config *config, int64_t step);
-/* Adam's betas in force at `step`: the optimizer's, except under OneCycle with cycle_momentum, where beta2 is 0.99 and beta1
- * starts at cycle_min_mom (s=0), then runs from cycle_max_mom down to cycle_min_mom and back against the learning rate,
- * then grows by decay_mom_rate. SGD has no betas: DeepSpeed disables cycle_momentum for it. */
+/* Adam's betas at `step`: those of the optimizer, except under OneCycle with cycle_momentum. There beta2 is 0.99, and
+ * beta1 starts at cycle_min_mom (s=0), then runs from cycle_max_mom down to cycle_min_mom and back, opposite to the
+ * learning rate, then grows by decay_mom_rate. SGD has no betas: DeepSpeed disables cycle_momentum for it. */
 void sl_config_betas(const struct sl_config *config, int64_t step, double *beta1, double *beta2);
 
-/* Everything modelled, after defaults, under DeepSpeed's own names, and the "shardlab" section; reading the dump again gives
- * the same configuration. New reference, NULL when out of memory. */
+/* Everything that is modelled, after defaults, under DeepSpeed's own names, and the "shardlab" section. Reading the
+ * result again gives the same configuration. Returns a new reference, NULL when out of memory. */
 json_t *sl_config_to_json(const struct sl_config *config);

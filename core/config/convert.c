@@ -1,4 +1,4 @@
-/* One JSON value into one field and back, by the type of its row: conversion, ranges, and the words that say what was
+/* Converts one JSON value to one field and back, by the type of its row, with ranges and the words for what was
  * expected. */
 #include "core/config/convert.h"
 #include "core/config/lists.h"
@@ -46,7 +46,7 @@ static bool in_range(const struct sl_field *field, double x) {
 }
 
 static enum sl_converted convert_bool(const struct sl_field *field, const json_t *value, void *target) {
-  const double number = json_number_value(value); /* hjson makes an integer of 1.0 */
+  const double number = json_number_value(value); /* hjson turns 1.0 into an integer */
   if (!json_is_boolean(value) && !(json_is_number(value) && (number == 0 || number == 1))) return SL_WRONG_TYPE;
   store_integer(field, json_is_true(value) || number == 1, target);
   return SL_CONVERTED;
@@ -104,7 +104,7 @@ static enum sl_converted convert_word(const struct sl_field *field, const json_t
   return SL_CONVERTED;
 }
 
-/* An array of strings, of certain words where the row has some. */
+/* An array of strings, restricted to the row's words if it has some. */
 static enum sl_converted check_names(const struct sl_field *field, const json_t *value) {
   if (!json_is_array(value)) return SL_WRONG_TYPE;
   for (size_t i = 0; i < json_array_size(value); i++) {
@@ -115,7 +115,7 @@ static enum sl_converted check_names(const struct sl_field *field, const json_t 
   return SL_CONVERTED;
 }
 
-/* DeepSpeed's spellings of the three training types (DtypeEnum; "bfp16" is what older versions asked for). */
+/* DeepSpeed's spellings of the three training types (DtypeEnum; "bfp16" is the spelling of older versions). */
 static enum sl_converted convert_dtype(const struct sl_field *field, const json_t *value, void *target) {
   static const char *const spellings[] = {
       [SL_F32] = "fp32|float32|float|torch.float32",
@@ -144,7 +144,7 @@ static void store_null(const struct sl_field *field, void *target) {
   if (field->type == SL_FIELD_BOOL) store_integer(field, 0, target);
 }
 
-/* Whatever stands in it, as text. */
+/* Stores any array as text. */
 static enum sl_converted convert_any_list(const struct sl_field *field, const json_t *value, char *target) {
   if (!json_is_array(value)) return SL_WRONG_TYPE;
   if (!field->modelled) return SL_CONVERTED;

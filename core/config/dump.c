@@ -1,4 +1,5 @@
-/* The configuration after defaults as JSON, under DeepSpeed's names: the table of keys walked the other way. */
+/* Writes the configuration after defaults as JSON, under DeepSpeed's names: the table of keys in the reverse
+ * direction. */
 #include "core/config/dump.h"
 #include "core/config/convert.h"
 #include "core/config/fields.h"
@@ -18,7 +19,7 @@ const char *sl_config_scheduler_name(enum sl_lr_schedule type) {
   return names[type];
 }
 
-/* The object at the dotted path below `root`, made where it is missing; borrowed, NULL when out of memory. */
+/* The object at the dotted path below `root`, created if missing; borrowed, NULL when out of memory. */
 static json_t *make_object(json_t *root, const char *path) {
   json_t *object = root;
   while (object != NULL && *path != '\0') {
@@ -34,7 +35,7 @@ static json_t *make_object(json_t *root, const char *path) {
   return object;
 }
 
-/* Does the section belong in the dump? Variants only when chosen. */
+/* Is the section part of the dump? Variants only if selected. */
 static bool applies(const struct sl_config *config, const struct sl_section *section) {
   const char *variant = strchr(section->name, '@');
   if (variant == NULL) return true;

@@ -1,4 +1,4 @@
-/* The configuration as text: what the records show. */
+/* Writes the configuration as JSON, as records show it. */
 #pragma once
 
 #include "core/config/config.h"

@@ -1,4 +1,4 @@
-/* The batch of elastic training; see elastic.h. Where DeepSpeed's code stops with an exception, this names the key. */
+/* The batch of elastic training; see elastic.h. Where DeepSpeed's code raises an exception, this names the key. */
 #include "core/config/elastic.h"
 
 #include "core/base/checked.h"
@@ -26,7 +26,7 @@ static enum sl_status fail(const struct sl_config *config, const char *key, cons
   return sl_json_fail(&config->doc, path, "%s", text);
 }
 
-/* A whole number from `low` to `high`; `otherwise` where the key is absent, or an error where that is 0. */
+/* A whole number from `low` to `high`; if the key is absent, `otherwise`, or an error if that is 0. */
 static enum sl_status read_count(const struct sl_config *config, const char *key, int64_t low, int64_t high,
                                  int64_t otherwise, int64_t *out) {
   char path[64], shown[48];
@@ -63,7 +63,7 @@ static enum sl_status read_sizes(const struct sl_config *config, struct elastic 
   return SL_OK;
 }
 
-/* The version of the rules: 0.1 or 0.2, as a number or in text. */
+/* The version of the rules, 0.1 or 0.2, as a number or as text. */
 static enum sl_status read_version(const struct sl_config *config, struct elastic *out) {
   char shown[48];
   const json_t *value = sl_config_at(config, "elasticity.version");
@@ -120,14 +120,14 @@ enum sl_status sl_config_check_elasticity(const struct sl_config *config) {
   return SL_OK;
 }
 
-/* Does `gpus` divide the batch into whole micro-batches of one of the sizes before the `end`-th? */
+/* Do `gpus` divide the batch into whole micro-batches of one of the sizes before index `end`? */
 static bool divides(const struct elastic *e, int end, int64_t batch, int64_t gpus) {
   for (int i = 0; i < end; i++)
     if (batch % e->sizes[i] == 0 && batch / e->sizes[i] % gpus == 0) return true;
   return false;
 }
 
-/* Is `gpus` a number within [least, most] that divides the batch for the i-th size and for none before it? */
+/* Is `gpus` within [least, most], and does it divide the batch for size i but for none before it? */
 static bool counts(const struct elastic *e, int i, int64_t batch, int64_t gpus, int64_t least, int64_t most) {
   return gpus >= least && gpus <= most && !divides(e, i, batch, gpus);
 }
@@ -147,7 +147,8 @@ static int64_t count_gpus(const struct elastic *e, int64_t batch, int64_t least,
   return count;
 }
 
-/* `base` times the largest highly composite number that keeps it within `most`; the list is DeepSpeed's, up to 720720. */
+/* `base` times the largest highly composite number that keeps the product within `most`; the list is DeepSpeed's, up to
+ * 720720. */
 static int64_t scale(int64_t base, int64_t most) {
   static const int64_t composite[] = {1,      2,      4,      6,      12,     24,     36,     48,    60,    120,
                                       180,    240,    360,    720,    840,    1260,   1680,   2520,  5040,  7560,
@@ -173,8 +174,8 @@ static int64_t common_multiple(const struct elastic *e) {
   return multiple;
 }
 
-/* DeepSpeed's version 0.1: the batch within `most` that the most numbers from `least_gpus` to `most_gpus` divide; 0 where none
- * does and smaller ones are preferred, since then DeepSpeed has no candidate either. */
+/* DeepSpeed's version 0.1: the batch within `most` that the most numbers from `least_gpus` to `most_gpus` divide. 0 if
+ * none does and smaller ones are preferred, since then DeepSpeed has no candidate either. */
 static int64_t best_batch(const struct elastic *e, int64_t most, int64_t least_gpus, int64_t most_gpus) {
   int64_t best = 0, best_count = 0;
   for (int i = 0; i <= e->count; i++) {
@@ -189,11 +190,12 @@ static int64_t best_batch(const struct elastic *e, int64_t most, int64_t least_g
   return best;
 }
 
-/* Version 0.2 counts nodes and, where they do not divide the batch, takes the largest (or smallest) one that fits `dp`. */
+/* Version 0.2 counts nodes; where they do not divide the batch, it takes the largest (or smallest) batch that fits
+ * `dp`. */
 static int64_t node_batch(const struct elastic *e, int dp, bool *good) {
   const int64_t per_node = e->per_node / e->model_parallel; /* data-parallel ranks of a node */
   const int64_t least = e->min_gpus / e->per_node > 0 ? e->min_gpus / e->per_node : 1;
-  /* A node count of 0 means what the batch allows, as 0 is no number in Python. */
+  /* A node count of 0 means as many as the batch allows, since 0 is false in Python. */
   const int64_t most = e->most / per_node;
   int64_t smallest = INT64_MAX, chosen = 0;
   for (int i = 0; i < e->count; i++)
@@ -222,7 +224,7 @@ static int64_t node_batch(const struct elastic *e, int dp, bool *good) {
   return chosen;
 }
 
-/* The largest micro-batch that divides a rank's share of the batch, 0 when there is none. */
+/* The largest micro-batch that divides a rank's share of the batch, 0 if there is none. */
 static int64_t best_micro(const struct elastic *e, int64_t share) {
   int64_t best = 0;
   for (int i = 0; i < e->count; i++)

@@ -1,13 +1,14 @@
 /* The table behind config/fields.h: DeepSpeed's keys that shardlab models, and the "shardlab" section. The keys that
- * DeepSpeed knows and shardlab does not model yet stand in config/keys.inc, which closes the table. Order within a
- * section is the order of the dump. */
+ * DeepSpeed knows and shardlab does not model are in config/keys.inc, which is included at the end. The order within a
+ * section is that of the dump. */
 #include "core/config/fields.h"
 
 #include "core/base/limits.h"
 
 #include <stddef.h>
 
-/* M: modelled, with a target in struct sl_config; the rest are designated initialisers, at least the default. */
+/* M: modelled, with a target in struct sl_config; the other arguments are designated initialisers, at least the
+ * default. */
 #define M(in, name, kind, target, ...)                                                                                 \
   {                                                                                                                    \
     .section = in, .key = name, .type = SL_FIELD_##kind, .modelled = true,                                             \
@@ -37,7 +38,7 @@
 #define SAY(text) .complaint = text
 #define ELSEWHERE .soft = true
 #define NO_LIMIT 1.7976931348623157e308
-#define BELOW_ONE 0.99999999999999988898 /* prints as 1 */
+#define BELOW_ONE 0.99999999999999988898 /* printed as 1 */
 
 _Static_assert(offsetof(struct sl_config, optimizer.beta2) ==
                    offsetof(struct sl_config, optimizer.beta1) + sizeof(double),
@@ -230,7 +231,7 @@ const size_t sl_field_count = sizeof sl_fields / sizeof sl_fields[0];
 #define STRICT .strict = true
 #define MODEL .strict = true, .model = true
 #define LOOSE .strict = false
-/* Parents before children: the reader relies on a parent being an object when it comes to the child. */
+/* Parents before children: the reader has checked that a parent is an object before it reaches the child. */
 const struct sl_section sl_sections[] = {
   S("", LOOSE), S("shardlab", STRICT), S("data_types", LOOSE), S("fp16", MODEL), S("bf16", MODEL, .alias_path = "bfloat16", .nullable = true),
   S("optimizer", LOOSE), V("optimizer.params", "adam"), V("optimizer.params", "onebit"), V("optimizer.params", "sgd"),

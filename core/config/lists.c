@@ -1,5 +1,5 @@
-/* The lists of the "shardlab" section: how layers are dealt to stages, what each stage recomputes, and which modules
- * that is. Each comes as an array, or as text with commas, which is how flags give it; see config/fields.h. */
+/* The lists of the "shardlab" section: how layers are divided among stages, what each stage recomputes, and which
+ * modules are recomputed. Each is an array, or text with commas, as flags give it; see config/fields.h. */
 #include "core/config/lists.h"
 #include "core/base/limits.h"
 #include "core/config/convert.h"
@@ -12,7 +12,7 @@ static const char stages_words[] = "uniform|parameters|flops|cost";
 static const char recompute_words[] = "none|selective|full|selective_op";
 static const char module_words[] = "core_attn|layernorm";
 
-/* `text` cut at its commas, blanks around each part dropped, as an array of strings; new reference. */
+/* Splits `text` at its commas and strips blanks; an array of strings, a new reference. */
 static json_t *split(const char *text) {
   json_t *parts = json_array();
   for (const char *at = text; parts != NULL;) {
@@ -28,7 +28,7 @@ static json_t *split(const char *text) {
   return parts;
 }
 
-/* A stage's layers: an integer from 0 to the most that a model has, as a number or in decimal digits. */
+/* The layers of a stage: an integer from 0 to the most that a model can have, as a number or in decimal digits. */
 static enum sl_converted convert_layers(const json_t *item, bool from_text, int64_t *out) {
   if (!from_text) {
     if (!json_is_integer(item)) return SL_WRONG_TYPE;

@@ -1,4 +1,4 @@
-/* Lists that fill several fields: stages, recompute, modules. */
+/* Lists that fill several fields at once: stages, recompute, recompute_modules. */
 #pragma once
 
 #include "core/config/convert.h"

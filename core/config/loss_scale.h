@@ -1,6 +1,6 @@
-/* The arithmetic of the step state and of the learning rate, inline, on plain structs: the same text for the host
- * (core/program/step_state.c, core/config/lr.c, whose headers state the rules) and for a GPU, where the CONTROL op is a kernel and
- * a step needs no host inside it. */
+/* The arithmetic of the step state and of the learning rate, inline, on plain structs. The same code runs on the host
+ * (core/program/step_state.c and core/config/lr.c, whose headers state the rules) and on a GPU, where the CONTROL op is
+ * a kernel so that a step needs no host. */
 #pragma once
 
 #include <math.h>
@@ -15,7 +15,7 @@
 
 /* --- the learning rate --- */
 
-/* Arguments of C's functions are written as doubles: C++ would choose another overload for an integer. */
+/* Arguments of C's math functions are cast to double: for an integer C++ would choose another overload. */
 enum sl_lr_schedule {
   SL_LR_CONSTANT,
   SL_LR_WARMUP,
@@ -40,12 +40,12 @@ struct sl_lr_rules {
   bool range_staircase;
 };
 
-/* Rise from 0 to 1 over the warm-up; `i` = last_batch_iteration, 0 <= i < w. */
+/* Rises from 0 to 1 over the warm-up; `i` = last_batch_iteration, 0 <= i < w. */
 SL_LOSS_SCALE_BOTH double sl_lr_warmup_gamma(const struct sl_lr_rules *rules, double i, double w) {
   return rules->warmup_log ? log(i + 1) / log(w) : i / w;
 }
 
-/* DeepSpeed keeps log(w) off zero. */
+/* DeepSpeed keeps log(w) away from zero. */
 SL_LOSS_SCALE_BOTH double sl_lr_warmup_steps(const struct sl_lr_rules *rules) {
   return fmax(2.0, (double)rules->warmup_num_steps);
 }
@@ -72,7 +72,7 @@ SL_LOSS_SCALE_BOTH double sl_lr_cosine_lr(const struct sl_lr_rules *rules, doubl
   return lr * fmax(0.0, end + (1 - end) * (1 + cos(acos(-1.0) * progress)) / 2);
 }
 
-/* DeepSpeed counts from last_batch_iteration + 1, which is the step. */
+/* DeepSpeed counts from last_batch_iteration + 1, which is `step`. */
 SL_LOSS_SCALE_BOTH double sl_lr_range_test_lr(const struct sl_lr_rules *rules, double step) {
   double interval = step / (double)rules->range_step_size;
   if (rules->range_staircase) interval = floor(interval);
@@ -84,7 +84,7 @@ SL_LOSS_SCALE_BOTH double sl_lr_cycle_size(const struct sl_lr_rules *rules) {
 }
 
 /* 0 at the ends of the cycle, 1 at its peak. Stairs are cut from the whole step number, not from the ratio, so that the
- * peak is met exactly. */
+ * peak is reached exactly. */
 SL_LOSS_SCALE_BOTH double sl_lr_cycle_scale(const struct sl_lr_rules *rules, double step) {
   const double first = (double)rules->cycle_first_step_size, size = sl_lr_cycle_size(rules);
   const double second = (double)rules->cycle_second_step_size;
@@ -129,7 +129,7 @@ SL_LOSS_SCALE_BOTH bool sl_lr_cycles_betas(const struct sl_lr_rules *rules) {
   return rules->type == SL_LR_ONE_CYCLE && rules->cycle_momentum;
 }
 
-/* Adam's beta1 where it cycles against the learning rate. */
+/* Adam's beta1 where it cycles opposite to the learning rate. */
 SL_LOSS_SCALE_BOTH double sl_lr_beta1(const struct sl_lr_rules *rules, int64_t step) {
   const double s = step > 0 ? (double)step : 0, low = rules->cycle_min_mom, high = rules->cycle_max_mom;
   const double after = s - sl_lr_cycle_size(rules);
@@ -148,7 +148,7 @@ struct sl_step_state {
     double reduced[SL_STEP_STATE_REDUCED];
     struct {
       double loss_sum;   /* of this rank's micro-batches, already divided by the global count */
-      double square_sum; /* squares of the (scaled) gradients this rank answers for */
+      double square_sum; /* squares of the (scaled) gradients that this rank owns */
       double overflow;   /* > 0: a non-finite gradient was seen */
       double spare;
     };
@@ -156,26 +156,26 @@ struct sl_step_state {
   int64_t step;       /* steps taken, skipped ones included */
   int64_t good_steps; /* optimizer updates done */
   int64_t skipped;
-  int64_t last_overflow; /* step of the last overflow, -1 none */
+  int64_t last_overflow; /* step of the last overflow, -1: none so far */
   int64_t hysteresis;
   double loss_scale;
   double loss, grad_norm, lr;
   double momentum;    /* Adam's beta1 of this step's update */
-  int64_t exhausted;  /* 1: an overflow found the scale at its minimum, where DeepSpeed gives up */
+  int64_t exhausted;  /* 1: an overflow occurred with the scale at its minimum, where DeepSpeed gives up */
   double grad_factor; /* the update multiplies gradients by this: clip / loss_scale; < 0: skip the update */
 };
 
-/* What a step has to know of the configuration. */
+/* The constants of the configuration that a step needs. */
 struct sl_step_rules {
   struct sl_lr_rules scheduler;
   double lr, beta1;
   bool cycles_betas; /* the schedule sets beta1 */
   bool checked;      /* a non-finite gradient skips the step */
-  bool dynamic;      /* the loss scale moves */
+  bool dynamic;      /* the loss scale is dynamic */
   bool consecutive_hysteresis;
   int64_t hysteresis, loss_scale_window;
   double min_loss_scale;
-  double ranks; /* what turns the reduced gradient into what DeepSpeed's reduction gives: 1, or dp for "sum" */
+  double ranks; /* factor from the reduced gradient to that of DeepSpeed's reduction: 1, or dp for "sum" */
   double clip;  /* largest norm, 0 = off */
 };
 
@@ -198,7 +198,7 @@ SL_LOSS_SCALE_BOTH void sl_loss_scale_grow(struct sl_step_state *c, const struct
   c->loss_scale *= 2;
 }
 
-/* sl_step_state_advance. inf - inf and nan - nan are nan: a comparison that C and C++ spell alike. */
+/* The body of sl_step_state_advance. inf - inf and nan - nan are nan, a test that C and C++ spell identically. */
 SL_LOSS_SCALE_BOTH void sl_loss_scale_step(struct sl_step_state *c, const struct sl_step_rules *rules) {
   const bool overflow = rules->checked && (c->overflow > 0 || !(c->square_sum - c->square_sum == 0));
   c->loss = c->loss_sum;
@@ -209,7 +209,7 @@ SL_LOSS_SCALE_BOTH void sl_loss_scale_step(struct sl_step_state *c, const struct
   } else {
     c->grad_factor = rules->ranks / c->loss_scale;
     if (rules->clip > 0 && c->grad_norm > rules->clip) c->grad_factor *= rules->clip / (c->grad_norm + 1e-6);
-    /* the schedule counts updates: DeepSpeed does not step it on an overflow */
+    /* the schedule counts updates: DeepSpeed does not advance it on an overflow */
     c->lr = sl_lr_at(&rules->scheduler, rules->lr, c->good_steps);
     c->momentum = rules->cycles_betas ? sl_lr_beta1(&rules->scheduler, c->good_steps) : rules->beta1;
     c->good_steps++;

@@ -1,5 +1,5 @@
-/* Learning rate and momentum by step: the formulas of DeepSpeed's lr_schedules.py as config.h states them. They stand in
- * config/loss_scale.h, which a GPU runs too. */
+/* Learning rate and momentum by step: the formulas of DeepSpeed's lr_schedules.py as config.h states them. They are
+ * implemented in config/loss_scale.h, because a GPU runs them too. */
 #include "core/config/config.h"
 
 double sl_config_lr(const struct sl_config *config, int64_t step) {

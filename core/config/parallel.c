@@ -1,6 +1,6 @@
-/* The keys of parallelism: DeepSpeed's own spellings of what the "shardlab" section says too (tensor_parallel, pipeline,
- * MiCS) are taken over, and the parallel keys are checked against each other. What needs the number of ranks or the
- * model is left to the plan, what one framework refuses to strategy.c. */
+/* The keys of parallelism. DeepSpeed's own spellings of what the "shardlab" section also says (tensor_parallel,
+ * pipeline, MiCS) are taken over, and the parallel keys are checked against each other. Checks that need the number of
+ * ranks or the model are left to the plan, the limits of frameworks to plan/refusals.c. */
 #include "core/config/parallel.h"
 #include "core/base/checked.h"
 #include "core/base/limits.h"
@@ -12,7 +12,7 @@
 #include <math.h>
 #include <string.h>
 
-/* The integer at `path`; false when it is absent or means "none", which is what a value below `low` does. */
+/* The integer at `path`; false if it is absent or below `low`, which means "none". */
 static bool given_integer(const struct sl_config *config, const char *path, int64_t low, int64_t *out) {
   const json_t *value = sl_config_at(config, path);
   if (!json_is_number(value)) return false;
@@ -21,7 +21,7 @@ static bool given_integer(const struct sl_config *config, const char *path, int6
   return *out >= low;
 }
 
-/* One degree with two keys: `key` of the "shardlab" section, `value` so far, and DeepSpeed's `other`. */
+/* One degree with two keys: `key` of the "shardlab" section with its `value`, and DeepSpeed's `other`. */
 static enum sl_status take_degree(const struct sl_config *config, const char *key, const char *other, int64_t low,
                                   int *value) {
   int64_t asked;
@@ -50,7 +50,7 @@ static enum sl_status take_tensor_parallel(struct sl_config *config) {
   return take_degree(config, "shardlab.tp", tp_size, 2, &config->sl.tp);
 }
 
-/* DeepSpeed reads the "pipeline" object without a look at it; we read stages and how layers are dealt to them. */
+/* DeepSpeed does not check the "pipeline" object; we read stages and how layers are divided among them. */
 static enum sl_status take_pipeline(struct sl_config *config) {
   static const char *const methods[] = {"pipeline.partition_method", "pipeline.partition"};
   char shown[48];

@@ -3,5 +3,6 @@
 
 #include "core/config/config.h"
 
-/* DeepSpeed's keys for what "shardlab" says too, taken over; and what the parallel keys mean together. */
+/* Takes over DeepSpeed's keys for what the "shardlab" section also says, and checks the parallel keys against each
+ * other. Errors: SL_ERR_INPUT. */
 enum sl_status sl_config_check_parallel(struct sl_config *config);

@@ -1,5 +1,6 @@
-/* Reading sections by the table: unknown keys, both spellings of a key, defaults by version, and the list of keys that
- * DeepSpeed knows and shardlab does not model. What the values mean together is left to config.c and config/check.c. */
+/* Reads sections by the table: unknown keys, both spellings of a key, defaults by version, and the list of keys that
+ * DeepSpeed knows and shardlab does not model. What values mean in combination is left to config.c and
+ * config/check.c. */
 #include "core/config/read.h"
 #include "core/base/json_places.h"
 #include "core/base/json_write.h"
@@ -35,7 +36,7 @@ static bool is_auto(const json_t *value) {
   return json_is_string(value) && strcmp(json_string_value(value), "auto") == 0;
 }
 
-/* The value at the dotted `path`, whatever it is. */
+/* The value at the dotted `path`, of any type. */
 static const json_t *value_at(const json_t *root, const char *path) {
   const json_t *value = root;
   while (value != NULL && *path != '\0') {
@@ -72,7 +73,7 @@ const char *sl_config_show(const json_t *value, char *out, size_t size) {
   return out;
 }
 
-/* The object of `section` in the file, NULL when absent; `path` (of `size`) gets its path as written. */
+/* The object of `section` in the file, NULL if absent; `path` (of `size`) receives its path as written. */
 static enum sl_status find_section(const struct sl_config *config, const struct sl_section *section, const json_t **out,
                                    char *path, size_t size) {
   char shown[48];
@@ -85,14 +86,15 @@ static enum sl_status find_section(const struct sl_config *config, const struct 
     if (other != NULL) value = other;
   }
   if (value == NULL || is_auto(value) || (section->nullable && json_is_null(value))) return SL_OK;
-  if (strcmp(section->path, "zero_optimization") == 0 && json_is_boolean(value)) return SL_OK; /* config/check.c */
+  /* config/check.c handles it */
+  if (strcmp(section->path, "zero_optimization") == 0 && json_is_boolean(value)) return SL_OK;
   if (!json_is_object(value))
     return sl_json_fail(&config->doc, path, "is %s; expected an object", sl_config_show(value, shown, sizeof shown));
   *out = value;
   return SL_OK;
 }
 
-/* The last part of `path` when the rest is `parent`, else NULL. */
+/* The last part of `path` if the rest is `parent`, else NULL. */
 static const char *child_of(const char *path, const char *parent) {
   if (path == NULL || path[0] == '\0') return NULL;
   const char *dot = strrchr(path, '.');
@@ -118,7 +120,7 @@ static size_t known_names(const struct sl_section *section, const char **names) 
   return n;
 }
 
-/* "; did you mean ..." or, when nothing is near, "; expected one of ..." as far as it fits. */
+/* "; did you mean ..." or, if nothing is near, "; expected one of ..." as far as it fits. */
 static void suggest(const char *key, const char *const *names, size_t n, char *out, size_t size) {
   const char *nearest = sl_nearest(key, names, n);
   if (nearest != NULL) {
@@ -162,7 +164,7 @@ static enum sl_status check_keys(const struct sl_reader *reader, const struct sl
   return SL_OK;
 }
 
-/* The message for a value that its row refuses. */
+/* Fails with the message for a value that its row refuses. */
 static enum sl_status refuse(const struct sl_reader *reader, const struct sl_field *field, const char *path,
                              const json_t *value, enum sl_converted fault) {
   char shown[48], expectation[128], text[256];
@@ -180,7 +182,7 @@ static const char *default_text(const struct sl_reader *reader, const struct sl_
   return field->old_value != NULL && reader->version < field->since ? field->old_value : field->value;
 }
 
-/* `given`: what stands in the file in its stead, NULL or "auto". */
+/* `given`: the value in the file that stands for the default, NULL or "auto". */
 static enum sl_status store_default(const struct sl_reader *reader, const struct sl_field *field, const char *path,
                                     const json_t *given) {
   char expectation[128];
@@ -212,7 +214,7 @@ static bool same_value(const json_t *a, const json_t *b) {
   return json_equal(a, b) != 0;
 }
 
-/* A section that is not switched on changes nothing, whatever else it says. */
+/* A section that is not enabled has no effect, whatever else it says. */
 static bool switched_off(const struct sl_field *field, const json_t *object) {
   if (strcmp(field->key, "enabled") == 0) return false;
   for (size_t i = 0; i < sl_field_count; i++) {
@@ -224,8 +226,8 @@ static bool switched_off(const struct sl_field *field, const json_t *object) {
   return false;
 }
 
-/* A key without target: checked where DeepSpeed would or where the row has a range, and remembered when it is set to
- * something else. */
+/* A key without target: checked where DeepSpeed checks it or where the row has a range, and recorded if it is not the
+ * default. */
 static enum sl_status note_unmodelled(struct sl_reader *reader, const struct sl_field *field, bool strict,
                                       const json_t *object, const char *path, const json_t *value) {
   if (strict || field->ranged || field->checked) {
@@ -244,7 +246,7 @@ static enum sl_status note_unmodelled(struct sl_reader *reader, const struct sl_
   return SL_OK;
 }
 
-/* `value` as DeepSpeed's model reads it, which then stands in the file's place; borrowed. */
+/* Converts `value` as DeepSpeed's model does and puts the result in its place in the document; borrowed. */
 static const json_t *coerce(const struct sl_section *section, const struct sl_field *field, const json_t *object,
                             const char *key, const json_t *value) {
   json_t *made = section->model ? sl_config_coerce(field, value) : NULL;

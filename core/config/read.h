@@ -1,17 +1,17 @@
-/* Reading the document section by section. */
+/* Reads the document section by section, by the table of keys (config/fields.h). Internal to core/config. */
 #pragma once
 
 #include "core/config/fields.h"
 
 struct sl_reader {
   struct sl_config *config;
-  int version; /* of DeepSpeed, SL_DEEPSPEED */
+  int version; /* of DeepSpeed, as SL_DEEPSPEED */
   bool strict;
-  char *unmodelled; /* ", a.b, c.d": keys to name in the one warning; owned */
+  char *unmodelled; /* ", a.b, c.d": keys for the one warning; owned */
   size_t unmodelled_length, unmodelled_capacity;
 };
 
-/* "0.19.6" as SL_DEEPSPEED(0, 19, 6); -1 when malformed. */
+/* "0.19.6" as SL_DEEPSPEED(0, 19, 6); -1 if malformed. */
 int sl_config_version(const char *text);
-/* Check and store the object of the section `name`; where it is absent, the defaults. */
+/* Checks and stores the object of section `name`; if it is absent, stores the defaults. */
 enum sl_status sl_config_read_section(struct sl_reader *reader, const char *name);

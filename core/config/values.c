@@ -1,4 +1,4 @@
-/* What a configuration that has been read says, and a warning about one of its keys; see config.h. */
+/* Queries of a configuration that has been read, and warnings about its keys; see config.h. */
 #include "core/base/json_places.h"
 #include "core/config/config.h"
 

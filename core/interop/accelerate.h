@@ -1,5 +1,5 @@
-/* Hugging Face Accelerate's settings (the YAML file of `accelerate config`) and our words for the same: a DeepSpeed configuration with its "shardlab"
- * section. */
+/* Translates Hugging Face Accelerate's settings (the YAML file of `accelerate config`) to a DeepSpeed configuration
+ * with a "shardlab" section. accelerate_write.h is the other direction. */
 #pragma once
 
 #include "core/base/status.h"
@@ -7,9 +7,11 @@
 #include <jansson.h>
 #include <stdint.h>
 
-/* Read text[0..size), called `name` in messages, as Accelerate 1.15 does. `*world`, ranks in all, is taken where it is not 0, else set to num_processes;
- * *per_machine becomes the ranks of a machine where there are several machines, else 0. *config is a new reference. What Accelerate leaves to the script (batch,
- * optimizer) is "auto", for the Trainer's rules (cli/defaults.h). A deepspeed_config_file is read from where the program runs, or else beside `name`. Errors:
- * SL_ERR_INPUT with file, line and key: no YAML, a value that is none, or what is not modelled; what has no counterpart is named in one warning. */
+/* Reads text[0..size), called `name` in messages, as Accelerate 1.15 does. `*world`, the number of all ranks, is used
+ * if it is not 0, otherwise set to num_processes; *per_machine becomes the ranks per machine if there are several
+ * machines, else 0. *config is a new reference. What Accelerate leaves to the script (batch, optimizer) becomes "auto",
+ * for the Trainer's rules (cli/defaults.h). A deepspeed_config_file is searched in the current folder, then next to
+ * `name`. Errors: SL_ERR_INPUT with file, line and key: invalid YAML, an invalid value, or a setting that is not
+ * modelled. One warning names the settings without a counterpart. */
 enum sl_status sl_accelerate_read(const char *name, const char *text, size_t size, int64_t *world, int64_t *per_machine,
                                   json_t **config);

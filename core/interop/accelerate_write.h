@@ -1,4 +1,4 @@
-/* A configuration in Accelerate's YAML; the other way is accelerate.h. */
+/* Writes a configuration as Accelerate's YAML; accelerate.h is the other direction. */
 #pragma once
 
 #include "core/base/status.h"
@@ -7,8 +7,9 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* Write the settings of a configuration, as sl_config_to_json gives it with its batch sizes filled in, for `world` ranks on `machines` machines. Keys of `given`
- * (the file as it stood) that Accelerate leaves to the script or has none for are put into `unsaid`, an array of paths. Errors: SL_ERR_INPUT where what a
- * configuration is made of cannot be said at all: a preset, a number type or a shard group that Accelerate has not. */
+/* Writes the settings of a configuration, in the form of sl_config_to_json with its batch sizes filled in, for `world`
+ * ranks on `machines` machines. Paths of keys in `given` (the original file) that Accelerate leaves to the script or
+ * does not have are added to the array `unsaid`. Errors: SL_ERR_INPUT if an essential part of the configuration cannot
+ * be expressed: a preset, a number type or a shard group that Accelerate does not have. */
 enum sl_status sl_accelerate_write(const json_t *config, const json_t *given, int64_t world, int64_t machines,
                                    FILE *out, json_t *unsaid);

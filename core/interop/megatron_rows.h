@@ -1,4 +1,4 @@
-/* Arguments of Megatron-LM that say what one key of ours does. Internal to core/interop. */
+/* A table of Megatron-LM's arguments that correspond to one key of ours each. Internal to core/interop. */
 #pragma once
 
 enum sl_argument_kind { SL_ARGUMENT_INT, SL_ARGUMENT_REAL, SL_ARGUMENT_FLAG };
@@ -7,13 +7,15 @@ struct sl_argument {
   const char *name; /* without dashes */
   enum sl_argument_kind kind;
   const char *path; /* of the configuration */
-  const char *
-      absent; /* JSON of the key where the argument is absent: Megatron-LM's default; NULL: it must be there, or ours holds */
+  /* the key's value, as JSON, if the argument is absent: Megatron-LM's default; NULL: the argument is required, or our
+   * default applies */
+  const char *absent;
 };
 
 /* Ends with a NULL name. Sources: megatron/training/arguments.py of core_r0.12. */
 extern const struct sl_argument sl_megatron_arguments[];
-/* Arguments that change neither memory nor traffic nor time as they are modelled, and those that do and are not modelled; each ends with NULL. */
+/* Arguments that change neither memory nor traffic nor time as modelled, and those that do but are not modelled; both
+ * NULL-terminated. */
 extern const char *const sl_megatron_beside[], *const sl_megatron_refused[];
-/* Arguments that make the model, of no use where its vocabulary is not said. */
+/* Arguments that describe the model, which are useless if its vocabulary is not given. */
 extern const char *const sl_megatron_of_model[];

@@ -1,9 +1,9 @@
-/* Keys of a document by their path. */
+/* Access to the keys of a document by their path. */
 #pragma once
 
 #include <jansson.h>
 
-/* Set the key at `path` ("zero_optimization.stage"); sections that are absent become objects. Takes `value` over. */
+/* Sets the key at `path` ("zero_optimization.stage"), creating missing sections. Takes ownership of `value`. */
 void sl_interop_put(json_t *root, const char *path, json_t *value);
-/* The value at `path`, borrowed; NULL where there is none. */
+/* The value at `path`, borrowed; NULL if there is none. */
 const json_t *sl_interop_get(const json_t *root, const char *path);

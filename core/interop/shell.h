@@ -1,10 +1,13 @@
-/* The words of a shell script's text, or of one argument: enough of a shell to read the settings that a launch script gives. */
+/* Splits the text of a shell script, or of one argument, into words: enough of a shell to read the settings in a launch
+ * script. */
 #pragma once
 
 #include "core/launch/words.h"
 
-/* Words of `text`, behind one another in `words`: split at white space and at ( ) ; | & = behind a name; quotes fall away, and what they
- * hold is split too, since scripts keep lists of arguments in strings; a backslash keeps the next character, or joins two lines; # begins a
- * comment where a word may. NAME=VALUE sets a variable and $NAME, ${NAME} and ${NAME:-DEFAULT} are replaced where it is known, else kept
- * as they stand; $((...)) of numbers that are known is computed (arithmetic.h); nothing is run. Words beyond 4096 or of more than 4095 bytes are an error, SL_ERR_INPUT with `name`. */
+/* Appends the words of `text` to `words`. They are separated by white space, by ( ) ; | & and by = after a name. Quotes
+ * are removed and their contents are split too, since scripts keep lists of arguments in strings. A backslash keeps the
+ * next character, or joins two lines; # starts a comment where a word may start. NAME=VALUE sets a variable; $NAME,
+ * ${NAME} and ${NAME:-DEFAULT} are replaced if it is known, otherwise kept. $((...)) of known numbers is evaluated
+ * (arithmetic.h); nothing is executed. More than 4096 words, or one of more than 4095 bytes, is an error, SL_ERR_INPUT
+ * with `name`. */
 enum sl_status sl_shell_words(struct sl_words *words, const char *name, const char *text);

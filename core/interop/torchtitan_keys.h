@@ -3,6 +3,7 @@
 
 #include "core/interop/settings.h"
 
-/* End with NULL, or a NULL path. Source: torchtitan/config/job_config.py at 238fa99, and torchtitan/config_manager.py at the end of 2024. */
+/* NULL-terminated, or by a NULL path. Source: torchtitan/config/job_config.py at 238fa99, and
+ * torchtitan/config_manager.py at the end of 2024. */
 extern const char *const sl_torchtitan_beside[];
 extern const struct sl_setting_refused sl_torchtitan_refused[];

@@ -1,10 +1,10 @@
-/* What a configuration has and another framework's words do not. Internal to core/interop. */
+/* What a configuration has and another framework cannot express. Internal to core/interop. */
 #pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
 
-/* Append the path of every value of `given`, the file as it stood, that `is_said` does not know to the array `unsaid`. */
+/* Appends to `unsaid` the path of every value in `given`, the original file, for which `is_said` is false. */
 void sl_interop_unsaid(const json_t *given, bool (*is_said)(const char *path), json_t *unsaid);
-/* Whether `path` is in a list that ends with NULL. */
+/* Is `path` in a NULL-terminated list? */
 bool sl_interop_among(const char *const *list, const char *path);

@@ -1,5 +1,6 @@
 /* Token sources and their order; see data.h. The permutation is a Feistel network on the smallest even number of bits
- * that holds n, walked until it falls below n (Black and Rogaway, "Ciphers with arbitrary finite domains", 2002). */
+ * that can hold n, iterated until the result is below n (Black and Rogaway, "Ciphers with arbitrary finite domains",
+ * 2002). */
 #include "core/io/data.h"
 
 #include "core/base/checked.h"
@@ -18,7 +19,7 @@ static enum sl_status keep_name(struct sl_data *data, const char *name) {
   return data->name != NULL ? SL_OK : sl_fail(SL_ERR_MEMORY, "out of memory: a file name");
 }
 
-/* Tokens of Megatron-LM, of which the index is read once. */
+/* Opens Megatron-LM's tokens; their index is read once. */
 static enum sl_status open_indexed(struct sl_data *data, const char *bin, const char *path) {
   struct sl_file file = {0};
   struct sl_megatron_index index;
@@ -86,14 +87,14 @@ void sl_data_close(struct sl_data *data) {
   memset(data, 0, sizeof *data);
 }
 
-/* Some tokens, read at a time. */
+/* A few tokens that are read together. */
 struct run {
   int64_t first;
   int count;
   unsigned char bytes[RUN_BYTES];
 };
 
-/* The run from token `i` on, of at most `most` tokens. */
+/* Reads the run from token `i` on, of at most `most` tokens. */
 static enum sl_status read_run(const struct sl_data *data, struct run *run, int64_t i, int64_t most) {
   const int64_t fit = RUN_BYTES / data->token_bytes;
   run->first = i;
@@ -102,7 +103,8 @@ static enum sl_status read_run(const struct sl_data *data, struct run *run, int6
                       (size_t)run->count * (size_t)data->token_bytes);
 }
 
-/* Token `i` of it, 0 <= i < count. Negative where the type has signs and the number does, or is beyond 63 bits. */
+/* Token `i` of it, 0 <= i < count. Negative if the type is signed and the number is negative, or if it exceeds 63
+ * bits. */
 static int64_t token_at(const struct sl_data *data, const struct run *run, int i) {
   uint64_t value = 0; /* little-endian, as are the machines we run on */
   memcpy(&value, run->bytes + (size_t)i * (size_t)data->token_bytes, (size_t)data->token_bytes);
@@ -164,7 +166,7 @@ enum sl_status sl_data_sequence(const struct sl_data *data, int64_t i, int64_t s
   return SL_OK;
 }
 
-/* The finaliser of splitmix64: every bit of the input moves every bit of the output. */
+/* The finaliser of splitmix64: every input bit affects every output bit. */
 static uint64_t mix(uint64_t x) {
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
   x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
@@ -177,8 +179,7 @@ int64_t sl_data_permute(int64_t n, uint64_t seed, uint64_t epoch, int64_t i) {
   const uint64_t mask = ((uint64_t)1 << half) - 1;
   const uint64_t key = mix(mix(seed + 0x9e3779b97f4a7c15u) + epoch);
   uint64_t x = (uint64_t)i;
-  do { /* a bijection of the larger domain, followed from a point below n, returns below n: fewer than 4 rounds on
-          average */
+  do { /* a bijection of the larger domain, started below n, returns below n: after fewer than 4 rounds on average */
     uint64_t left = x >> half, right = x & mask;
     for (uint64_t round = 0; round < ROUNDS; round++) {
       const uint64_t next = left ^ (mix(key + mix(right * ROUNDS + round + 1)) & mask);

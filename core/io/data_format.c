@@ -1,4 +1,4 @@
-/* Formats of token files; see data_format.h. */
+/* Recognises the formats of token files; see data_format.h. */
 #include "core/io/data_format.h"
 
 #include "core/base/checked.h"
@@ -62,8 +62,8 @@ static enum sl_status open_array(struct sl_data *data) {
   return SL_OK;
 }
 
-/* Could these be the first words of a shard of llm.c whose magic number we do not know? Of 16-bit tokens the zeros would be hundreds of one
- * and the same. */
+/* Could these be the first words of a shard of llm.c with an unknown magic number? In 16-bit tokens the zeros would be
+ * hundreds of repetitions of one token. */
 static bool has_header_form(const struct head *head) {
   if (head->size < HEADER_BYTES) return false;
   for (int i = ZEROS_FROM; i < HEADER_WORDS; i++)
@@ -71,7 +71,7 @@ static bool has_header_form(const struct head *head) {
   return head->words[0] != 0;
 }
 
-/* Nothing but characters: of 16-bit tokens the upper byte alone would be none now and then. */
+/* Only characters: in 16-bit tokens the upper byte alone would sometimes not be one. */
 static bool is_text(const struct head *head) {
   for (size_t i = 0; i < head->size; i++) {
     const unsigned char c = head->bytes[i];

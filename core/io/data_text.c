@@ -1,4 +1,4 @@
-/* Text to tokens; see data_text.h. */
+/* Tokenises text; see data_text.h. */
 #include "core/io/data_text.h"
 
 #include "core/tokenizer/tokenizer.h"
@@ -52,7 +52,7 @@ static bool is_blank(const char *text, size_t size) {
   return strspn(text, " \t\r") >= size;
 }
 
-/* Lines of nothing but blanks are none. */
+/* Blank lines are skipped. */
 static enum sl_status read_lines(struct reader *r, const char *text, size_t size) {
   int64_t number = 0;
   for (size_t at = 0; at < size;) {

@@ -1,4 +1,4 @@
-/* Text that becomes tokens as it is opened: plain text, or JSON lines of which a field is the text. */
+/* Text that is tokenised when it is opened: plain text, or JSON lines in which a field is the text. */
 #pragma once
 
 #include "core/base/file.h"
@@ -9,11 +9,12 @@
 struct sl_data_text {
   const char *tokenizer; /* a tokenizer.json (core/tokenizer/tokenizer.h) */
   const char *field;     /* of JSON lines; NULL: "text" */
-  const char *eod;       /* a token of the tokenizer, put behind every document; NULL: none */
+  const char *eod;       /* a token of the tokenizer that is appended to every document; NULL: none */
 };
 
-/* The tokens of `file`, *count of them, in *ids, which is to be freed. A file that begins with "{" and whose first line is an object is JSON lines, a
- * document each line; any other is one document. Errors: SL_ERR_INPUT with the file and, of JSON lines, the line: no JSON, no such field or no string in
- * it, no UTF-8; and those of the tokenizer; SL_ERR_IO; SL_ERR_MEMORY. */
+/* The tokens of `file`, *count of them, in *ids, to be freed. A file that begins with "{" and whose first line is an
+ * object is JSON lines, one document per line; any other is one document. Errors: SL_ERR_INPUT with the file and, for
+ * JSON lines, the line: invalid JSON, no such field or not a string, invalid UTF-8; those of the tokenizer; SL_ERR_IO;
+ * SL_ERR_MEMORY. */
 enum sl_status sl_data_text_read(const struct sl_file *file, const struct sl_data_text *text, uint32_t **ids,
                                  int64_t *count);

@@ -11,11 +11,11 @@
 
 enum {
   BLOCK = SL_DIRECT_BLOCK,
-  ROOM = 4 << 20,      /* at a time: longer ones are no faster */
-  LONG_RANGE = 1 << 20 /* shorter ones are not worth the switch */
+  ROOM = 4 << 20,      /* at a time: larger ones are not faster */
+  LONG_RANGE = 1 << 20 /* shorter ranges are not worth the switch */
 };
 
-/* Through the cache. */
+/* Writes through the page cache. */
 static int write_cached(int handle, const char *bytes, size_t size, int64_t offset) {
   while (size > 0) {
     const ssize_t done = pwrite(handle, bytes, size, (off_t)offset);
@@ -30,8 +30,8 @@ static bool is_aligned(const char *bytes) {
   return (uintptr_t)bytes % BLOCK == 0;
 }
 
-/* `size` and `offset` are whole blocks. *done: how many bytes are written, in whole blocks: where the disk takes fewer than that, or
- * refuses a range for its alignment, the rest is left to the cache. */
+/* Writes whole blocks; `size` and `offset` are multiples of a block. *done: bytes written, in whole blocks. Where the
+ * disk takes fewer, or refuses a range for its alignment, the rest is left to the page cache. */
 static int write_blocks(struct sl_direct *direct, int handle, const char *bytes, size_t size, int64_t offset,
                         size_t *done) {
   for (*done = 0; *done < size;) {
@@ -48,7 +48,7 @@ static int write_blocks(struct sl_direct *direct, int handle, const char *bytes,
   return 0;
 }
 
-/* Has the descriptor now, or no more, this way of writing? */
+/* Could O_DIRECT be switched on or off for the descriptor? */
 static bool switched(int handle, bool on) {
   const int flags = fcntl(handle, F_GETFL);
   return flags >= 0 && fcntl(handle, F_SETFL, on ? flags | O_DIRECT : flags & ~O_DIRECT) == 0;
@@ -85,25 +85,26 @@ size_t sl_direct_room(size_t size) {
   return size + (size_t)2 * BLOCK;
 }
 
-/* Bytes [lo, hi) of the file, whole blocks, of which those behind `need` may lie behind its end. False with *why 0: this way is refused;
- * else an error. */
+/* Reads bytes [lo, hi) of the file, whole blocks; those after `need` may be beyond its end. Returns false with *why 0
+ * if O_DIRECT is refused, otherwise with an error. */
 static bool read_blocks(int handle, int64_t lo, int64_t hi, int64_t need, char *room, int *why) {
   *why = 0;
   for (int64_t at = lo; at < need;) {
     const ssize_t got = pread(handle, room + (at - lo), (size_t)(hi - at), (off_t)at);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && errno != EINVAL) *why = errno;
-    if (got <= 0) return false; /* 0: the reader through the cache says what became of the file */
+    if (got <= 0) return false; /* 0: the reader through the cache reports what happened to the file */
     at += got;
     if (at < need && got % BLOCK != 0) return false;
   }
   return true;
 }
 
-/* A descriptor of its own: threads that read the file through the cache meanwhile have theirs. -1: there is none. */
+/* A separate descriptor, since threads may read the file through the cache meanwhile. -1: not possible. */
 static int open_past_the_cache(const struct sl_file *file) {
   char path[64];
-  snprintf(path, sizeof path, "/proc/self/fd/%d", file->handle); /* that very file, whatever has its name by now */
+  /* the same file, even if its name now belongs to another */
+  snprintf(path, sizeof path, "/proc/self/fd/%d", file->handle);
   return open(path, O_RDONLY | O_DIRECT | O_CLOEXEC);
 }
 

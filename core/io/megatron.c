@@ -1,4 +1,5 @@
-/* Megatron-LM's index; see megatron.h. It is read in runs of a few thousand entries, so an index of any size takes no memory. */
+/* Reads Megatron-LM's index; see megatron.h. It is read a few thousand entries at a time, so an index of any size needs
+ * little memory. */
 #include "core/io/megatron.h"
 
 #include "core/base/checked.h"
@@ -7,12 +8,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MAGIC "MMIDIDX\0"       /* and the zero byte of the string */
-#define LEGACY_MAGIC "TNTIDX\0" /* of the format before it; eight bytes with that of the string */
+#define MAGIC "MMIDIDX\0"       /* followed by the zero byte of the string */
+#define LEGACY_MAGIC "TNTIDX\0" /* of the older format; eight bytes with the string's zero byte */
 
 enum { HEADER_BYTES = 34, LENGTH_BYTES = 4, OFFSET_BYTES = 8, RUN = 4096, LEGACY_BYTES = 8 };
 
-/* Types by their code, from 1 on; 0 bytes: no integers. Source: class DType of indexed_dataset.py. */
+/* Types by their code, from 1 on; 0 bytes: not an integer. Source: class DType of indexed_dataset.py. */
 static const struct type {
   int bytes;
   bool is_signed;
@@ -61,7 +62,7 @@ static enum sl_status read_head(const struct sl_file *file, struct sl_megatron_i
   return SL_OK;
 }
 
-/* Where the three lists stand. */
+/* The offset of the first of the three lists. */
 static int64_t offsets_at(const struct sl_megatron_index *i) {
   return HEADER_BYTES + i->sequences * LENGTH_BYTES;
 }
@@ -80,7 +81,7 @@ static enum sl_status check_size(const struct sl_file *file, const struct sl_meg
                  (long long)i->sequences, (long long)i->documents + 1);
 }
 
-/* Sequences first .. first+count: each begins where the one before it ends. */
+/* Checks sequences first .. first+count: each begins where the one before it ends. */
 static enum sl_status check_run(const struct sl_file *file, struct sl_megatron_index *out, int64_t first, int count) {
   int32_t lengths[RUN];
   int64_t offsets[RUN];
@@ -100,7 +101,7 @@ static enum sl_status check_run(const struct sl_file *file, struct sl_megatron_i
   return SL_OK;
 }
 
-/* Documents are runs of sequences, from the first to the last. */
+/* Documents are consecutive sequences, from the first to the last. */
 static enum sl_status check_boundaries(const struct sl_file *file, const struct sl_megatron_index *i) {
   int64_t before = 0, run[RUN];
   for (int64_t at = 0; at <= i->documents; at += RUN) {
@@ -146,7 +147,7 @@ enum sl_status sl_megatron_find(const char *path, char **bin, char **index) {
   const bool named = ends_with(path, ".bin") || ends_with(path, ".idx");
   const size_t prefix = strlen(path) - (named ? 4 : 0);
   *bin = *index = NULL;
-  /* a file of that very name is what was asked for, if it is not one of the two */
+  /* a file of that exact name is what was asked for, unless it is one of the two */
   if (!named && access(path, F_OK) == 0) return SL_OK;
   SL_TRY(join(index, path, prefix, ".idx"));
   enum sl_status status = SL_OK;

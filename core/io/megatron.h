@@ -1,4 +1,5 @@
-/* Megatron-LM's data: PREFIX.bin has the tokens of all documents, one behind the other, and PREFIX.idx says where each begins. */
+/* Megatron-LM's data: PREFIX.bin has the tokens of all documents, concatenated, and PREFIX.idx says where each
+ * begins. */
 #pragma once
 
 #include "core/base/file.h"
@@ -6,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What an index says of its tokens. */
+/* What an index says about its tokens. */
 struct sl_megatron_index {
   int item_bytes; /* 1, 2, 4 or 8, little-endian */
   bool is_signed;
@@ -17,11 +18,12 @@ enum { SL_MEGATRON_MAGIC_BYTES = 9 };
 /* Does a file that begins with these SL_MEGATRON_MAGIC_BYTES bytes claim to be an index? */
 bool sl_megatron_claims(const unsigned char *bytes);
 
-/* Read the whole index `file` once and check that documents stand end to end, as Megatron-LM's builder writes them. Source: megatron/core/datasets/indexed_dataset.py,
- * version 1: the magic "MMIDIDX\0\0", u64 version, u8 type, u64 sequences, u64 document boundaries, i32 length of each sequence,
- * i64 byte offset of each, i64 boundaries in sequences. Errors: SL_ERR_INPUT with the file and the field; SL_ERR_IO. */
+/* Reads the whole index `file` once and checks that the documents are contiguous, as Megatron-LM's builder writes them.
+ * Source: megatron/core/datasets/indexed_dataset.py, version 1: the magic "MMIDIDX\0\0", u64 version, u8 type, u64
+ * sequences, u64 document boundaries, i32 length of each sequence, i64 byte offset of each, i64 boundaries in
+ * sequences. Errors: SL_ERR_INPUT with the file and the field; SL_ERR_IO. */
 enum sl_status sl_megatron_index_read(const struct sl_file *file, struct sl_megatron_index *out);
 
-/* Is `path` the name of such data: a prefix, the .bin or the .idx of one whose index is there? *bin and *index are then the two files' paths, to
- * be freed; else NULL. Errors: SL_ERR_MEMORY. */
+/* Does `path` name such data: a prefix, the .bin or the .idx of a pair whose index exists? *bin and *index are then the
+ * paths of the two files, to be freed; otherwise NULL. Errors: SL_ERR_MEMORY. */
 enum sl_status sl_megatron_find(const char *path, char **bin, char **index);

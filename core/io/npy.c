@@ -14,7 +14,7 @@ bool sl_npy_claims(const unsigned char *bytes) {
   return memcmp(bytes, MAGIC, SL_NPY_MAGIC_BYTES) == 0;
 }
 
-/* The header's text, and where in it we are. */
+/* The header's text, and the reader's position in it. */
 struct scan {
   const char *name; /* of the file */
   const char *at;   /* ends with a zero byte */
@@ -26,7 +26,7 @@ static void skip_blanks(struct scan *s) {
   while (*s->at == ' ' || *s->at == '\t' || *s->at == '\n') s->at++;
 }
 
-/* Take `text` if it comes next. */
+/* Consumes `text` if it comes next. */
 static bool take(struct scan *s, const char *text) {
   skip_blanks(s);
   const size_t n = strlen(text);
@@ -39,7 +39,7 @@ static enum sl_status expected(const struct scan *s, const char *what) {
   return sl_fail(SL_ERR_INPUT, "%s: header: expected %s, found '%.24s'", s->name, what, s->at);
 }
 
-/* A quoted word into out[0..size). */
+/* Reads a quoted word into out[0..size). */
 static enum sl_status take_word(struct scan *s, char *out, size_t size) {
   skip_blanks(s);
   const char quote = *s->at;
@@ -124,7 +124,7 @@ static enum sl_status take_header(struct scan *s) {
   return SL_OK;
 }
 
-/* Where the header's text stands, and how long it is: two bytes say so in version 1, four in 2 and 3. */
+/* Finds the header's text and its length, which takes two bytes in version 1, four in 2 and 3. */
 static enum sl_status find_header(const struct sl_file *file, uint64_t *first, uint32_t *bytes) {
   unsigned char head[12] = {0};
   const size_t least = 10;
@@ -176,7 +176,7 @@ void sl_npy_write(FILE *out, const uint32_t *values, int64_t count) {
   const int n = snprintf(header, sizeof header, "{'descr': '<u%d', 'fortran_order': False, 'shape': (%lld,), }",
                          narrow ? 2 : 4, (long long)count);
   const int padded =
-      (n + 1 + PREFIX + ALIGNED - 1) / ALIGNED * ALIGNED - PREFIX; /* the data begin on such a boundary */
+      (n + 1 + PREFIX + ALIGNED - 1) / ALIGNED * ALIGNED - PREFIX; /* the data begin at a multiple of ALIGNED */
   const unsigned char length[2] = {(unsigned char)padded, 0};
   fwrite(MAGIC "\1\0", 1, SL_NPY_MAGIC_BYTES + 2, out);
   fwrite(length, 1, sizeof length, out);

@@ -1,4 +1,4 @@
-/* The reader of safetensors files; see safetensors.h. safetensors_write.c holds the writer. */
+/* The reader of safetensors files; see safetensors.h. The writer is in safetensors_write.c. */
 #include "core/io/safetensors.h"
 
 #include "core/base/checked.h"
@@ -9,7 +9,7 @@
 
 enum {
   MAX_HEADER = 100 * 1000 * 1000, /* the limit of the reference implementation */
-  HALVES = 4096                   /* read at a time */
+  HALVES = 4096                   /* half-precision numbers read at a time */
 };
 
 /* Every type the format names. Bits, because the 4- and 6-bit floats are packed. */
@@ -34,7 +34,7 @@ static const struct type *type_of(const char *name) {
   return NULL;
 }
 
-/* Frameworks differ in what they put before the same names. */
+/* Frameworks put different prefixes before the same names. */
 static const char *bare(const char *name) {
   if (strncmp(name, "transformer.", 12) == 0) return name + 12;
   if (strncmp(name, "model.", 6) == 0) return name + 6;
@@ -102,7 +102,8 @@ static enum sl_status read_tensor(const struct sl_safetensors *file, struct sl_s
   return read_range(file, tensor, json_object_get(entry, "data_offsets"), type->bits, data_bytes);
 }
 
-/* By place; an empty tensor before one that starts at the same byte, and equals by name so that the order is one. */
+/* By position; an empty tensor before one that starts at the same byte, and ties by name so that the order is
+ * unique. */
 static int compare_place(const void *left, const void *right) {
   const struct sl_safetensors_tensor *a = left, *b = right;
   if (a->first != b->first) return a->first < b->first ? -1 : 1;
@@ -159,7 +160,7 @@ done:
   return status;
 }
 
-/* The JSON of the header; jansson refuses duplicate keys for us. */
+/* Parses the header's JSON; jansson refuses duplicate keys. */
 static enum sl_status parse_json(struct sl_safetensors *file, const char *text, size_t length) {
   json_error_t error;
   file->header = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error);

@@ -1,5 +1,5 @@
-/* The writer of safetensors files; see safetensors.h for who calls what when. Every range goes to disk by pwrite, so
- * processes need no order among themselves; the rename at the end makes the file appear whole or not at all. */
+/* The writer of safetensors files; safetensors.h says who calls what when. Every range is written with pwrite, so
+ * processes need no order among themselves; the final rename makes the file appear complete or not at all. */
 #include "core/io/safetensors.h"
 
 #include "core/base/checked.h"
@@ -43,7 +43,7 @@ static void release(struct sl_safetensors_writer *writer) {
   writer->fd = -1;
 }
 
-/* The header's entry of one tensor, and its offset relative to the data for now. */
+/* Adds the header's entry of one tensor; its offset is relative to the data for now. */
 static enum sl_status add_entry(struct sl_safetensors_writer *writer, json_t *header,
                                 const struct sl_safetensors_spec *tensor, int i) {
   if (type_name(tensor->type) == NULL || tensor->n_dim < 0 || tensor->n_dim > SL_SAFETENSORS_MAX_DIMS)
@@ -70,8 +70,8 @@ static enum sl_status add_entry(struct sl_safetensors_writer *writer, json_t *he
   return SL_OK;
 }
 
-/* The first bytes of the file: header length and header, padded with blanks so that the data begins at a block, and whole blocks of it can be
- * written past the page cache from where a writer has aligned them. */
+/* The first bytes of the file: header length and header, padded with blanks so that the data begins at a block
+ * boundary. Whole blocks can then be written past the page cache from aligned memory. */
 static enum sl_status make_head(json_t *header, unsigned char **head, size_t *head_bytes) {
   const size_t length = json_dumpb(header, NULL, 0, JSON_COMPACT | JSON_PRESERVE_ORDER);
   const size_t blocks = (sizeof(uint64_t) + length + SL_DIRECT_BLOCK - 1) / SL_DIRECT_BLOCK;
@@ -84,7 +84,7 @@ static enum sl_status make_head(json_t *header, unsigned char **head, size_t *he
   return SL_OK;
 }
 
-/* Fill `writer` except for the descriptor, and make the file's first bytes. */
+/* Fills `writer` except for the descriptor, and makes the file's first bytes. */
 static enum sl_status prepare(struct sl_safetensors_writer *writer, const char *path,
                               const struct sl_safetensors_spec *tensors, int count, json_t *metadata,
                               unsigned char **head, size_t *head_bytes) {
@@ -137,7 +137,7 @@ fail:
   return status;
 }
 
-/* The file that process 0 created must be the one that this process would have created. */
+/* The file that process 0 created must be identical to the one that this process would have created. */
 static enum sl_status compare_head(const struct sl_safetensors_writer *writer, const unsigned char *head,
                                    size_t head_bytes) {
   struct stat info;

@@ -1,4 +1,4 @@
-/* See weights.h. The index only says which files there are: what stands in a file, its own header says. */
+/* See weights.h. The index only says which files there are; the header of each file says what is in it. */
 #include "core/io/weights.h"
 
 #include "core/base/json.h"
@@ -20,14 +20,14 @@ static enum sl_status add_file(struct sl_weights *w, const char *path) {
   return SL_OK;
 }
 
-/* Has a file of this name been opened? They are sorted by nothing, and few. */
+/* Has a file of this name been opened? The list is short and unsorted. */
 static bool has(const struct sl_weights *w, const char *path) {
   for (int i = 0; i < w->file_count; i++)
     if (strcmp(w->files[i].name, path) == 0) return true;
   return false;
 }
 
-/* A file of a folder, once. */
+/* Adds a file of a folder, once. */
 static enum sl_status add_inside(struct sl_weights *w, const char *folder, const char *name) {
   char *path;
   SL_TRY(sl_file_join(&path, folder, name));
@@ -36,7 +36,7 @@ static enum sl_status add_inside(struct sl_weights *w, const char *folder, const
   return status;
 }
 
-/* The files that "weight_map" names, beside the index and nowhere else. */
+/* Adds the files that "weight_map" names, which must be next to the index. */
 static enum sl_status add_mapped(struct sl_weights *w, const struct sl_json *doc, const char *folder) {
   const json_t *map = json_object_get(doc->root, "weight_map");
   const char *tensor;

@@ -1,4 +1,4 @@
-/* A model's weights in one file or several, as Hugging Face keeps them. */
+/* A model's weights in one or several files, as Hugging Face stores them. */
 #pragma once
 
 #include "core/io/safetensors.h"
@@ -9,12 +9,12 @@ struct sl_weights {
   int file_count;
 };
 
-/* `path`: a safetensors file; an index (model.safetensors.index.json), whose files stand beside it; or a folder with
- * model.safetensors or that index. Errors: SL_ERR_INPUT, of each file those of sl_safetensors_open. On failure nothing is held. */
+/* `path`: a safetensors file; an index (model.safetensors.index.json) next to its files; or a folder with
+ * model.safetensors or that index. Errors: SL_ERR_INPUT, and for each file those of sl_safetensors_open. On failure
+ * nothing is open. */
 enum sl_status sl_weights_open(struct sl_weights *weights, const char *path);
 void sl_weights_close(struct sl_weights *weights); /* accepts a zeroed one */
 
-/* The tensor `name` and the file that has it, of which several would have the first; NULL when there is none. As
- * sl_safetensors_find. */
+/* The tensor `name` and the first file that has it; NULL if there is none. See sl_safetensors_find. */
 const struct sl_safetensors_tensor *sl_weights_find(const struct sl_weights *weights, const char *name,
                                                     const struct sl_safetensors **file);

@@ -1,4 +1,4 @@
-/* The first stage of a job; see draft.h. */
+/* The first step of building a job; see draft.h. */
 #include "core/job/draft.h"
 
 #include "core/lower/zero.h"
@@ -10,8 +10,8 @@
 
 #include <stdlib.h>
 
-/* What passes between stages, as wide as the widest boundary of this rank. Without a pipeline nothing passes, but a backward
- * still works on one gradient of the stream. */
+/* Buffers for what is passed between stages, as large as the largest boundary of this rank needs. Without a pipeline
+ * nothing is passed, but a backward still works on one gradient of the stream. */
 static enum sl_status open_streams(struct sl_lowering *l) {
   const struct sl_plan *plan = l->plan;
   int64_t widest = 0;
@@ -51,7 +51,7 @@ static enum sl_status open_stages(struct sl_lowering *l) {
   return SL_OK;
 }
 
-/* One stage: what the model computes there, and what the strategy adds to it. */
+/* Drafts one stage: what the model computes there, and what the strategy adds. */
 static enum sl_status draft_stage(struct sl_lowering *l, struct sl_lowered_stage *stage) {
   l->stage = stage;
   stage->first_buffer = (int32_t)l->rank_class->buffer_count;

@@ -1,4 +1,4 @@
-/* From a plan to placed programs, class by class, in three stages: the model's drafts (draft.c), programs (programs.c), places
+/* Builds a job from a plan, class by class, in three steps: the model's drafts (draft.c), programs (programs.c), places
  * (core/place). See job.h. */
 #include "core/job/job.h"
 
@@ -13,7 +13,8 @@
 
 #include <stdlib.h>
 
-/* Of all slots, each once: buffers of a family have the same ones, whose numbers were given with the first of them. */
+/* Bytes of all slots, each counted once: equal buffers of several stages use the same slots, numbered with the first of
+ * them. */
 static int64_t buffer_bytes(const struct sl_class *c) {
   int64_t sum = 0;
   int32_t numbered = 0;
@@ -26,9 +27,9 @@ static int64_t buffer_bytes(const struct sl_class *c) {
   return sum;
 }
 
-/* What all calls of a step move. Instances of one action have the same ops, which are looked at once. */
+/* Bytes of all calls of a step. Instances of one action have the same ops, which are examined only once. */
 static enum sl_status traffic_bytes(const struct sl_program *p, int64_t *sum) {
-  int64_t *times; /* by first op: instances */
+  int64_t *times; /* by first op: number of instances */
   *sum = 0;
   SL_TRY(sl_calloc(&times, p->op_count, sizeof *times));
   for (size_t i = 0; i < p->instance_count; i++) {
@@ -46,7 +47,7 @@ static enum sl_status traffic_bytes(const struct sl_program *p, int64_t *sum) {
   return SL_OK;
 }
 
-/* The memory and the traffic of a rank against their limits, before memory is placed and calls are counted. */
+/* Checks the memory and the traffic of a rank against their limits, before memory is placed and calls are counted. */
 static enum sl_status check_bounds(const struct sl_class *c) {
   int64_t moved;
   SL_TRY(traffic_bytes(&c->programs[SL_PROGRAM_STEP], &moved));

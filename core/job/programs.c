@@ -1,4 +1,4 @@
-/* The second stage of a job; see programs.h. */
+/* The second step of building a job; see programs.h. */
 #include "core/job/programs.h"
 
 #include "core/lower/home.h"
@@ -9,12 +9,12 @@
 
 #include <string.h>
 
-/* All ops of a program that is one action. */
+/* Adds all ops of a program that consists of one action. */
 static enum sl_status one_instance(const struct sl_lowering *l, struct sl_program *p, enum sl_action_kind kind) {
   return sl_build_instance(p, (struct sl_action){kind, l->rank_class->pp_rank, -1}, 0, (int32_t)p->op_count);
 }
 
-/* A pipeline rank whose stages are empty has states of no elements: there is nothing to fill. */
+/* If all stages of a pipeline rank are empty, its states have no elements, and there is nothing to fill. */
 static void drop_empty_fills(struct sl_program *p) {
   size_t kept = 0;
   for (size_t i = 0; i < p->op_count; i++)
@@ -22,7 +22,7 @@ static void drop_empty_fills(struct sl_program *p) {
   p->op_count = kept;
 }
 
-/* The init program draws or loads every parameter piece and completes what stage 3 keeps whole. */
+/* The init program draws or loads every piece of a parameter, and gathers what stage 3 keeps whole. */
 static enum sl_status lower_init_program(struct sl_lowering *l) {
   struct sl_program *p = &l->rank_class->programs[SL_PROGRAM_INIT];
   SL_TRY(sl_init_states(l, p));
@@ -31,7 +31,7 @@ static enum sl_status lower_init_program(struct sl_lowering *l) {
   return one_instance(l, p, SL_ACTION_INIT);
 }
 
-/* Weights are saved from their fp32 master where there is one. */
+/* Weights are saved from their fp32 master if there is one. */
 static enum sl_status lower_save_role(const struct sl_lowering *l, struct sl_program *p, enum sl_role role) {
   const struct sl_class *c = l->rank_class;
   for (int i = 0; i < l->pp_rank->tensor_count; i++) {
@@ -54,7 +54,7 @@ static enum sl_status lower_save_program(struct sl_lowering *l) {
   return one_instance(l, p, SL_ACTION_SAVE);
 }
 
-/* What lowering adds to or changes is its own; all else of the drafts is borrowed. */
+/* The lowering owns what it adds or changes; everything else in the drafts is borrowed. */
 static enum sl_status start(struct sl_lowering *l, struct sl_class *c, const struct sl_lowering *drafted) {
   const struct sl_class *from = drafted->rank_class;
   *l = *drafted;

@@ -1,4 +1,5 @@
-/* Hostfiles and selections; see hosts.h. A selection marks slots of the pool, and is then carried out on all hosts at once. */
+/* Hostfiles and selections; see hosts.h. A selection marks slots of the pool and is then applied to all hosts at
+ * once. */
 #include "core/launch/hosts.h"
 
 #include "core/base/file.h"
@@ -11,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A piece of text that no zero byte ends. */
+/* A piece of text that is not zero-terminated. */
 struct piece {
   const char *at;
   size_t size;
@@ -37,7 +38,7 @@ static struct piece trim(struct piece p) {
   return p;
 }
 
-/* The text up to `end` or to its own end; *rest is what comes behind, at == NULL where nothing does. */
+/* The text up to `end` or to its own end; *rest is what follows, at == NULL if nothing does. */
 static struct piece cut(struct piece p, char end, struct piece *rest) {
   const char *found = p.size > 0 ? memchr(p.at, end, p.size) : NULL;
   *rest = (struct piece){NULL, 0};
@@ -46,7 +47,7 @@ static struct piece cut(struct piece p, char end, struct piece *rest) {
   return (struct piece){p.at, (size_t)(found - p.at)};
 }
 
-/* Digits at the beginning of `p` as a number, `most` at most; -1: there are none, or it is more. */
+/* The number in decimal digits at the start of `p`; -1: there are no digits, or it exceeds `most`. */
 static int number_at(struct piece p, int most, size_t *digits) {
   int64_t value = 0;
   *digits = 0;
@@ -57,7 +58,7 @@ static int number_at(struct piece p, int most, size_t *digits) {
   return *digits > 0 ? (int)value : -1;
 }
 
-/* A copy that messages can show. */
+/* A copy for messages. */
 static struct sl_printable_text shown(struct piece p) {
   char text[200];
   snprintf(text, sizeof text, "%.*s", p.size < sizeof text ? (int)p.size : (int)sizeof text - 1,
@@ -102,7 +103,7 @@ static enum sl_status bad_name(const char *where, struct piece name) {
                  where, shown(name).text);
 }
 
-/* One line with something in it. `total`: slots so far. */
+/* Reads a line that is not empty. `total`: slots so far. */
 static enum sl_status read_line(struct sl_hosts *hosts, const char *where, struct piece line, int64_t *total) {
   static const char word[] = "slots=";
   const struct piece name = {line.at, word_length(line)};
@@ -172,9 +173,9 @@ enum sl_status sl_hosts_one(struct sl_hosts *hosts, const char *name, int slots)
 
 /* ---- a selection ---- */
 
-/* What a selection says of a host: the slots that it names, or the host as a whole. */
+/* The slots of a host that a selection names, or the whole host. */
 struct mark {
-  bool *slots; /* as many as the host has; owned; NULL: none is named */
+  bool *slots; /* one for each slot of the host; owned; NULL: no slot is named */
   bool whole;
 };
 
@@ -214,7 +215,7 @@ static enum sl_status mark_all(const struct sl_hosts *hosts, const char *flag, c
   return SL_OK;
 }
 
-/* Keep what is marked, or what is not; a host that keeps nothing goes. */
+/* Keeps the marked slots, or the others; a host without slots is removed. */
 static void carry_out(struct sl_hosts *hosts, const struct mark *marks, bool keep) {
   size_t kept = 0;
   for (size_t i = 0; i < hosts->count; i++) {
@@ -312,7 +313,7 @@ enum sl_status sl_hosts_read(struct sl_hosts *hosts, const char *flag, const cha
   return SL_OK;
 }
 
-/* ---- what is left ---- */
+/* ---- removal ---- */
 
 static void remove_host(struct sl_hosts *hosts, size_t i) {
   free(hosts->list[i].name);
@@ -355,7 +356,7 @@ enum sl_status sl_hosts_copy(struct sl_hosts *out, const struct sl_hosts *hosts)
   return status;
 }
 
-/* ---- what there is ---- */
+/* ---- queries ---- */
 
 int sl_hosts_first_rank(const struct sl_hosts *hosts, size_t i) {
   int ranks = 0;

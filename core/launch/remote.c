@@ -1,4 +1,4 @@
-/* Commands of ssh and srun; see remote.h. */
+/* Builds commands of ssh and srun; see remote.h. */
 #include "core/launch/remote.h"
 
 #include <stdio.h>
@@ -12,7 +12,8 @@ void sl_remote_ssh_options(const struct sl_remote *remote, struct sl_words *word
                                         "-o", "ServerAliveCountMax=3",
                                         "-o", NULL};
   sl_words_add_all(words, options);
-  sl_words_add(words, remote->ssh_log != NULL ? "LogLevel=INFO" : "LogLevel=ERROR"); /* the file may have all of it */
+  /* the file can take all messages */
+  sl_words_add(words, remote->ssh_log != NULL ? "LogLevel=INFO" : "LogLevel=ERROR");
   if (remote->ssh_port > 0) sl_words_add(words, "-p"), sl_words_addf(words, "%d", remote->ssh_port);
 }
 
@@ -23,7 +24,8 @@ static void add_ssh(const struct sl_remote *remote, size_t node, struct sl_words
   sl_words_add(words, remote->hosts->list[node].name);
 }
 
-/* "cd FOLDER && export ENVIRONMENT && exec PROGRAM ...", as one line for the node's shell; the caller's, NULL for want of memory. */
+/* "cd FOLDER && export ENVIRONMENT && exec PROGRAM ...", as one line for the node's shell; owned by the caller, NULL if
+ * out of memory. */
 static char *node_line(const struct sl_remote *remote, const struct sl_words *command) {
   char *text = NULL;
   size_t size;
@@ -43,7 +45,7 @@ static char *node_line(const struct sl_remote *remote, const struct sl_words *co
   return fclose(out) == 0 ? text : NULL;
 }
 
-/* The program as node `node` of the job. */
+/* The words of the program as node `node` of the job. */
 static enum sl_status node_command(const struct sl_remote *remote, size_t node, struct sl_words *words) {
   char *hosts = sl_hosts_print(remote->hosts);
   if (hosts == NULL) return sl_fail(SL_ERR_MEMORY, "out of memory: the list of hosts");

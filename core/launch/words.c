@@ -1,11 +1,11 @@
-/* Lists of words and their quotes; see words.h. */
+/* Lists of words and their quoting; see words.h. */
 #include "core/launch/words.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Takes `word` over. */
+/* Takes ownership of `word`. */
 static void append(struct sl_words *words, char *word) {
   if (word == NULL || sl_grow(&words->list, &words->capacity, words->count + 2, sizeof *words->list) != SL_OK) {
     free(word);
@@ -43,7 +43,7 @@ void sl_words_free(struct sl_words *words) {
   *words = (struct sl_words){0};
 }
 
-/* Characters that mean nothing to a shell wherever they stand in an argument; '=' does at its beginning. */
+/* Characters without a special meaning for a shell anywhere in an argument; '=' has one at its beginning. */
 static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:,@%+=";
 
 void sl_words_quote(const char *word, FILE *out) {
@@ -54,7 +54,7 @@ void sl_words_quote(const char *word, FILE *out) {
   fputc('\'', out);
   for (; *word != '\0'; word++) {
     if (*word == '\'')
-      fputs("'\\''", out); /* the quotes close, a quote stands bare, they open again */
+      fputs("'\\''", out); /* closes the quotes, adds a bare quote, opens them again */
     else
       fputc(*word, out);
   }

@@ -1,4 +1,4 @@
-/* Updated parameters, gathered by the forward of the next step; see ahead.h. */
+/* Gathers updated parameters in the next step's forward; see ahead.h. */
 #include "core/lower/ahead.h"
 
 #include "core/lower/lower.h"
@@ -29,7 +29,7 @@ static enum sl_status send(struct sl_lowering *l, struct sl_program *p, int unit
   return sl_zero_gather_unit(l, p, &l->pp_rank->units[unit], SL_PHASE_FORWARD);
 }
 
-/* Which of the rank's stages uses a unit first. */
+/* The first of the rank's stages that uses a unit. */
 static int stage_of(const struct sl_lowering *l, int unit) {
   return l->pp_rank->tensors[l->pp_rank->units[unit].first_tensor].stage;
 }

@@ -20,7 +20,7 @@ bool sl_bind_adds(const struct sl_lowering *l, int placed) {
   return r->seen[placed] > 0 || (sl_gradients_kept(l, placed) && !sl_gradients_sharded(l));
 }
 
-/* A product of 16-bit factors that leaves its sums in fp32, where whole gradients are kept so. */
+/* Is this a product of 16-bit factors that leaves its sums in fp32, for whole gradients that are kept in fp32? */
 static bool makes_fp32(const struct sl_lowering *l, const struct sl_draft *d) {
   const struct sl_kernel_set *set = sl_kernel_set(l->plan->config->sl.kernels);
   const bool fused = set->products_in_fp32 || set->accumulation == SL_ACCUMULATE_FUSED;
@@ -29,16 +29,16 @@ static bool makes_fp32(const struct sl_lowering *l, const struct sl_draft *d) {
   return c->gradient;
 }
 
-/* The type in which it makes operand `i`. */
+/* The type in which the kernel computes operand `i`. */
 static enum sl_dtype type_made(const struct sl_lowering *l, const struct sl_draft *d, int i) {
   const bool beside = d->op.kind == SL_OP_GEMM && i == sl_op_at(&d->op, SL_AT_DBIAS);
   const bool fp32 = beside && sl_kernel_set(l->plan->config->sl.kernels)->products_in_fp32;
   return fp32 && makes_fp32(l, d) ? SL_F32 : l->dtype;
 }
 
-/* Does the kernel write operand `i`, a gradient, to where it is kept? That must be of the kernel's type, unless the plan's
- * kernels add to fp32 what they multiply in 16 bits; and a product's epilogue overwrites, so what it makes is added by an op of
- * its own. */
+/* Does the kernel write operand `i`, a gradient, to where it is kept? That must have the kernel's type, unless the
+ * plan's kernels add products of 16-bit factors to fp32. A product's epilogue overwrites, so an op of its own adds what
+ * it computes. */
 static bool in_place(const struct sl_lowering *l, const struct sl_draft *d, int i) {
   const enum sl_dtype kept = sl_gradients_sharded(l) ? l->wire : l->accumulate;
   const enum sl_accumulation how = sl_kernel_set(l->plan->config->sl.kernels)->accumulation;
@@ -48,7 +48,7 @@ static bool in_place(const struct sl_lowering *l, const struct sl_draft *d, int 
   return kept == type_made(l, d, i) && !(overwrites && sl_bind_adds(l, d->operand[i].placed));
 }
 
-/* Where a kernel writes a gradient that it cannot write to where that is kept. */
+/* The temporary for a gradient that a kernel cannot write to where it is kept. */
 static enum sl_status temporary_of(struct sl_lowering *l, int placed, enum sl_dtype type, struct sl_operand *out) {
   const struct sl_placed *t = &l->pp_rank->tensors[placed];
   int32_t buffer;

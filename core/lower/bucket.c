@@ -1,4 +1,4 @@
-/* Which gradients are reduced together, and in which buffer they wait for it; see bucket.h. */
+/* Which gradients are reduced together, and the buffer in which they wait for that; see bucket.h. */
 #include "core/lower/bucket.h"
 
 #include <limits.h>
@@ -25,8 +25,8 @@ static void count_contributions(struct sl_lowering *l) {
   }
 }
 
-/* When each gradient is made: drafts of the backward that write it first and last. Later stages come first, as a micro-batch
- * goes through them. */
+/* When each gradient is computed: the first and the last draft of the backward that write it. Later stages come first,
+ * in the order in which a micro-batch visits them. */
 struct made {
   int first, last;
 };
@@ -48,14 +48,15 @@ static void find_made(const struct sl_lowering *l, struct made *made) {
   }
 }
 
-/* A gradient with several contributions, or one that is a unit beside others of the same op (a tied embedding's). */
+/* Is a gradient open for long: one with several contributions, or one that is a unit beside others of the same op (a
+ * tied embedding's)? */
 static bool stands_open(const struct sl_lowering *l, int placed) {
   int most = 0;
   for (int c = 0; c < l->pp_rank->stage_count; c++) most += sl_bucket_contributions(l, c)[placed];
   return most > 1 || l->pp_rank->tensors[placed].tied;
 }
 
-/* When anything of a unit is written first, and last. */
+/* When any part of a unit is written first, and last. */
 static struct made unit_made(const struct sl_unit *u, const struct made *made) {
   struct made out = {INT_MAX, -1};
   for (int i = u->first_tensor; i < u->first_tensor + u->tensor_count; i++) {
@@ -65,8 +66,8 @@ static struct made unit_made(const struct sl_unit *u, const struct made *made) {
   return out;
 }
 
-/* Whose buckets cannot take turns in shared buffers: a gradient that stands open, and a unit of layers that is begun before the
- * units behind it are done (a root with the head in it). */
+/* Finds units whose buckets cannot take turns in shared buffers: gradients that are open for long, and units of layers
+ * that are begun before the units behind them are done (a root with the LM head in it). */
 static void find_alone(const struct sl_lowering *l, const struct sl_layout *layout, const struct made *made) {
   const struct sl_pp_rank *s = l->pp_rank;
   bool *alone = l->zero->reduce->alone;
@@ -93,8 +94,9 @@ static bool any_alone(const struct sl_lowering *l, int first, int last) {
 }
 
 /* May a bucket end with tensor i + 1 and the next one start with tensor i? They may share a buffer, so nothing of the
- * tensors up to i may be written before everything behind them is: not between a weight and its bias where the weight's
- * gradient comes first, nor between two gradients of one op. Gradients with a bucket of their own do not count. */
+ * tensors up to i may be written before everything behind them is complete. That excludes a cut between a weight and
+ * its bias if the weight's gradient comes first, and between two gradients of one op. Gradients with a bucket of their
+ * own do not count. */
 static void find_cuts(const struct sl_lowering *l, const struct sl_layout *layout, const struct made *made,
                       int *earliest, bool *cut) {
   const bool *alone = l->zero->reduce->alone;
@@ -110,7 +112,7 @@ static void find_cuts(const struct sl_lowering *l, const struct sl_layout *layou
   }
 }
 
-/* Where buckets may be cut: anywhere, while the whole flat gradient stands. */
+/* Where buckets may be cut: anywhere if the whole flat gradient exists. */
 static enum sl_status plan_cuts(const struct sl_lowering *l, bool *cut) {
   const size_t count = (size_t)l->pp_rank->tensor_count;
   struct made *made = NULL;
@@ -131,12 +133,13 @@ done:
   return status;
 }
 
-/* Must placed tensor `i` be reduced apart from what stands behind it, `count` elements of one call, the group's `first` or not?
- * `run` elements from i on cannot be cut. */
+/* Must placed tensor `i` be reduced separately from the `count` elements behind it in one call, which is or is not the
+ * group's `first`? `run` elements from i on cannot be cut. */
 static bool starts_call(const struct sl_lowering *l, int i, int64_t count, int64_t run, bool first) {
   const struct sl_strategy *s = &l->plan->strategy;
   const struct sl_placed *t = l->pp_rank->tensors;
-  /* a bucket is one stage's, and an embedding tied across stages, whose gradient is complete at a time of its own, is one */
+  /* a bucket belongs to one stage; an embedding that is tied across stages is a bucket of its own, since its gradient
+   * is complete at another time */
   if (sl_sparse_holds(l, i) != sl_sparse_holds(l, i + 1)) return true;
   if (t[i].stage != t[i + 1].stage || t[i].tied != t[i + 1].tied || t[i].shared != t[i + 1].shared) return true;
   if (s->units == SL_UNITS_LAYER || s->units == SL_UNITS_BUCKET) return t[i].unit != t[i + 1].unit;
@@ -151,9 +154,9 @@ static bool starts_bucket(const struct sl_lowering *l, const struct sl_bucket *o
   return sl_gradients_sharded(l) && units != SL_UNITS_LAYER && units != SL_UNITS_BUCKET && any_alone(l, i, open->last);
 }
 
-/* The first bucket of the model, where the gradient of an embedding with a tied head stands alone, fills a bucket of
- * DeepSpeed's together with the one before it: what is apart in memory is one call all the same. Not so elsewhere, where
- * the one before would hold up the buffers that later ones take turns in. `count`: buckets of the group. */
+/* The first bucket of the model, where the gradient of an embedding with a tied head is alone, fills a bucket of
+ * DeepSpeed's together with the one before it: although separate in memory, they are reduced in one call. Elsewhere the
+ * one before would hold up the buffers in which later ones take turns. `count`: buckets of the group. */
 static void join_last(const struct sl_lowering *l, int count) {
   const struct sl_reduce *r = l->zero->reduce;
   if (!sl_gradients_sharded(l) || count < 2) return;
@@ -174,8 +177,8 @@ static struct sl_bucket *open_bucket(const struct sl_lowering *l, const struct s
   return b;
 }
 
-/* A group's buckets fill against model order, the order in which backward makes gradients; what cannot be cut goes together,
- * even past the limit. */
+/* A group's buckets fill in reverse model order, in which the backward computes gradients; what cannot be cut stays
+ * together, even beyond the limit. */
 static void fill_buckets(const struct sl_lowering *l, const struct sl_layout *layout, const bool *cut) {
   struct sl_reduce *r = l->zero->reduce;
   const struct sl_placed *t = l->pp_rank->tensors;
@@ -188,7 +191,7 @@ static void fill_buckets(const struct sl_lowering *l, const struct sl_layout *la
       open = open_bucket(l, layout, i);
     open->first = i;
     open->lo = t[i].flat;
-    open->count += end - open->lo; /* padding goes with the tensor before it */
+    open->count += end - open->lo; /* padding belongs to the tensor before it */
     r->bucket_of[i] = r->bucket_count - 1;
     end = t[i].flat;
   }
@@ -216,9 +219,9 @@ done:
 
 enum { RING = 2 };
 
-/* Buffers of the buckets that are not reduced in place: one, or with overlap two, so that one fills while the other is on its
- * way, as DeepSpeed's ipg_buffer. DeepSpeed allocates reduce_bucket_size elements even for a small model, we what the
- * buckets can fill. */
+/* Buffers of the buckets that are not reduced in place: one, or with overlap two, so that one fills while the other is
+ * in flight, as DeepSpeed's ipg_buffer. DeepSpeed allocates reduce_bucket_size elements even for a small model; we
+ * allocate what the buckets can fill. */
 static enum sl_status rotating_buffers(struct sl_lowering *l, int group) {
   struct sl_reduce *r = l->zero->reduce;
   const int ring = l->plan->strategy.overlap ? RING : 1;
@@ -242,7 +245,7 @@ static enum sl_status rotating_buffers(struct sl_lowering *l, int group) {
   return SL_OK;
 }
 
-/* Those that share no buffer. */
+/* Buffers of the buckets that share none. */
 static enum sl_status own_buffers(struct sl_lowering *l, int group) {
   struct sl_reduce *r = l->zero->reduce;
   for (int i = 0; i < r->bucket_count; i++) {
@@ -255,8 +258,8 @@ static enum sl_status own_buffers(struct sl_lowering *l, int group) {
   return SL_OK;
 }
 
-/* A recast all_reduce is copied back when backward is over, so each of its buckets has its own; where all are reduced one by one
- * then, they take turns. */
+/* An all-reduce in another type is copied back when the backward is over, so each of its buckets has its own buffer; if
+ * all are reduced one by one at that time, they take turns. */
 static enum sl_status bucket_buffers(struct sl_lowering *l, int group) {
   struct sl_reduce *r = l->zero->reduce;
   const bool copied_back = sl_gradients_copied_back(l) && !l->plan->strategy.reduces_last;

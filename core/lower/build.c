@@ -92,7 +92,7 @@ struct sl_operand sl_build_param(const struct sl_lowering *l, int tensor) {
 struct sl_operand sl_build_grad(const struct sl_lowering *l, int tensor) {
   struct sl_operand o = sl_build_param(l, tensor);
   o.gradient = true;
-  o.slice.access = SL_WRITE; /* lower/zero.c turns it into an update where something is there to add to */
+  o.slice.access = SL_WRITE; /* lower/zero.c makes it an update if there is something to add to */
   return o;
 }
 
@@ -117,7 +117,7 @@ enum sl_status sl_build_gemm(struct sl_lowering *l, struct sl_drafts *drafts, st
   int n = 3;
   op.kind = SL_OP_GEMM;
   op.dtype = sl_config_product_dtype(l->plan->config);
-  /* torchtitan leaves the head as it is: torchtitan/float8.py, module_filter_fn */
+  /* torchtitan does not convert the LM head: torchtitan/float8.py, module_filter_fn */
   if (op.dtype == SL_F8 && op.layer == l->plan->model->n_layer &&
       sl_kernel_set(l->plan->config->sl.kernels)->torch_blocks)
     op.dtype = l->dtype;
@@ -149,7 +149,7 @@ static enum sl_payload payload_of(const struct sl_buffer *from, const struct sl_
   return parameter ? SL_PAYLOAD_PARAMETER : SL_PAYLOAD_GRADIENT;
 }
 
-/* Is host memory that a copy goes to or comes from pageable? What passes to or from NVMe, and activations, are in pinned memory. */
+/* Is the host memory of a copy pageable? Data on the way to or from NVMe, and activations, are in pinned memory. */
 static bool pageable(const struct sl_lowering *l, const struct sl_buffer *host) {
   const struct sl_config *c = l->plan->config;
   if (host->category == SL_CATEGORY_ACTIVATION) return false;

@@ -1,15 +1,17 @@
-/* Sharded parameters: which units to gather before an op and which to let go after it, decided over the trace of one
+/* Sharded parameters: decides which units to gather before an op and which to release after it, from the trace of one
  * micro-batch's uses.
  *
- * DeepSpeed's PartitionedParameterCoordinator (runtime/zero/partitioned_param_coordinator.py), units being parameters:
- *   - an op's parameters that are not there are gathered, in one coalesced call;
- *   - then the trace is read ahead, gathering until stage3_prefetch_bucket_size elements are asked for or
- *     stage3_max_live_parameters would be live;
- *   - after its use a parameter goes, unless it is used again within stage3_max_reuse_distance elements of the trace.
- * FSDP, units being wrapped layers: the next unit is gathered while the present one computes (limit_all_gathers), and a unit
- * goes with its last use in the pass (FULL_SHARD) or in the micro-batch (SHARD_GRAD_OP).
- * ZeRO++'s hpZ: what a forward gathers over all data-parallel ranks leaves each rank a part of a second copy, which the ranks
- * of its secondary group hold among them; gathers for the backward stay inside that group.
+ * DeepSpeed's PartitionedParameterCoordinator (runtime/zero/partitioned_param_coordinator.py), where units are
+ * parameters:
+ *   - an op's parameters that are not gathered are, in one coalesced call;
+ *   - then the trace is read ahead, prefetching until stage3_prefetch_bucket_size elements are requested or
+ *   stage3_max_live_parameters would be live;
+ *   - after its use a parameter is released, unless it is used again within stage3_max_reuse_distance elements of the
+ *   trace.
+ * FSDP, where units are wrapped layers: the next unit is gathered while the current one computes (limit_all_gathers),
+ * and a unit is released after its last use in the pass (FULL_SHARD) or in the micro-batch (SHARD_GRAD_OP). ZeRO++'s
+ * hpZ: what a forward gathers over all data-parallel ranks leaves on each rank a part of a second copy, which the ranks
+ * of its secondary group shard; gathers for the backward stay within that group.
  *
  * Every gather writes a buffer of its own, so the arena planner sees exactly how long each copy lives. */
 #include <stdlib.h>
@@ -26,7 +28,7 @@ struct use {
   int count;
 };
 
-/* A unit asked for, and whether from the second copy. */
+/* A requested unit, and whether it comes from the second copy. */
 struct request {
   int unit;
   bool secondary;
@@ -36,9 +38,10 @@ struct sl_gather {
   struct use *uses;
   size_t use_count, use_capacity, forward_uses, all_uses; /* use_count: of this program, all or forward's */
   size_t cursor;                                          /* the next use */
-  size_t ahead;                                           /* uses before this one were looked at for prefetching */
-  bool *fresh;                                            /* per unit: gathered since it was used */
-  int32_t *live, *kept; /* per unit: the buffer it stands in (-1 none) now, and at the end of the forward */
+  /* uses before this one have been considered for prefetching */
+  size_t ahead;
+  bool *fresh;          /* per unit: gathered since its last use */
+  int32_t *live, *kept; /* per unit: its buffer (-1: not gathered) now, and at the end of the forward */
   int64_t live_numel, kept_numel;
   struct request *request;
   int request_count;
@@ -87,7 +90,7 @@ static enum sl_status trace(struct sl_lowering *l, const struct sl_drafts *draft
   return SL_OK;
 }
 
-/* The second copy: of everything that is gathered at all. */
+/* The second copy, of everything that is ever gathered. */
 static enum sl_status open_secondary(struct sl_lowering *l) {
   struct sl_homes *h = l->homes;
   int64_t count = 0;
@@ -155,7 +158,7 @@ enum sl_status sl_gather_begin(struct sl_lowering *l) {
   return SL_OK;
 }
 
-/* The first backward to be lowered follows the forward; others follow another instance of it, in the same state. */
+/* The first backward to be lowered follows the forward; later ones follow other instances of it, in the same state. */
 enum sl_status sl_gather_resume(struct sl_lowering *l) {
   struct sl_gather *g = l->zero->gather;
   const size_t bytes = (size_t)l->pp_rank->unit_count * sizeof *g->live;
@@ -173,7 +176,7 @@ bool sl_gather_traces(const struct sl_lowering *l) {
   return l->plan->strategy.shard_params && !l->plan->unshards;
 }
 
-/* Where the stage at hand has its unsharded copy of a unit. */
+/* The buffer of the current stage's unsharded copy of a unit. */
 static int32_t *unsharded(const struct sl_lowering *l, int unit) {
   return &l->homes->unsharded[(l->stage - l->stages) * l->pp_rank->unit_count + unit];
 }
@@ -189,8 +192,8 @@ static bool has_secondary(const struct sl_lowering *l, int unit) {
   return l->homes->secondary >= 0 && group_of(l, unit)->secondary > 1;
 }
 
-/* Ask for a unit, for use `at` of the trace, unless it is there or asked for already. Returns what was newly asked for, in
- * elements. */
+/* Requests a unit for use `at` of the trace, unless it is gathered or requested already. Returns the number of newly
+ * requested elements. */
 static int64_t request(const struct sl_lowering *l, int unit, size_t at) {
   struct sl_gather *g = l->zero->gather;
   for (int i = 0; i < g->request_count; i++) {
@@ -201,7 +204,7 @@ static int64_t request(const struct sl_lowering *l, int unit, size_t at) {
   return unit_of(l, unit)->numel;
 }
 
-/* This rank's part of a unit, on the device: the shard itself, or a copy of what lives in host memory or on NVMe. */
+/* This rank's part of a unit, on the device: the shard itself, or a copy if it is in host memory or on NVMe. */
 static enum sl_status device_part(struct sl_lowering *l, struct sl_program *p, int unit, enum sl_phase phase,
                                   struct sl_operand *out) {
   const struct sl_unit *u = unit_of(l, unit);
@@ -223,8 +226,9 @@ static struct sl_op gather_op(const struct sl_lowering *l, enum sl_phase phase, 
   return op;
 }
 
-/* Do weights travel in 8 bits? torchao's WeightWithDynamicFloat8CastTensor (float8/fsdp_utils.py) casts shards before FSDP2 gathers
- * them, with a scale a tensor; torchtitan's root, the two embeddings, is gathered as it is. What arrives is counted as of 16 bits. */
+/* Are weights gathered in 8 bits? torchao's WeightWithDynamicFloat8CastTensor (float8/fsdp_utils.py) casts shards
+ * before FSDP2 gathers them, with one scale per tensor; torchtitan's root, the two embeddings, is gathered without a
+ * cast. What arrives is counted as 16 bits. */
 static bool travels_in_fp8(const struct sl_lowering *l, int unit) {
   const struct sl_config *config = l->plan->config;
   return unit != 0 && l->plan->strategy.units == SL_UNITS_LAYER && sl_config_product_dtype(config) == SL_F8 &&
@@ -246,8 +250,8 @@ static struct sl_operand secondary_part(const struct sl_lowering *l, int unit, e
   return sl_build_part(l, l->homes->secondary, access, l->homes->secondary_part[unit], secondary_of(l, unit));
 }
 
-/* Keep it, from the gathered unit. On the group's own lane, because on the compute lane everything behind it would wait for
- * the gather. */
+/* Keeps it, from the gathered unit. This runs on the group's own lane, because on the compute lane everything after it
+ * would wait for the gather. */
 static enum sl_status keep_secondary(struct sl_lowering *l, struct sl_program *p, int unit, int32_t whole) {
   const int64_t part = secondary_of(l, unit);
   struct sl_op op = sl_zero_op(SL_OP_COPY, l->dtype, SL_PHASE_FORWARD, part);
@@ -258,8 +262,8 @@ static enum sl_status keep_secondary(struct sl_lowering *l, struct sl_program *p
   return SL_BUILD_EMIT(p, op, own, secondary_part(l, unit, SL_WRITE));
 }
 
-/* One coalesced all_gather of what is asked for of a parameter group, over all that split it or from the second copy, into new
- * buffers. */
+/* One coalesced all-gather of what is requested of a parameter group, over all ranks that shard it or from the second
+ * copy, into new buffers. */
 static enum sl_status gather_from(struct sl_lowering *l, struct sl_program *p, enum sl_phase phase, int group,
                                   bool secondary) {
   struct sl_gather *g = l->zero->gather;
@@ -270,7 +274,7 @@ static enum sl_status gather_from(struct sl_lowering *l, struct sl_program *p, e
   for (int i = 0; i < g->request_count; i++) {
     const int unit = g->request[i].unit;
     if (g->request[i].secondary != secondary || unit_of(l, unit)->group != group) continue;
-    /* other micro-batches' forwards and backwards may stand between a forward and its backward */
+    /* forwards and backwards of other micro-batches may come between a forward and its backward */
     SL_TRY(sl_build_buffer(l, &g->live[unit], SL_SCOPE_WRITTEN, SL_CATEGORY_COMMUNICATION, l->dtype, whole_of(l, unit),
                            "%s.%s", name_of(l, unit), sl_phase_name(phase)));
     g->live_numel += unit_of(l, unit)->numel;
@@ -293,7 +297,7 @@ static enum sl_status gather_from(struct sl_lowering *l, struct sl_program *p, e
   return SL_OK;
 }
 
-/* Everything asked for. */
+/* Gathers everything that is requested. */
 static enum sl_status gather(struct sl_lowering *l, struct sl_program *p, enum sl_phase phase) {
   for (int g = 0; g < l->pp_rank->group_count; g++) {
     SL_TRY(gather_from(l, p, phase, g, false));
@@ -303,7 +307,7 @@ static enum sl_status gather(struct sl_lowering *l, struct sl_program *p, enum s
   return SL_OK;
 }
 
-/* Read the trace ahead from where the last look-ahead stopped, up to a number of elements. */
+/* Reads the trace ahead from where the last prefetch stopped, up to a number of elements. */
 static void prefetch_elements(struct sl_lowering *l) {
   struct sl_gather *g = l->zero->gather;
   const struct sl_config *config = l->plan->config;
@@ -316,7 +320,7 @@ static void prefetch_elements(struct sl_lowering *l) {
   }
 }
 
-/* The next unit of the trace that is not there, unless the look-ahead is on its way already. */
+/* Requests the next unit of the trace that is not gathered, unless a prefetch is in flight already. */
 static void prefetch_unit(struct sl_lowering *l) {
   struct sl_gather *g = l->zero->gather;
   const struct use *now = &g->uses[g->cursor];
@@ -325,7 +329,7 @@ static void prefetch_unit(struct sl_lowering *l) {
     for (int k = 0; k < u->count; k++) {
       if (u->unit[k] == now->unit[0]) continue;
       if (request(l, u->unit[k], i) > 0 || u->unit[k] != 0)
-        return; /* unit 0 is the root, which is always there in a pass */
+        return; /* unit 0 is the root, which is always gathered within a pass */
     }
   }
 }
@@ -346,7 +350,7 @@ enum sl_status sl_gather_before(struct sl_lowering *l, struct sl_program *p, enu
   return SL_OK;
 }
 
-/* Is `unit` used again before the strategy lets it go? */
+/* Is `unit` used again before the strategy releases it? */
 static bool stays(const struct sl_lowering *l, int unit) {
   const struct sl_gather *g = l->zero->gather;
   const enum sl_release release = l->plan->strategy.release;
@@ -404,7 +408,8 @@ done:
   return status;
 }
 
-/* Parameters stay the same over a step, so only the first UNSHARD of a stage has to leave the secondary group. */
+/* Parameters do not change within a step, so only the first UNSHARD of a stage has to communicate beyond the secondary
+ * group. */
 enum sl_status sl_gather_stage(struct sl_lowering *l, struct sl_program *p, bool again) {
   for (int i = 0; i < l->pp_rank->unit_count; i++) {
     if (*unsharded(l, i) < 0) continue;
@@ -424,7 +429,7 @@ enum sl_status sl_gather_stage(struct sl_lowering *l, struct sl_program *p, bool
   return SL_OK;
 }
 
-/* Of one parameter group, in one coalesced call. */
+/* Gathers a parameter group in one coalesced call. */
 static enum sl_status gather_group(struct sl_lowering *l, struct sl_program *p, enum sl_phase phase,
                                    const struct sl_layout *layout) {
   const int32_t *persistent = l->homes->persistent;

@@ -5,14 +5,14 @@
 #include "core/lower/owned.h"
 #include "core/op/workspace.h"
 
-/* How often the gradient of a placed tensor is counted, beyond data parallelism, when all ranks add theirs up. */
+/* How often the gradient of a placed tensor is counted, beyond data parallelism, if all ranks add theirs up. */
 static int copies(const struct sl_lowering *l, int placed) {
   const struct sl_placed *t = &l->pp_rank->tensors[placed];
   return (t->replicated ? l->plan->tp : 1) * (t->tied ? 2 : 1);
 }
 
-/* Squares to be summed: of `count` elements of a gradient, each of which all ranks together count `times` as often as their group
- * has it. With hi > 0 only elements [lo, hi) of a unit count, of which the operand is one member's part. */
+/* A sum of squares: of `count` elements of a gradient, each of which all ranks together count `times` as often as their
+ * group has it. With hi > 0 only elements [lo, hi) of a unit count, of which the operand is one member's part. */
 struct squares {
   const struct sl_param_group *group;
   struct sl_operand gradient;
@@ -21,12 +21,12 @@ struct squares {
   enum sl_phase phase;
 };
 
-/* A whole gradient stands on all ranks of its group, a shard on ranks / members of them. In a compressed step each has its own,
- * `ranks` times as large as what its kernels make, and the mean of their squares counts: DeepSpeed's ranks clip each by its own
- * norm, here all by the root of that mean. */
+/* All ranks of a group have a whole gradient, ranks / members of them a shard. In a compressed step each rank has a
+ * gradient of its own, `ranks` times as large as what its kernels compute, and the mean of their squares counts:
+ * DeepSpeed's ranks clip each by its own norm, here all by the root of that mean. */
 static enum sl_status emit_squares(struct sl_lowering *l, struct sl_program *p, struct squares s) {
   const struct sl_buffer from = l->rank_class->buffers[s.gradient.buffer];
-  if (from.space == SL_SPACE_NVME) return SL_OK; /* summed as they arrived */
+  if (from.space == SL_SPACE_NVME) return SL_OK; /* summed when they arrived */
   const bool whole = l->rank_class->role[SL_ROLE_GRAD].form == SL_FORM_WHOLE;
   struct sl_op op = sl_zero_op(SL_OP_NORM, from.dtype, s.phase, s.count);
   int32_t scratch;
@@ -43,7 +43,8 @@ static enum sl_status emit_squares(struct sl_lowering *l, struct sl_program *p, 
   return SL_BUILD_EMIT(p, op, s.gradient, sl_build_update(l, l->rank_class->control), sl_build_write(l, scratch));
 }
 
-/* The squares of tensors first .. end - 1 of a group, which are counted equally often: whole, or their cut of each unit. */
+/* The squares of tensors first .. end - 1 of a group, which are counted equally often: of whole tensors, or of their
+ * part of each unit. */
 static enum sl_status square_stretch(struct sl_lowering *l, struct sl_program *p, int first, int end) {
   const struct sl_placed *t = l->pp_rank->tensors;
   const int64_t lo = t[first].flat, hi = t[end - 1].flat + t[end - 1].numel;
@@ -65,7 +66,7 @@ static enum sl_status square_stretch(struct sl_lowering *l, struct sl_program *p
   return SL_OK;
 }
 
-/* A group whose every element counts once: in as few runs as there are. */
+/* A group in which every element counts once: in as few runs as possible. */
 static enum sl_status square_group(struct sl_lowering *l, struct sl_program *p, const struct sl_layout *layout) {
   const enum sl_role_form form = l->rank_class->role[SL_ROLE_GRAD].form;
   const bool contiguous = form != SL_FORM_SHARD_IN_FLAT;
@@ -99,7 +100,7 @@ enum sl_status sl_grad_norm(struct sl_lowering *l, struct sl_program *p) {
   return SL_OK;
 }
 
-/* Units that are counted equally often together. A unit of stage 3 is a parameter, and padding is zero. */
+/* Units that are counted equally often are summed together. A unit of stage 3 is a parameter, and padding is zero. */
 enum sl_status sl_grad_norm_arrived(struct sl_lowering *l, struct sl_program *p, struct sl_operand passing,
                                     int64_t first, int64_t count) {
   const struct sl_unit *units = l->pp_rank->units;

@@ -3,11 +3,12 @@
 
 #include "core/lower/lower.h"
 
-/* runtime/zero/stage3.py, _create_fp16_sub_groups: of each parameter group, closed by the parameter that reaches sub_group_size. */
+/* runtime/zero/stage3.py, _create_fp16_sub_groups: sub-groups of each parameter group, closed by the parameter that
+ * reaches sub_group_size. */
 struct subgroups {
   const struct sl_lowering *l;
-  int unit;    /* the next one's first */
-  int64_t end; /* element of the shard behind the last one */
+  int unit;    /* the first unit of the next sub-group */
+  int64_t end; /* the element of the shard after the last one */
 };
 
 static bool next_subgroup(struct subgroups *s) {
@@ -24,7 +25,7 @@ static bool next_subgroup(struct subgroups *s) {
   return true;
 }
 
-/* stage3.py, subgroup_to_device: the device has the first of them. */
+/* stage3.py, subgroup_to_device: the device has the first sub-groups. */
 int64_t sl_home_by_ratio(const struct sl_lowering *l, double ratio) {
   struct subgroups all = {.l = l}, some = {.l = l};
   int n = 0;

@@ -1,4 +1,4 @@
-/* First values of the states: no rank needs another, numbers are drawn by logical element. */
+/* Initial values of the states. No communication is needed: numbers are drawn by logical element. */
 #include "core/lower/init.h"
 
 #include "core/lower/lower.h"
@@ -11,7 +11,7 @@ static enum sl_status init_role(struct sl_lowering *l, struct sl_program *p, enu
                                  l->pp_rank->tensors[i].numel);
     op.tensor = i;
     op.role = role;
-    SL_TRY(SL_BUILD_EMIT(p, op, sl_build_update(l, buffer))); /* a piece of it: the rest stays */
+    SL_TRY(SL_BUILD_EMIT(p, op, sl_build_update(l, buffer))); /* only a piece of it: the rest is unchanged */
   }
   return SL_OK;
 }

@@ -1,5 +1,5 @@
-/* Gathers into lists; see lists.h. Every member's place is a buffer of its own, because an allocator finds room for many small ones
- * where one of their size has none. */
+/* Gathers into lists; see lists.h. Every member's part has a buffer of its own, because an allocator finds room for
+ * many small buffers where a single large one does not fit. */
 #include "core/lower/lists.h"
 
 #include <stdlib.h>
@@ -18,7 +18,7 @@ static int64_t part_bytes(const struct sl_lowering *l) {
   return elements * sl_dtype_bytes(l->dtype);
 }
 
-/* Tensors that the pipeline rank holds, a block's as many as the framework has. */
+/* Number of tensors on the pipeline rank; a block counts as many as the framework has. */
 static int64_t tensors_of(const struct sl_lowering *l) {
   const int blocks = (int)l->plan->model->n_layer;
   int64_t count = 0;
@@ -34,7 +34,8 @@ static int64_t tensors_of(const struct sl_lowering *l) {
   return count;
 }
 
-/* One kernel joins the pieces of a part, behind the gather each is copied by one of its own. The host goes through all of them. */
+/* One kernel joins the pieces of a part; after the gather each piece is copied by a kernel of its own. The host
+ * processes all of them. */
 static struct sl_op copy(int64_t bytes, uint32_t flags, int64_t kernels, int64_t pieces) {
   struct sl_op op = sl_zero_op(SL_OP_PASS, SL_U8, SL_PHASE_STEP, bytes);
   op.dim[1] = kernels, op.dim[2] = pieces;

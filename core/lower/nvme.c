@@ -1,10 +1,10 @@
-/* What lives on NVMe, and the host memory that it passes through: optimizer states by sub-groups (update.c says in which order), and
- * parameters by a pool of buffers that bounds how far ahead they are read. */
+/* Data on NVMe, and the host memory that it passes through: optimizer states by sub-groups (update.c has their order),
+ * and parameters in a pool of buffers that bounds how far ahead they are read. */
 #include "core/base/checked.h"
 #include "core/base/machine.h"
 #include "core/lower/lower.h"
 
-enum { GRAIN = SL_MACHINE_PAGE / 4 }; /* elements: sub-groups begin on pages, where the shard does */
+enum { GRAIN = SL_MACHINE_PAGE / 4 }; /* elements: sub-groups begin on page boundaries, as the shard does */
 
 static enum sl_status host_buffer(struct sl_lowering *l, int32_t *out, enum sl_category category, enum sl_dtype dtype,
                                   int64_t count, const char *name, int i) {
@@ -13,10 +13,11 @@ static enum sl_status host_buffer(struct sl_lowering *l, int32_t *out, enum sl_c
   return SL_OK;
 }
 
-/* Blocks on their way, each way: as many as are asked for at once, and room to begin on a page. */
+/* Buffers for blocks in flight, in each direction: as many as are requested at once, with room for alignment to a
+ * page. */
 static enum sl_status open_blocks(struct sl_lowering *l) {
   const struct sl_config *c = l->plan->config;
-  const int64_t depth = sl_product(c->aio.queue_depth, c->aio.threads); /* a queue for each thread */
+  const int64_t depth = sl_product(c->aio.queue_depth, c->aio.threads); /* each thread has a queue */
   const int64_t bytes = sl_sum(sl_product(c->aio.block_size, depth), SL_MACHINE_PAGE);
   for (int way = 0; way < 2 && l->homes->nvme.blocks[1] < 0; way++)
     SL_TRY(host_buffer(l, &l->homes->nvme.blocks[way], SL_CATEGORY_COMMUNICATION, SL_U8, bytes, "blocks", way));

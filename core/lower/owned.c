@@ -9,7 +9,7 @@ int sl_owned_count(const struct sl_layout *layout, bool contiguous) {
 
 struct sl_owned sl_owned_at(const struct sl_lowering *l, const struct sl_layout *layout, bool contiguous, int i) {
   if (contiguous || layout->group.members == 1) {
-    const bool differ = l->member >= 0; /* members that differ have units with owners, of one group */
+    const bool differ = l->member >= 0; /* members that differ have units with owners, in a single group */
     return (struct sl_owned){layout, NULL, differ ? sl_layout_shard(l->pp_rank, l->member) : layout->shard_numel, 0};
   }
   const struct sl_unit *u = &l->pp_rank->units[layout->first_unit + i];

@@ -1,7 +1,7 @@
-/* Quantised collectives; see quantize.h. What travels is a buffer of bytes, made by an op in front and read by one behind, both
- * on the collective's lane: on the compute lane everything behind them would wait for the transfer. DeepSpeed too runs them on
- * the stream of the transfer. It sends codes and scales in a call each, and packs what a call gathers as one run of numbers;
- * here a tensor's numbers are packed by themselves, its scales in front of its codes. */
+/* Quantised collectives; see quantize.h. A buffer of bytes is communicated, packed by an op before and unpacked by one
+ * after, both on the collective's lane: on the compute lane everything after them would wait for the transfer.
+ * DeepSpeed too runs them on the stream of the transfer. It sends codes and scales in separate calls, and packs what a
+ * call gathers as one run of numbers; here each tensor is packed separately, its scales before its codes. */
 #include "core/lower/quantize.h"
 
 #include <stdio.h>
@@ -34,14 +34,14 @@ static struct sl_op op_of(enum sl_op_kind kind, enum sl_dtype dtype, const struc
 static enum sl_status packed(struct sl_lowering *l, const struct sl_operand *of, enum sl_scope scope,
                              struct packing packing, int64_t pieces, const char *what, int32_t *out) {
   char name[64];
-  snprintf(name, sizeof name, "%s", l->rank_class->buffers[of->buffer].name); /* the buffers may move */
+  snprintf(name, sizeof name, "%s", l->rank_class->buffers[of->buffer].name); /* buffers may be reallocated */
   return sl_build_buffer(l, out, scope, SL_CATEGORY_COMMUNICATION, SL_U8, packing.bytes * pieces, "%.48s.%s", name,
                          what);
 }
 
 /* ---- weights ---- */
 
-/* A part that is gathered: what it becomes. */
+/* A part that is gathered, and its packed form. */
 struct gathered {
   struct sl_operand whole;
   struct packing packing;
@@ -97,7 +97,7 @@ bool sl_quantize_reduces(const struct sl_lowering *l, const struct sl_unit *u) {
   return l->plan->nodes > 1 && tensor_of(l, u)->n_dim > 1 && u->numel % (2 * members) == 0;
 }
 
-/* An exchange of the packed pieces in `sent` over a group, into a new buffer. */
+/* Exchanges the packed pieces in `sent` over a group, into a new buffer. */
 static enum sl_status exchange(struct sl_lowering *l, struct sl_program *p, struct sl_op op,
                                const struct sl_operand *whole, struct packing packing, int64_t pieces, int32_t sent,
                                int32_t *arrived) {
@@ -110,8 +110,8 @@ static struct sl_op exchange_op(const struct sl_lowering *l, enum sl_group group
   return sl_zero_collective(l, SL_OP_ALL_TO_ALL, group, SL_U8, SL_PHASE_BACKWARD, SL_PAYLOAD_GRADIENT, 0);
 }
 
-/* Pieces are owned by members node by node. Inside a node each member collects the pieces of those that stand in their nodes where
- * it stands in its own, one a node, so they are packed in that order. */
+/* Pieces are owned by members in the order of nodes. Within a node, each member collects the pieces of the members that
+ * have its position in their nodes, one per node, so they are packed in that order. */
 enum sl_status sl_quantize_reduce(struct sl_lowering *l, struct sl_program *p, const struct sl_unit *u,
                                   struct sl_operand whole, struct sl_operand shard) {
   const struct sl_tensor *t = tensor_of(l, u);

@@ -1,15 +1,16 @@
-/* Gradients on their way from the kernels to the optimizer: where they are kept, when and how a bucket of them is reduced. What is
- * a bucket stands in bucket.c, what becomes of reduced parts in settle.c.
+/* The path of gradients from the kernels to the optimizer: where they are kept, and when and how a bucket of them is
+ * reduced. bucket.c decides what is a bucket, settle.c moves reduced parts.
  *
  * Three element types may differ: what kernels write (the parameters' type), what micro-batches accumulate in
- * (grad_accum_dtype), what travels (communication_data_type). Where they are equal, kernels write in place and nothing is
- * copied; where not, a conversion is an op of the program, and so is the addition of what a kernel can only overwrite.
+ * (grad_accum_dtype), and what is communicated (communication_data_type). If they are equal, kernels write in place and
+ * nothing is copied; otherwise a conversion is an op of the program, and so is the addition of what a kernel can only
+ * overwrite.
  *
  *   whole gradients    kernels -> flat buffer (accumulate type) -> [bucket in the wire's type -> back] -> reduced
  *   sharded gradients  kernels -> bucket (wire's type) -> own part (wire's type) -> [own part, accumulate type]
  *
- * The optimizer so reads the accumulate type whatever travelled, as in DeepSpeed: its allreduce_bucket copies the sum back
- * into the tensor that it was cast from. */
+ * So the optimizer reads the accumulate type whatever was communicated, as in DeepSpeed: its allreduce_bucket copies
+ * the sum back into the tensor that it was cast from. */
 #include "core/lower/reduce.h"
 
 #include <stdlib.h>
@@ -22,15 +23,15 @@
 #include "core/op/operands.h"
 #include "core/plan/kernels.h"
 
-/* Do reduced own parts of some group not arrive where they are kept: another type, or host memory? */
+/* Do reduced own parts of some group arrive elsewhere than they are kept, because of another type or host memory? */
 static bool any_passes_through(const struct sl_lowering *l) {
   bool any = sl_gradients_sharded(l) && l->plan->strategy.offload_optimizer;
   for (int g = 0; g < l->pp_rank->group_count; g++) any |= sl_gradients_recast(l, &l->pp_rank->layouts[g]);
   return any;
 }
 
-/* Do gradients of states on NVMe follow them there with the call that reduces them (DeepSpeed's optimizer_swapper.swap_out_gradients)?
- * Where a step adds anything to them after that they stay in host memory. */
+/* Are gradients of states on NVMe written there by the call that reduces them (DeepSpeed's
+ * optimizer_swapper.swap_out_gradients)? If a step adds to them after that, they stay in host memory. */
 static bool complete_when_reduced(const struct sl_lowering *l) {
   bool once = l->plan->n_micro == 1 && l->plan->stage_count == 1;
   for (int g = 0; g < l->pp_rank->group_count; g++)
@@ -38,9 +39,10 @@ static bool complete_when_reduced(const struct sl_lowering *l) {
   return once && l->plan->strategy.optimizer_on_nvme;
 }
 
-/* Do own parts go to host memory as soon as they are reduced, so that the device keeps none (DeepSpeed's stage3.py, partition_grads,
- * and stage_1_and_2.py, async_inplace_copy_grad_to_fp32_buffer_from_gpu)? Of a flat partition over several members the part of a
- * call is another for each of them, which one program for all cannot say: there they leave together. */
+/* Are own parts copied to host memory as soon as they are reduced, so that the device keeps none (DeepSpeed's
+ * stage3.py, partition_grads, and stage_1_and_2.py, async_inplace_copy_grad_to_fp32_buffer_from_gpu)? In a flat
+ * partition over several members each has a different part of a call, which a common program cannot express: there all
+ * parts are copied together. */
 static bool leaves_by_call(const struct sl_lowering *l) {
   bool alone = true;
   for (int g = 0; g < l->pp_rank->group_count; g++) alone &= l->pp_rank->layouts[g].group.members == 1;
@@ -53,7 +55,7 @@ static bool keeps_gradients(const struct sl_lowering *l) {
          !sl_gradients_sharded(l);
 }
 
-/* Are they DDP's, which reduces beside the backward? */
+/* Are they DDP's, reduced during the backward? */
 static bool in_buckets(const struct sl_lowering *l) {
   return keeps_gradients(l) && l->plan->strategy.overlap && l->plan->dp * l->plan->cp > 1;
 }
@@ -119,7 +121,7 @@ void sl_reduce_stop(struct sl_lowering *l) {
   free(r);
 }
 
-/* What the backward of the stage at hand contributes to a placed tensor. */
+/* What the backward of the current stage contributes to a placed tensor. */
 static int expected(const struct sl_lowering *l, int placed) {
   return sl_bucket_contributions(l, (int)(l->stage - l->stages))[placed];
 }
@@ -141,9 +143,9 @@ enum sl_status sl_reduce_begin(struct sl_lowering *l, struct sl_pass pass) {
   return SL_OK;
 }
 
-/* Has an earlier backward of the step left something of this gradient? */
-/* Is the gradient to be reduced in the present backward, once it is complete? Sharded ones always: there is nowhere to keep
- * them whole. */
+/* Has an earlier backward of the step left part of this gradient? */
+/* Shall the gradient be reduced in the current backward, once it is complete? Sharded ones always: there is no place to
+ * keep them whole. */
 static bool reduces(const struct sl_lowering *l, int placed) {
   const struct sl_pass *pass = &l->zero->reduce->pass;
   if (sl_sparse_holds(l, placed)) return false;
@@ -152,7 +154,7 @@ static bool reduces(const struct sl_lowering *l, int placed) {
 
 /* ---- calls ---- */
 
-/* Padding takes part in a reduce_scatter and in the norm, so it must be zero; nothing ever writes it but this. */
+/* Padding takes part in a reduce-scatter and in the norm, so it must be zero; nothing else ever writes it. */
 static enum sl_status clear_padding(struct sl_lowering *l, struct sl_program *p, const struct sl_bucket *b) {
   const struct sl_pp_rank *s = l->pp_rank;
   const int32_t buffer = sl_gradients_sharded(l) ? b->buffer : l->homes->flat;
@@ -170,13 +172,13 @@ static enum sl_status clear_padding(struct sl_lowering *l, struct sl_program *p,
   return SL_OK;
 }
 
-/* The bucket as it travels. */
+/* The bucket as it is communicated. */
 static struct sl_operand travelling(const struct sl_lowering *l, const struct sl_bucket *b) {
   if (b->buffer >= 0) return sl_build_part(l, b->buffer, SL_READ_WRITE, 0, b->count);
   return sl_build_part(l, l->homes->flat, SL_READ_WRITE, b->lo, b->count);
 }
 
-/* A flat partition: the call's buckets are a range of their unit and go to the owners of that range. */
+/* A flat partition: the call's buckets are a range of their unit and are reduced to the owners of that range. */
 static enum sl_status reduce_range(struct sl_lowering *l, struct sl_program *p, const struct sl_bucket *call,
                                    int buckets, struct sl_op op) {
   const struct sl_unit *u = &l->pp_rank->units[l->pp_rank->tensors[call->first].unit];
@@ -185,14 +187,14 @@ static enum sl_status reduce_range(struct sl_lowering *l, struct sl_program *p, 
   op.dim[1] = l->homes->by_call ? 0 : call[buckets - 1].lo - u->first;
   op.dim[2] = op.dim[1] + op.dim[0];
   op.dim[3] = u->part;
-  for (const struct sl_bucket *b = call + buckets - 1; b >= call; b--) { /* as they stand in the flat space */
+  for (const struct sl_bucket *b = call + buckets - 1; b >= call; b--) { /* in the order of the flat space */
     l->zero->wide[n++] = travelling(l, b);
     l->zero->wide[n++] = sl_settle_arriving(l, b, u);
   }
   return sl_build_emit(p, op, n, l->zero->wide);
 }
 
-/* A unit of bucket `b`, as it travels. */
+/* A unit of bucket `b`, as it is communicated. */
 static struct sl_operand travelling_unit(const struct sl_lowering *l, const struct sl_bucket *b,
                                          const struct sl_unit *u) {
   struct sl_operand whole = travelling(l, b);
@@ -201,7 +203,7 @@ static struct sl_operand travelling_unit(const struct sl_lowering *l, const stru
   return whole;
 }
 
-/* Units that are split on their own: one coalesced call; then those that go quantised, one by one. */
+/* Units that are sharded separately: one coalesced call; then those that are reduced quantised, one by one. */
 static enum sl_status reduce_units(struct sl_lowering *l, struct sl_program *p, const struct sl_bucket *call,
                                    int buckets, struct sl_op op) {
   const struct sl_pp_rank *s = l->pp_rank;
@@ -227,8 +229,8 @@ static enum sl_status reduce_units(struct sl_lowering *l, struct sl_program *p, 
   return SL_OK;
 }
 
-/* Sequence parallel: what a member made of its own tokens is summed over the tp group, as Megatron-LM's
- * finalize_model_grads does, in one coalesced call a bucket. */
+/* Sequence parallelism: gradients that a member computed from its own tokens are summed over the tp group, as in
+ * Megatron-LM's finalize_model_grads, in one coalesced call per bucket. */
 static enum sl_status sum_partial(struct sl_lowering *l, struct sl_program *p, const struct sl_bucket *b) {
   const enum sl_dtype type = sl_gradients_sharded(l) ? l->wire : l->accumulate;
   struct sl_op op =
@@ -242,7 +244,7 @@ static enum sl_status sum_partial(struct sl_lowering *l, struct sl_program *p, c
   return n > 0 ? sl_build_emit(p, op, n, l->zero->wide) : SL_OK;
 }
 
-/* What a bucket's call needs before: sums over the tp group, zeros in the padding, the type of the wire. */
+/* What a bucket's call needs first: sums over the tp group, zeros in the padding, the communicated type. */
 static enum sl_status prepare(struct sl_lowering *l, struct sl_program *p, const struct sl_bucket *b, bool whole) {
   SL_TRY(sum_partial(l, p, b));
   const struct sl_layout *layout = &l->pp_rank->layouts[b->group];
@@ -253,9 +255,10 @@ static enum sl_status prepare(struct sl_lowering *l, struct sl_program *p, const
                          sl_build_part(l, b->buffer, SL_WRITE, 0, b->count), b->count, SL_PHASE_BACKWARD, false);
 }
 
-/* DDP copies every gradient to its place in the bucket and, when a hook has reduced that, back (torch's
- * csrc/distributed/c10d/reducer.cpp, mark_variable_ready_dense and finalize_bucket_dense). A hook that reduces a list of fp32
- * tensors calls NCCL for each, in one group (ProcessGroupNCCL.cpp, allreduce_coalesced): three launches a tensor. */
+/* DDP copies every gradient to its place in the bucket and, once a hook has reduced that, back (torch's
+ * csrc/distributed/c10d/reducer.cpp, mark_variable_ready_dense and finalize_bucket_dense). A hook that reduces a list
+ * of fp32 tensors calls NCCL for each, in one group (ProcessGroupNCCL.cpp, allreduce_coalesced): three launches per
+ * tensor. */
 static enum sl_status copy_through_bucket(struct sl_lowering *l, struct sl_program *p, const struct sl_bucket *b) {
   const int64_t each = 2 * sl_dtype_bytes(l->dtype); /* read and written */
   struct sl_op pass = sl_zero_op(SL_OP_PASS, SL_U8, SL_PHASE_BACKWARD, 2 * each * b->count);
@@ -299,7 +302,7 @@ static enum sl_status launch_call(struct sl_lowering *l, struct sl_program *p, s
   return SL_OK;
 }
 
-/* A tensor of bucket `b` is complete: reduce what its call reduces if all of that is. */
+/* A tensor of bucket `b` is complete: issues the reduction of its call if all of that is complete. */
 static enum sl_status launch_if_complete(struct sl_lowering *l, struct sl_program *p, struct sl_bucket *b) {
   struct sl_reduce *r = l->zero->reduce;
   struct sl_bucket *call = b->joins ? b - 1 : b;
@@ -308,8 +311,8 @@ static enum sl_status launch_if_complete(struct sl_lowering *l, struct sl_progra
   return launch_call(l, p, call, buckets);
 }
 
-/* What waited for the end of the rank's last backward, in the order in which its buckets filled: each is copied back before the
- * next takes its buffer. */
+/* Issues what waited for the end of the rank's last backward, in the order in which its buckets filled: each is copied
+ * back before the next takes its buffer. */
 static enum sl_status launch_last(struct sl_lowering *l, struct sl_program *p) {
   struct sl_reduce *r = l->zero->reduce;
   for (int i = 0; i < r->bucket_count; i++) {
@@ -320,7 +323,7 @@ static enum sl_status launch_last(struct sl_lowering *l, struct sl_program *p) {
   return SL_OK;
 }
 
-/* A kernel has made its part of a gradient: move it to where that is kept, and reduce what is complete. */
+/* A kernel has computed its part of a gradient: moves it to where that is kept, and reduces what is complete. */
 static enum sl_status contribute(struct sl_lowering *l, struct sl_program *p, const struct sl_contribution *c) {
   struct sl_reduce *r = l->zero->reduce;
   if (c->made.buffer >= 0) {
@@ -351,9 +354,9 @@ enum sl_status sl_reduce_after(struct sl_lowering *l, struct sl_program *p, cons
   return SL_OK;
 }
 
-/* Backward ends when its reductions have: DeepSpeed synchronises after the last bucket, DDP and FSDP in their final callback.
- * In a pipeline only a rank's last backward does, so that others go on, and what it still makes of the gradient that the stage
- * in front waits for goes first: what the step reads waits for the reductions all the same. */
+/* A backward ends when its reductions have: DeepSpeed synchronises after the last bucket, DDP and FSDP in their final
+ * callback. In a pipeline only a rank's last backward waits, so that others can proceed, and the gradient that the
+ * preceding stage waits for is sent first: what the step reads waits for the reductions in any case. */
 enum sl_status sl_reduce_end(struct sl_lowering *l, struct sl_program *p) {
   const struct sl_reduce *r = l->zero->reduce;
   for (size_t i = 0; i < r->waiting_count; i++) SL_TRY(contribute(l, p, &r->waiting[i]));

@@ -5,7 +5,7 @@
 #include "core/lower/build.h"
 #include "core/lower/zero.h"
 
-/* What a kernel made of a gradient, and where it is: buffer -1: where the gradient is kept. */
+/* A gradient that a kernel has written, and where it is; buffer -1: where the gradient is kept. */
 struct sl_contribution {
   int placed;
   struct sl_operand made;
@@ -15,28 +15,29 @@ struct sl_reduce {
   struct sl_bucket *buckets; /* group by group */
   int bucket_count;
   int *bucket_of;      /* of each placed tensor */
-  bool *alone;         /* of each placed tensor: its bucket shares no buffer; see bucket.c, find_alone */
-  int *contributions;  /* per stage and placed tensor: gradient operands in one backward of the stage */
-  int *seen;           /* per placed tensor: of those, how many the present backward has had */
-  struct sl_pass pass; /* the present backward */
+  bool *alone;         /* of each placed tensor: its bucket shares no buffer, see bucket.c, find_alone */
+  int *contributions;  /* per stage and placed tensor: number of gradient operands in one backward of the stage */
+  int *seen;           /* per placed tensor: how many of them the current backward has had */
+  struct sl_pass pass; /* the current backward */
   size_t last_launch;  /* the last reduction's op, 0 = none */
-  int32_t arrivals[2]; /* buffers of own parts that leave with their call, in turn */
-  int32_t passing[2];  /* of each, the host memory on the way to NVMe, if they go there */
+  int32_t arrivals[2]; /* buffers of own parts that are offloaded by their call, in turn */
+  int32_t passing[2];  /* for each, the host memory on the way to NVMe, if they go there */
   int arrival_count, arrival_turn;
-  size_t launched_end; /* ops of the program behind it and what goes with it */
-  /* Of the present draft (bind.h): what its kernel writes, buffer -1 = in place. */
+  size_t launched_end; /* end of the ops of the last reduction and what belongs to it */
+  /* For the current draft (bind.h): what its kernel writes, buffer -1 = in place. */
   struct sl_operand temporary[SL_MAX_OPERANDS];
-  struct sl_contribution *waiting; /* for the end of the present backward */
+  struct sl_contribution *waiting; /* until the end of the current backward */
   size_t waiting_count, waiting_capacity;
 };
 
 /* Gradient buffers. */
 enum sl_status sl_reduce_open(struct sl_lowering *lowering);
-/* Before programs are lowered. Buckets need the backward's drafts: they are planned at the first backward. */
+/* Called before programs are lowered. Buckets need the backward's drafts, so they are planned at the first backward. */
 enum sl_status sl_reduce_start(struct sl_lowering *lowering);
 void sl_reduce_stop(struct sl_lowering *lowering);
-/* A backward (or the W half of one) of the stage at hand starts. */
+/* A backward (or the W half of one) of the current stage starts. */
 enum sl_status sl_reduce_begin(struct sl_lowering *lowering, struct sl_pass pass);
-/* After the draft's op was appended: move temporaries on and launch every bucket whose last gradient it made. */
+/* Called after the draft's op was appended: moves temporaries to where gradients are kept, and reduces every bucket
+ * whose last gradient the op wrote. */
 enum sl_status sl_reduce_after(struct sl_lowering *lowering, struct sl_program *program, const struct sl_draft *draft);
 enum sl_status sl_reduce_end(struct sl_lowering *lowering, struct sl_program *program);

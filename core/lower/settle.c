@@ -1,4 +1,4 @@
-/* What becomes of reduced gradients; see settle.h. */
+/* Moves reduced gradients to where they are kept; see settle.h. */
 #include "core/lower/settle.h"
 
 #include "core/lower/grad_norm.h"
@@ -9,7 +9,7 @@ bool sl_settle_in_place(const struct sl_lowering *l) {
   return l->homes->arrived < 0 && !sl_gradients_sharded(l);
 }
 
-/* Own parts of an earlier micro-batch are in the shard they arrive in. */
+/* Own parts of an earlier micro-batch are in the shard in which these arrive. */
 static enum sl_access arrival_access(const struct sl_lowering *l, const struct sl_bucket *b) {
   const bool adds = sl_gradients_kept(l, b->first) && sl_gradients_sharded(l) && l->homes->arrived < 0;
   return adds ? SL_READ_WRITE : SL_WRITE;
@@ -22,7 +22,7 @@ static struct sl_operand arriving_flat(const struct sl_lowering *l, const struct
 
 struct sl_operand sl_settle_arriving(const struct sl_lowering *l, const struct sl_bucket *b, const struct sl_unit *u) {
   const int32_t arrived = l->homes->arrived;
-  /* of a flat partition the call says itself where in its buffer a bucket's is: reduce_range */
+  /* for a flat partition, the call itself says where in its buffer a bucket's parts are: reduce_range */
   if (l->homes->by_call && l->plan->strategy.units == SL_UNITS_FLAT) return arriving_flat(l, b);
   if (l->homes->by_call)
     return sl_build_part(l, b->arrival, SL_WRITE, b->arrival_at + u->shard_offset - b->arrival_first, u->part);
@@ -31,7 +31,7 @@ struct sl_operand sl_settle_arriving(const struct sl_lowering *l, const struct s
                        u->shard_offset, u->part);
 }
 
-/* Where in the shard a bucket's own parts are. A flat partition that leaves with its calls has one member. */
+/* Where in the shard a bucket's own parts are. A flat partition that is offloaded by its calls has one member. */
 static void place_arrival(const struct sl_lowering *l, struct sl_bucket *b) {
   const struct sl_pp_rank *s = l->pp_rank;
   const struct sl_unit *first = &s->units[s->tensors[b->first].unit], *last = &s->units[s->tensors[b->last].unit];
@@ -44,7 +44,7 @@ static int call_size(const struct sl_reduce *r, int i) {
   return i + 1 < r->bucket_count && r->buckets[i + 1].joins ? 2 : 1;
 }
 
-/* Room for a call's own parts, and where they go to NVMe for them in host memory. */
+/* Makes the buffer for a call's own parts and, if they go to NVMe, the one in host memory. */
 static enum sl_status open_arrival(struct sl_lowering *l, int64_t count) {
   struct sl_reduce *r = l->zero->reduce;
   const int i = r->arrival_count++;
@@ -57,7 +57,8 @@ static enum sl_status open_arrival(struct sl_lowering *l, int64_t count) {
   return SL_OK;
 }
 
-/* One, or with overlap two in turn, so that one is filled while the other leaves, as large as any call's. */
+/* One buffer, or with overlap two in turn, so that one is filled while the other is copied; as large as any call
+ * needs. */
 enum sl_status sl_settle_plan(struct sl_lowering *l) {
   struct sl_reduce *r = l->zero->reduce;
   const int ring = l->plan->strategy.overlap ? 2 : 1;
@@ -72,7 +73,7 @@ enum sl_status sl_settle_plan(struct sl_lowering *l) {
   return SL_OK;
 }
 
-/* The later bucket of a call stands in front, in the flat space as in its buffer. */
+/* The later bucket of a call comes first, in the flat space as in its buffer. */
 void sl_settle_open_call(struct sl_lowering *l, struct sl_bucket *call, int buckets) {
   struct sl_reduce *r = l->zero->reduce;
   const int turn = r->arrival_turn++ % r->arrival_count;
@@ -85,15 +86,15 @@ void sl_settle_open_call(struct sl_lowering *l, struct sl_bucket *call, int buck
   }
 }
 
-/* `count` own parts from element `first` of the shard on to where they are kept: to one buffer. */
+/* Copies `count` own parts from element `first` of the shard on to where they are kept, which is one buffer. */
 static enum sl_status keep(struct sl_lowering *l, struct sl_program *p, struct sl_operand source, int64_t first,
                            int64_t count, bool add) {
   return sl_zero_convert(l, p, source, sl_home_part(l, SL_ROLE_GRAD, SL_WRITE, first, count), count, SL_PHASE_BACKWARD,
                          add);
 }
 
-/* `count` own parts from element `first` of a bucket on to NVMe: through host memory, where their squares are summed, so that the
- * norm does not read them again. */
+/* Writes `count` own parts from element `first` of a bucket on to NVMe, through host memory, where their squares are
+ * summed so that the norm need not read them again. */
 static enum sl_status put_on_nvme(struct sl_lowering *l, struct sl_program *p, const struct sl_bucket *b, int64_t first,
                                   int64_t count) {
   const struct sl_operand passing = sl_build_part(l, b->passing, SL_READ, b->arrival_at + first, count);
@@ -103,7 +104,7 @@ static enum sl_status put_on_nvme(struct sl_lowering *l, struct sl_program *p, c
   return keep(l, p, passing, b->arrival_first + first, count, false);
 }
 
-/* A bucket's own parts, as much at once as lives in one memory. */
+/* Moves a bucket's own parts, as many at once as are kept in one memory. */
 static enum sl_status settle_bucket(struct sl_lowering *l, struct sl_program *p, const struct sl_bucket *b) {
   for (int64_t done = 0, piece; done < b->arrival_count; done += piece) {
     const int64_t first = b->arrival_first + done;
@@ -122,7 +123,8 @@ enum sl_status sl_settle_call(struct sl_lowering *l, struct sl_program *p, const
   return SL_OK;
 }
 
-/* Own parts from the buffer they arrived in to where they are kept: all at once, where all have arrived, or by unit. */
+/* Moves own parts from the buffer they arrived in to where they are kept: all at once if all have arrived, otherwise by
+ * unit. */
 static enum sl_status keep_parts(struct sl_lowering *l, struct sl_program *p) {
   const struct sl_pp_rank *s = l->pp_rank;
   const struct sl_reduce *r = l->zero->reduce;

@@ -1,16 +1,17 @@
-/* Slots: which of a buffer's copies a micro-batch uses, from when to when. */
+/* Slots: which of a buffer's copies a micro-batch uses, and for how long. */
 #pragma once
 
 #include "core/lower/build.h"
 
-/* Once the stages' buffers are made: which of them share their slots. */
+/* Called once the stages' buffers are made: determines which of them share slots. */
 enum sl_status sl_slots_open(struct sl_lowering *lowering);
 void sl_slots_close(struct sl_lowering *lowering);
-/* Slot numbers of an instance. */
+/* Number of slot numbers of an instance. */
 int sl_slots_count(const struct sl_lowering *lowering);
-/* What an action of a micro-batch takes before it runs, and the numbers of all slots that it may use. */
+/* Takes the slots that an action of a micro-batch needs before it runs, and returns the numbers of all slots that it
+ * may use. */
 void sl_slots_take(struct sl_lowering *lowering, const struct sl_action *action, int32_t *numbers);
-/* What it leaves free, or to the stage beside it. */
+/* Releases the slots that it leaves, or passes them to the next stage. */
 void sl_slots_give(struct sl_lowering *lowering, const struct sl_action *action);
-/* At the end of the step: how many slots every buffer has, and which. */
+/* At the end of the step: numbers the slots of every buffer. */
 void sl_slots_number(struct sl_lowering *lowering);

@@ -3,7 +3,7 @@
 
 #include "core/lower/build.h"
 
-/* Norm, overflow flag, update of what this rank owns, and whatever makes parameters whole again. */
+/* Norm, overflow flag, update of what this rank owns, and the gathers that make parameters whole again. */
 enum sl_status sl_update_step(struct sl_lowering *lowering, struct sl_program *program);
-/* The loss, the squares and the overflow flag, summed over the world. */
+/* Sums the loss, the squares and the overflow flag over the world. */
 enum sl_status sl_update_sum(struct sl_lowering *lowering, struct sl_program *program);

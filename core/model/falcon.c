@@ -1,4 +1,5 @@
-/* Falcon (arXiv:2311.16867): both branches read the block's input, and few key/value heads; q, k and v are one weight. */
+/* Falcon (arXiv:2311.16867): both branches read the block's input, there are few key/value heads, and q, k and v are
+ * one weight. */
 #include "core/model/families.h"
 
 /* transformers, FalconConfig: names and defaults. */

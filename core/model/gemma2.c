@@ -1,4 +1,5 @@
-/* Gemma 2 (arXiv:2408.00118): Gemma with norms around each branch, logits that are capped, and a window in every other layer. */
+/* Gemma 2 (arXiv:2408.00118): Gemma with norms before and after each branch, capped logits, and a window in every other
+ * layer. */
 #include "core/model/families.h"
 #include "core/model/windows.h"
 

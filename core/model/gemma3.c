@@ -1,5 +1,5 @@
-/* Gemma 3 (arXiv:2503.19786), the text model: Gemma 2 with q and k normed in place of capped scores, a window in five layers of
- * six, and other frequencies in those. */
+/* Gemma 3 (arXiv:2503.19786), the text model: Gemma 2 with norms of q and k instead of capped scores, a window in five
+ * of six layers, and other frequencies in those. */
 #include "core/model/families.h"
 #include "core/model/windows.h"
 
@@ -24,8 +24,8 @@ static const struct sl_model_key keys[] = {
     SL_NONE_KEY("use_bidirectional_attention"),
 };
 
-/* The layers with a window have frequencies of their own, which are not scaled: rope_local_base_freq, or in newer files an object
- * for each kind of layer. */
+/* Layers with a window have frequencies of their own, unscaled: rope_local_base_freq, or in newer files an object for
+ * each kind of layer. */
 static enum sl_status read_rotary(struct sl_model *model, const struct sl_json_object *in) {
   struct sl_form *f = &model->form;
   struct sl_rotary local = {.base = f->rotary_windowed.base, .attention = 1};

@@ -1,4 +1,4 @@
-/* GPT-2 (Radford et al. 2019): its config.json and what it calls its parts. */
+/* GPT-2 (Radford et al. 2019): its config.json and the names of its parts. */
 #include "core/model/families.h"
 
 /* transformers, GPT2Config: names and defaults. */
@@ -31,7 +31,7 @@ static enum sl_status read_config(struct sl_model *model, const struct sl_json_o
   return sl_transformer_heads(model, in, aliased ? "num_attention_heads" : "n_head", NULL, "n_embd");
 }
 
-/* As transformers' Conv1D keeps them: weights are (in, out). */
+/* Weights are (in, out), as in transformers' Conv1D. */
 const struct sl_family sl_model_gpt2 = {
     .name = "gpt2",
     SL_TRANSFORMER,

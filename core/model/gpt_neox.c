@@ -1,4 +1,5 @@
-/* GPT-NeoX (arXiv:2204.06745) and Pythia: both branches read the block's input, and a part of each head is turned. */
+/* GPT-NeoX (arXiv:2204.06745) and Pythia: both branches read the block's input, and only part of each head is
+ * rotated. */
 #include "core/model/families.h"
 
 /* transformers, GPTNeoXConfig: names and defaults. */

@@ -1,5 +1,5 @@
-/* GPT-J (Wang and Komatsuzaki 2021): both branches read one norm, neighbours of a part of each head are turned, and the head has
- * a bias. */
+/* GPT-J (Wang and Komatsuzaki 2021): both branches read one norm, adjacent elements of part of each head are rotated,
+ * and the LM head has a bias. */
 #include "core/model/families.h"
 
 /* transformers, GPTJConfig: names and defaults. */

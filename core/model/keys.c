@@ -1,4 +1,4 @@
-/* Reading and writing by rows of keys; see keys.h. */
+/* Reads and writes config.json by rows of keys; see keys.h. */
 #include "core/model/keys.h"
 
 #include "core/model/rotary.h"
@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The first spelling of each is the one that is written. */
+/* The first spelling of each is the one written. */
 static const struct {
   const char *name;
   enum sl_activation activation;
@@ -76,7 +76,7 @@ static enum sl_status read_activation(const struct sl_json_object *in, const str
   return refuse_activation(in, key);
 }
 
-/* null, false and 0 say that what the key is about is not done. */
+/* null, false and 0 all mean that the feature of the key is off. */
 static enum sl_status want_none(const struct sl_json_object *in, const char *key) {
   const json_t *value = sl_json_get(in, key);
   if (value == NULL || json_is_false(value) || (json_is_number(value) && json_number_value(value) == 0)) return SL_OK;
@@ -129,7 +129,7 @@ static json_t *name_of(enum sl_activation activation) {
   return json_string(activations[i].name);
 }
 
-/* NULL: it is not written. */
+/* NULL: the key is not written. */
 static json_t *value_of(const struct sl_model *model, const struct sl_model_key *key) {
   const void *const at = (const char *)model + key->at;
   switch (key->kind) {

@@ -1,5 +1,5 @@
-/* A family's config.json as a table: a row a key, with its place in struct sl_model and its default, read and written by the
- * same rows. A key that the table lacks has no meaning for the family, as for transformers. */
+/* A family's config.json as a table: one row per key, with its place in struct sl_model and its default, used for
+ * reading and writing. A key that is not in the table is ignored for the family, as by transformers. */
 #pragma once
 
 #include "core/base/json_get.h"
@@ -8,20 +8,20 @@
 #include <stddef.h>
 
 enum sl_key_kind {
-  SL_KEY_SIZE, /* a whole number of 1 to `most`; `value` 0: no default, what the family derives stands if it is absent */
-  SL_KEY_REAL,    /* a number of 0 to `most` */
+  SL_KEY_SIZE,    /* a whole number from 1 to `most`; `value` 0: no default, and if absent the family derives it */
+  SL_KEY_REAL,    /* a number from 0 to `most` */
   SL_KEY_DROPOUT, /* a probability */
   SL_KEY_BOOL,
   SL_KEY_TRAIT,        /* the same, but written only where it is not the default */
   SL_KEY_SIZE_OR_NONE, /* a size or null, which is 0 */
   SL_KEY_REAL_OR_NONE,
-  SL_KEY_ACTIVATION, /* one of those whose bits `value` has; no default */
-  SL_KEY_ONLY,       /* a switch of which only `value` is modelled */
-  SL_KEY_NONE,       /* what must be null, 0 or absent */
-  /* what the family's reader reads by itself, written here: */
-  SL_KEY_ROTARY,      /* rope_theta and what goes with it */
-  SL_KEY_USES_WINDOW, /* a switch: is there a window */
-  SL_KEY_LAYER_TYPES  /* of layers with and without a window */
+  SL_KEY_ACTIVATION, /* one of those whose bits are set in `value`; no default */
+  SL_KEY_ONLY,       /* a switch, modelled only for `value` */
+  SL_KEY_NONE,       /* must be null, 0 or absent */
+  /* read by the family's own code, written here: */
+  SL_KEY_ROTARY,      /* rope_theta and related keys */
+  SL_KEY_USES_WINDOW, /* a switch: is there a window? */
+  SL_KEY_LAYER_TYPES  /* which layers have a window */
 };
 
 struct sl_model_key {
@@ -31,12 +31,12 @@ struct sl_model_key {
   double value, most;
 };
 
-#define SL_MODEL_MAX_PDROP 0.999 /* 1 would keep nothing */
+#define SL_MODEL_MAX_PDROP 0.999 /* 1 would drop everything */
 
 /* Rows. */
 #define SL_SIZE_KEY(key, alias, field, value, most)                                                                    \
   { key, alias, SL_KEY_SIZE, offsetof(struct sl_model, field), value, (double)(most) }
-/* The eight sizes by Llama's names, which most families since have taken over, with their defaults. */
+/* The eight sizes by Llama's names, which most later families use, with their defaults. */
 #define SL_LLAMA_SIZE_KEYS(vocab, positions, hidden, layers, heads, key_value_heads, head, intermediate)               \
   SL_SIZE_KEY("vocab_size", NULL, vocab_size, vocab, SL_MAX_ROWS),                                                     \
       SL_SIZE_KEY("max_position_embeddings", NULL, n_positions, positions, SL_MAX_ROWS),                               \
@@ -71,21 +71,21 @@ struct sl_model_key {
 #define SL_LAYER_TYPES_KEY                                                                                             \
   { "layer_types", NULL, SL_KEY_LAYER_TYPES, 0, 0, 0 }
 
-/* The activations that a block computes by itself, and those that gate; bits of SL_KEY_ACTIVATION. */
+/* The activations of plain MLPs, and of gated ones, as bits for SL_KEY_ACTIVATION. */
 #define SL_ACTIVATIONS_PLAIN (1 << SL_ACTIVATION_GELU_TANH | 1 << SL_ACTIVATION_GELU | 1 << SL_ACTIVATION_RELU)
 #define SL_ACTIVATIONS_GATING (1 << SL_ACTIVATION_GELU_TANH | 1 << SL_ACTIVATION_GELU | 1 << SL_ACTIVATION_SILU)
 
-/* Set the defaults of all rows, then read what `in` has of them. An activation's default is set beforehand. */
+/* Sets the defaults of all rows, then reads the keys that `in` has. The caller has set the activation's default. */
 enum sl_status sl_model_read_keys(struct sl_model *model, const struct sl_json_object *in,
                                   const struct sl_model_key *keys, size_t count);
-/* Add every row's value to `out`; those of kinds ONLY and NONE are not written. */
+/* Adds the value of every row to `out`, except those of kinds ONLY and NONE. */
 void sl_model_write_keys(const struct sl_model *model, json_t *out, const struct sl_model_key *keys, size_t count);
 
-/* A switch that changes the computation in a way we do not model: only `honoured` is accepted. */
+/* A switch that changes the computation in a way that is not modelled: only `honoured` is accepted. */
 enum sl_status sl_model_want_bool(const struct sl_json_object *in, const char *key, bool honoured);
-/* The activation must be one of two spellings of the one we compute. */
+/* The activation must be one of two spellings of the one that is modelled. */
 enum sl_status sl_model_want_activation(const struct sl_json_object *in, const char *key, const char *name,
                                         const char *alias);
-/* `part`, given as `key`, must divide `whole`. */
+/* `part`, the value of `key`, must divide `whole`. */
 enum sl_status sl_model_want_divisor(const struct sl_json_object *in, const char *key, int64_t whole, int64_t part,
                                      const char *what);

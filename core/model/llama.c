@@ -1,4 +1,4 @@
-/* Llama (Touvron et al. 2023, arXiv:2302.13971, and what came after): its config.json and what it calls its parts. */
+/* Llama (Touvron et al. 2023, arXiv:2302.13971, and later versions): its config.json and the names of its parts. */
 #include "core/model/families.h"
 
 /* transformers, LlamaConfig: names and defaults. */

@@ -1,4 +1,4 @@
-/* What can be read and counted but not be computed yet; see sl_model_missing in model.h. */
+/* Features that can be read and counted but not computed yet; see sl_model_missing in model.h. */
 #include "core/model/families.h"
 
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* Mistral (Jiang et al. 2023, arXiv:2310.06825): a Llama whose layers see a window of keys. */
+/* Mistral (Jiang et al. 2023, arXiv:2310.06825): a Llama whose layers see only a window of keys. */
 #include "core/model/families.h"
 #include "core/model/windows.h"
 

@@ -1,4 +1,4 @@
-/* The mlp, a family of our own: linear layers with ReLU between, mean squared error at the end. */
+/* The mlp, a family of our own: linear layers with ReLU in between, mean squared error at the end. */
 #include "core/model/families.h"
 
 #include "core/base/limits.h"
@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Our own family, so an unknown key is an error. */
+/* The family is our own, so an unknown key is an error. */
 static enum sl_status read_config(struct sl_model *model, const struct sl_json_object *in) {
   static const char *const known[] = {"model_type", "_name_or_path", "dims", "activation", "loss"};
   const size_t n_known = sizeof known / sizeof *known;
@@ -40,8 +40,8 @@ static enum sl_status read_config(struct sl_model *model, const struct sl_json_o
   return sl_model_want_activation(in, "loss", "mse", "mse");
 }
 
-/* Linear layers as PyTorch starts them: weight and bias uniform within 1/sqrt(in). Tensor parallelism cuts their outputs
- * (Megatron-LM's ColumnParallelLinear). */
+/* Linear layers initialised as in PyTorch: weight and bias uniform within 1/sqrt(in). Tensor parallelism shards their
+ * outputs (Megatron-LM's ColumnParallelLinear). */
 static enum sl_status make_tensors(struct sl_model *model) {
   const int layers = model->n_dims - 1;
   SL_TRY(sl_calloc(&model->tensors, 2 * (size_t)layers, sizeof *model->tensors));

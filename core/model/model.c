@@ -1,5 +1,5 @@
-/* Loading, naming and printing a model; see model.h. What a family's config.json says stands in its own file, the presets in
- * model/presets.c. */
+/* Loading, naming and printing a model; see model.h. Each family's config.json is read in its own file; the presets are
+ * in model/presets.c. */
 #include "core/model/model.h"
 
 #include "core/base/json_get.h"
@@ -13,7 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Names are labels: whatever is not printable ASCII becomes '_', so that a cut name is still valid text. */
+/* Names are labels: any character that is not printable ASCII becomes '_', so that a truncated name is still valid
+ * text. */
 static void set_name(struct sl_model *model, const char *name, size_t length) {
   size_t n = 0;
   for (; n < length && n + 1 < sizeof model->name; n++)
@@ -64,7 +65,7 @@ static enum sl_status load_text(struct sl_model *model, const struct sl_model_pr
   return status;
 }
 
-/* The config.json of a folder as `from_pretrained` takes it. */
+/* The config.json in a folder, as `from_pretrained` takes it. */
 static enum sl_status load_folder(struct sl_model *model, const char *folder) {
   char *file = NULL;
   if (asprintf(&file, "%s%sconfig.json", folder, folder[strlen(folder) - 1] == '/' ? "" : "/") < 0)

@@ -16,7 +16,7 @@ static const struct sl_model_key keys[] = {
     SL_ONLY_KEY("no_bias", true),
 };
 
-/* attn_config. As transformers' MPT, whatever attn_impl and learned_pos_emb say. */
+/* attn_config, as transformers' MPT reads it, whatever attn_impl and learned_pos_emb say. */
 static enum sl_status read_attention(struct sl_model *model, const struct sl_json_object *in) {
   static const struct sl_model_key rows[] = {
       SL_DROPOUT_KEY("attn_pdrop", attn_pdrop, 0),
@@ -39,12 +39,12 @@ static enum sl_status read_config(struct sl_model *model, const struct sl_json_o
   f->qkv = SL_QKV_PACKED, f->activation = SL_ACTIVATION_GELU, f->positions = SL_POSITIONS_ALIBI;
   SL_TRY(sl_transformer_keys(model, in));
   SL_TRY(read_attention(model, in));
-  SL_TRY(sl_json_get_real(in, "expansion_ratio", 4, 4, &ratio)); /* transformers' MptMLP knows no other */
+  SL_TRY(sl_json_get_real(in, "expansion_ratio", 4, 4, &ratio)); /* transformers' MptMLP supports only 4 */
   model->n_inner = 4 * model->n_embd;
   return sl_transformer_heads(model, in, "n_heads", NULL, "d_model");
 }
 
-/* Whole numbers, which MptAttentionConfig insists on: a dropout is 0 there, or none of transformers'. */
+/* MptAttentionConfig insists on whole numbers: its dropout can only be 0. */
 static void write_config(const struct sl_model *model, json_t *out) {
   json_t *drop = model->attn_pdrop > 0 ? json_real(model->attn_pdrop) : json_integer(0);
   json_object_set_new(out, "attn_config",

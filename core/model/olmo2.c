@@ -1,4 +1,5 @@
-/* OLMo 2 (arXiv:2501.00656): a Llama that norms what a branch gives, not what it reads, and q and k over all their heads. */
+/* OLMo 2 (arXiv:2501.00656): a Llama with norms on the outputs of its branches instead of their inputs, and norms of q
+ * and k over all heads. */
 #include "core/model/families.h"
 
 /* transformers, Olmo2Config: names and defaults. */

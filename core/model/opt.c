@@ -1,4 +1,5 @@
-/* OPT (arXiv:2205.01068): GPT-2's block with ReLU, q, k and v apart, and a table of positions that begins with two unused rows. */
+/* OPT (arXiv:2205.01068): GPT-2's block with ReLU, separate q, k and v, and a table of positions that begins with two
+ * unused rows. */
 #include "core/model/families.h"
 
 /* transformers, OPTConfig: names and defaults. */

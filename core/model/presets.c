@@ -1,8 +1,8 @@
-/* The built-in models as config.json texts, read by the same code as a user's file. What a text leaves out has Hugging
- * Face's default. Parameter counts below are sl_model_numel of the preset, held by a test.
+/* The built-in models as config.json texts, read by the same code as a user's file. Keys that a text leaves out have
+ * Hugging Face's defaults. The parameter counts below are sl_model_numel of the preset; a test checks them.
  *
  * The GPT-3, Megatron and ZeRO papers name no Hugging Face config: these are GPT-2-shaped models of the papers' sizes,
- * with a tied head and GPT2Config's dropout of 0.1. */
+ * with a tied LM head and GPT2Config's dropout of 0.1. */
 #include "core/model/presets.h"
 
 #include <stddef.h>

@@ -1,4 +1,5 @@
-/* Qwen2 (arXiv:2407.10671) and Qwen2.5: a Llama whose q, k and v have biases; later layers may see a window of keys. */
+/* Qwen2 (arXiv:2407.10671) and Qwen2.5: a Llama whose q, k and v have biases; later layers may see only a window of
+ * keys. */
 #include "core/model/families.h"
 #include "core/model/windows.h"
 

@@ -1,4 +1,4 @@
-/* Qwen3 (arXiv:2505.09388): a Llama that norms each head of q and k. */
+/* Qwen3 (arXiv:2505.09388): a Llama with a norm on each head of q and k. */
 #include "core/model/families.h"
 #include "core/model/windows.h"
 

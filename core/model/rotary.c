@@ -30,7 +30,7 @@ static double mscale(double factor, double by) {
   return factor <= 1 ? 1 : 0.1 * by * log(factor) + 1;
 }
 
-/* transformers, _compute_yarn_parameters: the factor of cosine and sine, unless it is given. */
+/* transformers, _compute_yarn_parameters: the factor of cosine and sine, if it is not given. */
 static enum sl_status read_yarn(struct sl_rotary *r, const struct sl_json_object *in) {
   double of = 0, all = 0;
   r->low = 1, r->high = 32, r->whole = true;
@@ -67,7 +67,7 @@ enum sl_status sl_rotary_read_object(struct sl_rotary *r, const struct sl_json_o
   return r->scaling == SL_ROTARY_YARN ? read_yarn(r, in) : SL_OK;
 }
 
-/* `share` of a head, by int() as transformers takes it. */
+/* The share of a head, truncated by int() as in transformers. */
 static enum sl_status set_share(struct sl_model *model, const struct sl_json_object *in, const char *key,
                                 double share) {
   struct sl_rotary *r = &model->form.rotary;
@@ -121,7 +121,8 @@ void sl_rotary_write(const struct sl_model *model, json_t *out) {
   const struct sl_rotary_keys *keys = &model->family->rotary;
   const struct sl_rotary *r = &model->form.rotary;
   double share = (double)r->dim / (double)model->head_dim;
-  while ((int64_t)((double)model->head_dim * share) < r->dim) share = nextafter(share, 2); /* as it is read */
+  /* so that reading it gives dim again */
+  while ((int64_t)((double)model->head_dim * share) < r->dim) share = nextafter(share, 2);
   json_object_set_new(out, keys->base != NULL ? keys->base : "rope_theta", json_real(r->base));
   if (r->dim != model->head_dim || keys->default_share > 0)
     json_object_set_new(out, keys->share != NULL ? keys->share : "partial_rotary_factor", json_real(share));

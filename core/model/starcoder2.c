@@ -1,4 +1,5 @@
-/* StarCoder2 (arXiv:2402.19173): rotary positions, grouped heads and a window as Mistral has; norms, biases and MLP as GPT-2. */
+/* StarCoder2 (arXiv:2402.19173): rotary positions, grouped heads and a window as in Mistral; norms, biases and MLP as
+ * in GPT-2. */
 #include "core/model/families.h"
 #include "core/model/windows.h"
 

@@ -1,5 +1,5 @@
-/* The logical tensors of a transformer: which parts its form has, how large each is, how tensor parallelism cuts it, and what
- * the family calls it. Also what is counted from them: parameters and flops. */
+/* The logical tensors of a transformer: which parts its form has, the size of each, how tensor parallelism shards it,
+ * and its name in the family. Also what is counted from them: parameters and flops. */
 #include "core/model/families.h"
 
 #include <math.h>
@@ -13,11 +13,11 @@ static const enum where where_of[] = {
 #undef X
 };
 
-/* A part as nn.Linear keeps it, (out, in); in 0: a vector. */
+/* A part as in nn.Linear, (out, in); in 0: a vector. */
 struct shape {
   int64_t out, in;
-  int tp_dim; /* 0: its outputs are cut over the tp group (column-parallel), 1: its inputs, -1: it is whole on each */
-  int blocks; /* equal ones that `out` is of, each cut on its own */
+  int tp_dim; /* 0: its outputs are sharded over the tp group (column-parallel), 1: its inputs, -1: replicated */
+  int blocks; /* `out` is this many equal blocks, each sharded on its own */
 };
 
 static int64_t q_width(const struct sl_model *m) {
@@ -27,7 +27,8 @@ static int64_t kv_width(const struct sl_model *m) {
   return m->n_kv_head * m->head_dim;
 }
 
-/* q, k and v in one: three blocks, unless groups or few key heads make them otherwise; the latter are not cut (plan.c). */
+/* q, k and v in one weight: three blocks, unless groups or few key heads make the layout different; such weights are
+ * not sharded (plan.c). */
 static struct shape packed_qkv(const struct sl_model *m) {
   const bool blocks = m->form.qkv == SL_QKV_PACKED && m->n_head == m->n_kv_head;
   return (struct shape){q_width(m) + 2 * kv_width(m), m->n_embd, 0, blocks ? 3 : 1};
@@ -155,7 +156,7 @@ static void set_shape(const struct sl_model *m, struct sl_tensor *t) {
   t->shape[1] = t->n_dim == 1 ? 1 : turned ? s.out : s.in;
   t->numel = t->shape[0] * t->shape[1];
   t->tp_dim = t->n_dim == 2 && turned && s.tp_dim >= 0 ? 1 - s.tp_dim : s.tp_dim;
-  if (t->bias && s.tp_dim == 1) t->tp_dim = -1; /* row-parallel: whoever adds the sum adds it */
+  if (t->bias && s.tp_dim == 1) t->tp_dim = -1; /* row-parallel: the bias is added after the sum */
   t->tp_blocks = s.blocks;
   t->vocabulary = t->part == SL_PART_EMBEDDING || t->part == SL_PART_HEAD;
 }
@@ -168,7 +169,7 @@ static const char *name_of(const struct sl_model *m, enum sl_tensor_part part) {
   return family->parts[part];
 }
 
-/* Append one tensor; there is room. */
+/* Appends one tensor; there is room for it. */
 static void add(struct sl_model *model, enum sl_tensor_part part, bool bias, int layer) {
   const char *const name = name_of(model, part), *const ending = bias ? "bias" : "weight";
   struct sl_tensor *t = &model->tensors[model->tensor_count++];
@@ -181,7 +182,7 @@ static void add(struct sl_model *model, enum sl_tensor_part part, bool bias, int
   set_start(model, t);
 }
 
-/* The parts of a region, each with its bias. */
+/* Appends the parts of a region, each with its bias. */
 static void add_region(struct sl_model *model, enum where where, int layer) {
   const int base = where == BLOCK ? model->tensor_count : 0;
   for (int part = 0; part < SL_PART_COUNT; part++) {
@@ -216,7 +217,7 @@ int64_t sl_model_numel(const struct sl_model *model) {
   return sum;
 }
 
-/* Without the prefix of the base model: the family's, or what GPT-2's and Llama's files have. */
+/* The name without the prefix of the base model: that of the family, of GPT-2 or of Llama. */
 static const char *bare(const struct sl_model *model, const char *name) {
   const char *const bases[] = {model->family->base, "transformer.", "model."};
   for (size_t i = 0; i < sizeof bases / sizeof *bases; i++)
@@ -230,8 +231,8 @@ int sl_model_find(const struct sl_model *model, const char *name) {
   return -1;
 }
 
-/* Keys that a query of a sequence of `seq` sees, summed over the layers, as the formula counts them: all, whatever the causal
- * mask hides, or the window. */
+/* Keys per query in a sequence of `seq`, summed over the layers, as the formula counts them: all of seq, even what the
+ * causal mask hides, or the window. */
 static double attended(const struct sl_model *model, int64_t seq) {
   double sum = 0;
   for (int layer = 0; layer < model->n_layer; layer++) {
@@ -242,8 +243,8 @@ static double attended(const struct sl_model *model, int64_t seq) {
 }
 
 double sl_model_flops(const struct sl_model *model, int64_t tokens, int64_t seq) {
-  double weights =
-      0; /* that multiply every token: the matrices of the blocks and the head, not the looked-up embeddings */
+  /* parameters that multiply every token: the matrices of the blocks and the LM head, not the looked-up embeddings */
+  double weights = 0;
   for (int i = 0; i < model->tensor_count; i++) {
     const struct sl_tensor *tensor = &model->tensors[i];
     if (tensor->n_dim == 2 && tensor->layer >= 0) weights += (double)tensor->numel;

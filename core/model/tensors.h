@@ -3,6 +3,6 @@
 
 #include "core/model/model.h"
 
-/* model->tensors and where parts stand, from the model's sizes and form, by its family's names. Errors: SL_ERR_MEMORY; then the
- * model holds what sl_model_free frees. */
+/* Fills model->tensors and the positions of parts from the model's sizes and form, with the names of its family.
+ * Errors: SL_ERR_MEMORY; sl_model_free then frees what was allocated. */
 enum sl_status sl_transformer_tensors(struct sl_model *model);

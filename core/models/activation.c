@@ -24,7 +24,7 @@ static enum sl_status plain_forward(struct sl_tape *t, const struct sl_node *n) 
   return draft_forward(t, n, SL_OP_GELU_FWD);
 }
 
-/* The gradient is made in place of what comes in. */
+/* The gradient is computed in place of the incoming one. */
 static enum sl_status plain_backward(struct sl_tape *t, const struct sl_node *n) {
   const struct sl_operand d = sl_gradient_of(t, n->out[0]);
   SL_TRY(SL_BUILD_DRAFT(t->g.drafts, act_op(t, n, SL_OP_GELU_BWD), sl_build_as(d, SL_READ_WRITE),
@@ -36,7 +36,7 @@ static enum sl_status gated_forward(struct sl_tape *t, const struct sl_node *n) 
   return draft_forward(t, n, SL_OP_SWIGLU_FWD);
 }
 
-/* Gate and up become their own gradients. */
+/* Gate and up are overwritten by their gradients. */
 static enum sl_status gated_backward(struct sl_tape *t, const struct sl_node *n) {
   struct sl_operand operands[3] = {sl_gradient_of(t, n->out[0])};
   int count = 1;

@@ -25,7 +25,7 @@ static struct sl_op attention_op(const struct sl_transformer *g, enum sl_op_kind
   return op;
 }
 
-/* Append the operand, or the three operands, of q, k and v. */
+/* Appends the operand, or the three operands, of q, k and v. */
 static int add_qkv(const struct sl_tape *t, const struct sl_node *n, struct sl_operand *to, int count) {
   for (int i = 0; i < 3 && n->in[i] != 0; i++) to[count++] = sl_tape_at(t, n->in[i]);
   return count;
@@ -73,7 +73,8 @@ static enum sl_status backward(struct sl_tape *t, const struct sl_node *n) {
   return sl_build_draft(g->drafts, op, count, operands);
 }
 
-/* All that the forward leaves is read, but of materialised attention the output, which nobody needs. */
+/* The backward reads everything that the forward keeps, except the output of materialised attention, which it does not
+ * need. */
 enum { READS = 1U << SOFTMAX | 1U << DROPPED | 1U << MASK };
 static const struct sl_rule materialised = {
     .reads_in = 7, .reads_out = READS, .forward = forward, .backward = backward};

@@ -3,11 +3,11 @@
 
 #include "core/models/tape.h"
 
-/* Attention's inputs: rows (q | k | v) in one value, or, with k and v, a value each. */
+/* Attention's inputs: one value of rows (q | k | v), or, with k and v, three values. */
 struct sl_qkv {
   int q, k, v;
 };
-/* (R, H D). What attention leaves for its backward: probabilities, or flash attention's log-sum-exp, whose backward always draws;
- * and, where materialised attention stores its mask, that and the probabilities behind dropout (Megatron-LM keeps all three,
- * arXiv:2205.05198, section 4.1). */
+/* Attention; the output is (R, H D). For its backward it keeps the probabilities, or flash attention's log-sum-exp
+ * (flash attention redraws dropout in backward). Materialised attention that stores its mask keeps it and the
+ * probabilities after dropout as well; Megatron-LM keeps all three (arXiv:2205.05198, section 4.1). */
 int sl_attention(struct sl_tape *tape, struct sl_qkv in);

@@ -1,9 +1,9 @@
-/* Messages of a pipeline that tp members share out; see boundary.h. */
+/* Pipeline messages that are sharded over the tp group; see boundary.h. */
 #include "core/models/boundary.h"
 
 #include "core/models/regions.h"
 
-/* A stage that only hands on what it gets leaves it in parts. */
+/* A stage that only passes its input on leaves it in parts. */
 static bool hands_on(const struct sl_transformer *g) {
   return g->stage->layer_count == 0 && !g->stage->head && !g->stage->embedding;
 }
@@ -12,12 +12,12 @@ static bool scatters(const struct sl_transformer *g) {
   return g->l->plan->scatter_gather && sl_model_reads_tokens(g->l->plan->model);
 }
 
-/* Elements of a message, that from before as that to the next stage. */
+/* Elements of a message, the same on both sides of the stage. */
 static int64_t message(const struct sl_transformer *g) {
   return sl_build_stream_count(g->l->plan, g->stage->first_layer);
 }
 
-/* This member's part of a whole stream. */
+/* This member's part of the whole stream. */
 static struct sl_operand own_part(const struct sl_transformer *g, struct sl_operand whole) {
   whole.slice.access = SL_READ;
   whole.slice.bytes /= g->tp;

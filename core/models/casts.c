@@ -33,10 +33,10 @@ enum sl_status sl_casts_make(struct sl_transformer *g, enum sl_half half, int la
   return sl_transformer_add(g, half, pass, 1, (struct sl_operand[]){sl_build_write(g->l, out)});
 }
 
-/* What a factor of a product is. */
+/* The role of a factor of a product. */
 enum factor { INPUT, INPUT_OF_GRADIENT, GRADIENT, WEIGHT, WEIGHT_OF_GRADIENT };
 
-/* Casts of a layer that are made: of operands that are in buffers, or of parameters. */
+/* The casts of a layer that exist already, of operands in buffers or of parameters. */
 struct made {
   int32_t buffer, placed;
   int64_t offset;
@@ -66,7 +66,7 @@ static bool in_fp8(const struct casts *c, const struct sl_operand *o) {
   return o->buffer >= 0 && c->l->rank_class->buffers[o->buffer].dtype == SL_U8;
 }
 
-/* Was it made by an element-wise op just before, whose kernel finds the largest, too? */
+/* Was it written by an element-wise op just before, whose kernel also finds the maximum? */
 static bool behind_elementwise(const struct casts *c, const struct sl_operand *o) {
   for (size_t end = c->out.count; end > 0 && c->out.items[end - 1].op.layer == c->layer; end--) {
     const struct sl_draft *d = &c->out.items[end - 1];
@@ -77,7 +77,7 @@ static bool behind_elementwise(const struct casts *c, const struct sl_operand *o
   return false;
 }
 
-/* Bytes of an element; see casts.h. */
+/* Bytes per element; see casts.h. */
 static int bytes_of(const struct casts *c, const struct sl_operand *o, enum factor factor) {
   const bool row = by_row(c->l), gathered = c->l->plan->strategy.shard_params;
   switch (factor) {
@@ -114,7 +114,7 @@ static bool runs_forward(const struct casts *c, const struct sl_draft *d) {
   return is_param(&d->operand[1]) && !!(d->op.flags & SL_OP_TRANS_B) == out_in;
 }
 
-/* Of a product with a weight: forward, where a block is made again, too; or for its input's gradient. */
+/* Casts for a product with a weight: forward, recomputed or not, or the input's gradient. */
 static enum sl_status cast_with_weight(struct casts *c, const struct sl_draft *d) {
   const int64_t *dim = d->op.dim;
   const bool forward = runs_forward(c, d);
@@ -122,14 +122,15 @@ static enum sl_status cast_with_weight(struct casts *c, const struct sl_draft *d
   return add_cast(c, d, &d->operand[1], dim[1] * dim[2], forward ? WEIGHT : WEIGHT_OF_GRADIENT);
 }
 
-/* Of a weight's gradient: one factor is the output's gradient, whose casts the input's gradient has made, the other the input. */
+/* Casts for a weight's gradient. One factor is the output's gradient, already cast for the input's gradient; the other
+ * is the input. */
 static enum sl_status cast_of_weight(struct casts *c, const struct sl_draft *d) {
   const int64_t *dim = d->op.dim;
   SL_TRY(add_cast(c, d, &d->operand[0], dim[0] * dim[2], GRADIENT));
   return add_cast(c, d, &d->operand[1], dim[1] * dim[2], INPUT_OF_GRADIENT);
 }
 
-/* A product's output scaled by rows, read and written. */
+/* Scales a product's output by rows, which reads and writes it. */
 static enum sl_status scale_output(struct casts *c, const struct sl_draft *d) {
   const int64_t elements = d->op.dim[0] * d->op.dim[1];
   if (!by_row(c->l) || runs_forward(c, d)) return SL_OK;
@@ -138,7 +139,7 @@ static enum sl_status scale_output(struct casts *c, const struct sl_draft *d) {
   return SL_OK;
 }
 
-/* What is written anew is not cast. */
+/* Data that is overwritten has no valid cast any more. */
 static void forget_written(struct casts *c, const struct sl_draft *d) {
   for (int k = 0; k < d->operand_count; k++) {
     if (d->operand[k].buffer < 0 || d->operand[k].slice.access == SL_READ) continue;

@@ -1,10 +1,10 @@
-/* What one micro-batch of a decoder computes on a stage: its forward, as the model's form says (core/model/form.h). Families
- * differ in nothing else, so none has a builder of its own.
+/* Writes the forward of one micro-batch of a decoder on a stage, as the model's form says (core/model/form.h). Families
+ * differ only in their form, so none has a builder of its own. The letters are those of models/transformer.h.
  *
  *   norms before (after, around) a branch      x + f(norm(x)),  x + norm(f(x)),  x + norm(f(norm(x)))
- *   branches one after the other               mid = x + attention(x),  out = mid + mlp(mid)
- *   both of the block's input                  out = (x + attention(x)) + mlp(x), through a norm each or through one
- * The letters of models/transformer.h. */
+ *   sequential branches                        mid = x + attention(x),  out = mid + mlp(mid)
+ *   parallel branches                          out = (x + attention(x)) + mlp(x), through a norm each or a common
+ * one */
 #include "core/models/activation.h"
 #include "core/models/boundary.h"
 #include "core/models/ends.h"
@@ -20,7 +20,7 @@ static const struct sl_form *form_of(const struct sl_tape *t) {
   return &t->g.l->plan->model->form;
 }
 
-/* The weight of a part, of the block at hand if it is a block's; its bias stands behind it. */
+/* The weight of a part, of the current block if the part is a block's; its bias follows it. */
 static int weight_of(const struct sl_tape *t, enum sl_tensor_part part) {
   return sl_model_part(t->g.l->plan->model, part, t->sections[t->section_count - 1].layer);
 }
@@ -31,7 +31,7 @@ static struct sl_column column(const struct sl_tape *t, enum sl_tensor_part part
   return (struct sl_column){name, gradient_name, weight, biased ? weight + 1 : -1, width};
 }
 
-/* The norm of a part over rows of the residual stream; x where the form has none. */
+/* The norm of a part over rows of the residual stream; x itself if the form has no such norm. */
 static int norm(struct sl_tape *t, enum sl_tensor_part part, int x, const char *name) {
   const int weight = weight_of(t, part);
   return weight < 0 ? x : sl_norm(t, x, weight, name, "dnorm");
@@ -39,7 +39,7 @@ static int norm(struct sl_tape *t, enum sl_tensor_part part, int x, const char *
 
 /* ---- attention ---- */
 
-/* (R, (H + 2G) D) in one, or (R, H D) and twice (R, G D). */
+/* (R, (H + 2G) D) in one value, or (R, H D) and twice (R, G D). */
 static struct sl_qkv project(struct sl_tape *t, int x) {
   const int64_t q = t->g.h * t->g.d, kv = t->g.g * t->g.d;
   const bool apart = form_of(t)->qkv == SL_QKV_APART, biased = form_of(t)->qkv_bias;
@@ -52,7 +52,7 @@ static struct sl_qkv project(struct sl_tape *t, int x) {
   return (struct sl_qkv){out[0], out[1], out[2]};
 }
 
-/* q and k are turned by their positions behind their norms. */
+/* q and k are normalised, then rotated by their positions. */
 static struct sl_qkv prepare(struct sl_tape *t, struct sl_qkv x) {
   const bool each = form_of(t)->qk_norm == SL_QK_NORM_HEAD;
   if (form_of(t)->qk_norm != SL_QK_NORM_NONE) {
@@ -88,8 +88,8 @@ static int mlp(struct sl_tape *t, int x) {
 
 /* ---- blocks ---- */
 
-/* `branch`, which ends with a row-parallel product or its norm, added to the stream. Where tensor parallelism sums partial products
- * the bias is left to this addition. */
+/* Adds `branch`, the result of a row-parallel product or its norm, to the stream. Where tensor parallelism sums partial
+ * products, this addition also adds the bias. */
 static int add_branch(struct sl_tape *t, enum sl_branch number, int from, int branch) {
   const bool attends = number == SL_BRANCH_ATTENTION;
   const int weight = weight_of(t, attends ? SL_PART_ATTENTION_OUT : SL_PART_DOWN);

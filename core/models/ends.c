@@ -1,6 +1,6 @@
-/* The rules of a stage's ends; see ends.h. A vocabulary is cut over the tp group (Megatron-LM's VocabParallelEmbedding and
- * vocab_parallel_cross_entropy): a member has the rows of its own tokens and adds nothing for others, and the softmax's
- * statistics are shared by one gather of (max, sum, target). */
+/* The rules of a stage's ends; see ends.h. A vocabulary is sharded over the tp group (Megatron-LM's
+ * VocabParallelEmbedding and vocab_parallel_cross_entropy): a member looks up the tokens of its own rows and adds zeros
+ * for others, and the softmax statistics (max, sum, target logit) are exchanged by a single all-gather. */
 #include "core/models/ends.h"
 
 #include "core/base/checked.h"
@@ -57,14 +57,14 @@ static struct sl_op embed_op(const struct sl_transformer *g, const struct sl_nod
   op.dim[0] = g->b, op.dim[1] = g->t, op.dim[2] = g->c, op.dim[3] = g->v;
   if (n->weight[1] >= 0) op.flags |= SL_OP_POSITIONS;
   if (g->tp > 1) {
-    op.place_group = SL_GROUP_TP; /* dropout comes after the sum, in an op of its own */
+    op.place_group = SL_GROUP_TP; /* dropout comes after the sum, as an op of its own */
     return op;
   }
   op.dropout = g->l->plan->model->embd_pdrop;
   return op;
 }
 
-/* Append the embedding's mask to the operands of an op with its dropout, where it is stored; returns how many there are. */
+/* Appends the embedding's dropout mask to the operands of an op, if it is stored; returns the number of operands. */
 static int add_mask(struct sl_op *op, struct sl_operand *operands, int n, struct sl_operand mask) {
   if (op->dropout == 0 || mask.slice.bytes == 0) return n;
   op->flags |= SL_OP_MASK;
@@ -91,7 +91,7 @@ static enum sl_status embed(struct sl_tape *t, const struct sl_node *n, struct s
   return sl_build_draft(t->g.drafts, op, count, operands);
 }
 
-/* The members' rows are summed into `out`, then dropped. */
+/* The members' rows are summed into `out`, then dropout is applied. */
 static enum sl_status embed_parallel(struct sl_tape *t, const struct sl_node *n, struct sl_operand out,
                                      struct sl_operand mask) {
   struct sl_transformer *g = &t->g;
@@ -115,7 +115,8 @@ static enum sl_status embed_forward(struct sl_tape *t, const struct sl_node *n) 
   return t->g.tp == 1 ? embed(t, n, x, mask) : embed_parallel(t, n, x, mask);
 }
 
-/* The stream's gradient as the embedding's gradient needs it: undropped, of all rows; in a split backward a copy, for W. */
+/* The stream's gradient as the gradient of the embedding needs it: with dropout undone, for all rows; in a split
+ * backward a copy for W. */
 static enum sl_status embedding_gradient(struct sl_tape *t, const struct sl_node *n, struct sl_operand mask,
                                          struct sl_operand *out) {
   struct sl_transformer *g = &t->g;
@@ -168,7 +169,7 @@ int sl_embedding(struct sl_tape *t, int tokens, int wte, int wpe, bool stream) {
   return node.out[X];
 }
 
-/* ---- what comes from the stage before, and goes to the next ---- */
+/* ---- input from the preceding stage, and output to the next ---- */
 
 static enum sl_status arrive(struct sl_tape *t, const struct sl_node *n) {
   struct sl_operand x;
@@ -218,7 +219,7 @@ struct loss {
   struct sl_operand logits, targets;
 };
 
-/* torch's rules for calls in blocks are not the loss's. */
+/* torch's rules for calls in blocks do not apply to the loss. */
 static struct sl_op gather_op(const struct sl_transformer *g, int layer, int64_t count) {
   struct sl_op op = sl_transformer_op(g, SL_OP_ALL_GATHER, layer, -1);
   op.lane = SL_LANE_TP;
@@ -228,7 +229,7 @@ static struct sl_op gather_op(const struct sl_transformer *g, int layer, int64_t
   return op;
 }
 
-/* The members' (max, sum, target's logit) of every row, together. */
+/* Gathers every member's (max, sum, target logit) of every row. */
 static enum sl_status share_statistics(struct sl_transformer *g, int layer, struct loss s, int32_t *all) {
   struct sl_lowering *l = g->l;
   struct sl_op op = sl_transformer_rows_op(g, SL_OP_CLASSIFIER_STATS, layer, -1, g->r, g->v);
@@ -243,7 +244,7 @@ static enum sl_status share_statistics(struct sl_transformer *g, int layer, stru
   return SL_BUILD_DRAFT(g->drafts, op, sl_build_read(l, own), sl_build_write(l, *all));
 }
 
-/* The logits of all members' parts of the vocabulary, and back what becomes of our own. */
+/* Gathers the logits of all members' parts of the vocabulary, and copies back the gradient of our own part. */
 static enum sl_status classify_gathered(struct sl_transformer *g, struct loss s, struct sl_op op) {
   struct sl_lowering *l = g->l;
   const int64_t own = g->r * g->v, whole = sl_product(own, g->tp);

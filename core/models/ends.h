@@ -1,18 +1,19 @@
-/* A stage's two ends: tokens and embedding, or what the stage before sends; head's loss, or what the next stage gets. */
+/* The two ends of a stage: tokens and embedding, or the input from the preceding stage; the loss, or the output for the
+ * next stage. */
 #pragma once
 
 #include "core/models/tape.h"
 
-/* Tokens where the stage embeds them, targets where it has the loss; else 0. */
+/* Tokens if the stage has the embedding, targets if it has the loss; otherwise 0. */
 struct sl_batch {
   int tokens, targets;
 };
 struct sl_batch sl_load(struct sl_tape *tape);
-/* Rows of table `wte`, and with wpe >= 0 of a table of positions; `stream`: they are the residual stream. The backward reads
- * tokens again. */
+/* The sum of rows of table `wte` and, with wpe >= 0, of a table of positions; `stream`: the result is the residual
+ * stream. The backward reads the tokens again. */
 int sl_embedding(struct sl_tape *tape, int tokens, int wte, int wpe, bool stream);
-/* The residual stream as the stage before sends it; x for the next stage. */
+/* The residual stream received from the preceding stage; x is sent to the next stage. */
 int sl_arrive(struct sl_tape *tape);
 void sl_leave(struct sl_tape *tape, int x);
-/* The fused loss: the logits become their own gradient, so the forward already ends with it. */
+/* The fused loss: the logits are overwritten by their gradient, so the forward ends with it. */
 void sl_loss(struct sl_tape *tape, int logits, int targets);

@@ -1,22 +1,22 @@
-/* Epilogues: element-wise ops that a matrix product can do on its own operands, taken into the product. A library such as
+/* Fuses element-wise ops into the matrix product whose operands they work on, as an epilogue. A library such as
  * cuBLASLt then saves the launch, and memory is read or written once less.
  *
  *   gemm c = a b [+ bias];  gelu c -> out         ->  gemm+gelu    out = gelu(a b [+ bias]), c its aux
  *   gemm c = a b;           gelu_bwd c by x       ->  gemm+dgelu   c = (a b) gelu'(x), x its aux
- *   gemm dw = x^T dout;     bias_bwd dout -> db   ->  gemm+bgrad   beside dw the sums of dout's rows
+ *   gemm dw = x^T dout;     bias_bwd dout -> db   ->  gemm+bgrad   also computes db, the sums of dout's rows
  *
- * This works on the drafts of a micro-batch, which are the same for every strategy: tensor parallelism's communication, the
- * halves of a split backward and what is recomputed are there already, and gathers, buckets and accumulation follow from the
- * operands of what comes out (lower/gather.c, lower/reduce.c). A pair that anything stands between stays apart: the bias of a
- * row-parallel layer is added behind its all_reduce, and under sequence parallelism its gradient is of other rows than the
- * weight's. */
+ * This works on the drafts of a micro-batch, which are the same for every strategy. They already contain tensor
+ * parallelism's communication, the halves of a split backward and what is recomputed; gathers, buckets and accumulation
+ * are derived later from the operands of the fused ops (lower/gather.c, lower/reduce.c). A pair with anything in
+ * between is not fused: the bias of a row-parallel layer is added after its all-reduce, and under sequence parallelism
+ * its gradient is of other rows than the weight's. */
 #include "core/models/epilogue.h"
 
 #include "core/op/operands.h"
 
 #include <string.h>
 
-enum { AUX_ALIGN = 8 }; /* cuBLASLt: elements in a row of aux are a multiple of it */
+enum { AUX_ALIGN = 8 }; /* cuBLASLt: elements per row of aux must be a multiple of it */
 
 /* ---- operands ---- */
 
@@ -26,7 +26,7 @@ static bool same(const struct sl_operand *x, const struct sl_operand *y) {
   return s->slot == t->slot && s->offset == t->offset && s->bytes == t->bytes && s->shard_stride == t->shard_stride;
 }
 
-/* May two operands have bytes in common? Slots of a buffer may be one. */
+/* May two operands overlap? Different slots of a buffer may be the same memory. */
 static bool meet(const struct sl_operand *x, const struct sl_operand *y) {
   if (x->buffer != y->buffer || (x->buffer < 0 && (x->placed != y->placed || x->gradient != y->gradient))) return false;
   return x->slice.offset < y->slice.offset + y->slice.bytes && y->slice.offset < x->slice.offset + x->slice.bytes;
@@ -38,7 +38,7 @@ static bool touches(const struct sl_draft *d, const struct sl_operand *o) {
   return false;
 }
 
-/* Would either draft see what the other writes? Then they keep their order. */
+/* Does either draft depend on what the other writes? Then their order must be kept. */
 static bool ordered(const struct sl_draft *d, const struct sl_draft *e) {
   for (int i = 0; i < d->operand_count; i++)
     for (int k = 0; k < e->operand_count; k++)
@@ -48,20 +48,21 @@ static bool ordered(const struct sl_draft *d, const struct sl_draft *e) {
   return false;
 }
 
-/* ---- what goes together ---- */
+/* ---- what can be fused ---- */
 
-/* Both on one lane, of one type and half. Fused or not, what is beside a product is of the type that the product stores. */
+/* Both are on one lane, of one type and half. An op beside a product has the type that the product stores, fused or
+ * not. */
 static bool alongside(const struct sl_draft *gemm, const struct sl_draft *next) {
   const enum sl_dtype type = sl_dtype_stored(gemm->op.dtype);
   return gemm->op.lane == next->op.lane && type == next->op.dtype && gemm->half == next->half;
 }
 
-/* A GPU's library has conditions; on a CPU the epilogue is a kernel of its own. */
+/* A GPU's library requires alignment; on a CPU the epilogue is a kernel of its own. */
 static bool aligned(const struct sl_plan *plan, const struct sl_op *op) {
   return plan->cluster->device.kind != SL_DEVICE_GPU || op->dim[1] % AUX_ALIGN == 0;
 }
 
-/* `next` on what the product leaves in c, which it overwrites. Libraries know GELU by its approximation. */
+/* `next` works on the product's output c, which it overwrites. Libraries implement GELU as its tanh approximation. */
 static unsigned gelu_of(const struct sl_plan *plan, const struct sl_draft *gemm, const struct sl_draft *next) {
   const struct sl_operand *c = &gemm->operand[2];
   const bool forward = next->op.kind == SL_OP_GELU_FWD;
@@ -69,11 +70,11 @@ static unsigned gelu_of(const struct sl_plan *plan, const struct sl_draft *gemm,
   if (!forward && (next->op.kind != SL_OP_GELU_BWD || gemm->op.flags & SL_OP_BIAS)) return 0;
   if (!same(c, &next->operand[0]) || c->slice.access != SL_WRITE || !aligned(plan, &gemm->op)) return 0;
   if (next->op.dim[0] != gemm->op.dim[0] || next->op.dim[1] != gemm->op.dim[1]) return 0;
-  if (touches(gemm, &next->operand[1])) return 0; /* all of a product's operands are apart */
+  if (touches(gemm, &next->operand[1])) return 0; /* the operands of a product must not overlap */
   return forward ? SL_OP_GELU : SL_OP_DGELU;
 }
 
-/* `next` sums the rows of a factor of the product, both of which then have k of them: that is a weight's gradient. */
+/* `next` sums the rows of a factor of the product and both have k rows: the product is a weight's gradient. */
 static unsigned bgrad_of(const struct sl_draft *gemm, const struct sl_draft *next) {
   const int64_t *d = gemm->op.dim;
   if (next->op.kind != SL_OP_BIAS_BWD || next->op.dim[0] != d[2]) return 0;
@@ -81,9 +82,9 @@ static unsigned bgrad_of(const struct sl_draft *gemm, const struct sl_draft *nex
   return same(&next->operand[0], &gemm->operand[1]) && next->op.dim[1] == d[1] ? SL_OP_BGRAD_B : 0;
 }
 
-/* The draft that goes into gemm `i`, and the flag that says how; 0: none does. A weight's gradient has its bias's right
- * behind it. Of the others the first that touches their result counts: between a row-parallel layer's input gradient and
- * gelu_bwd stand the gradients of its weights. */
+/* Finds the draft to fuse into gemm `i`, and the flag for it; 0: none. For a weight's gradient it is that of its bias,
+ * directly after it. For others it is the first op that touches the result: the weight gradients come between a
+ * row-parallel layer's input gradient and gelu_bwd. */
 static unsigned find(const struct sl_plan *plan, const struct sl_drafts *drafts, size_t i, size_t *at) {
   const struct sl_draft *gemm = &drafts->items[i];
   const bool weight = (gemm->op.flags & SL_OP_TRANS_A) && !(gemm->op.flags & SL_OP_TRANS_B);
@@ -117,7 +118,8 @@ static void fuse(struct sl_draft *gemm, unsigned epilogue, const struct sl_draft
   insert(gemm, sl_op_at(&gemm->op, aux ? SL_AT_AUX : SL_AT_DBIAS), beside);
 }
 
-/* What is fused leaves a gap that the drafts in front of it, few, close from behind; those that are done close up at the front. */
+/* Fusing leaves gaps. The few drafts in front of a gap are moved up to it from behind; finished drafts are compacted at
+ * the front. */
 static void fuse_all(const struct sl_plan *plan, struct sl_drafts *drafts) {
   size_t done = 0;
   for (size_t i = 0; i < drafts->count; i++, done++) {

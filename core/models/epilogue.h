@@ -1,7 +1,7 @@
-/* Products take in the element-wise ops around them. */
+/* Fuses element-wise ops into the products next to them. */
 #pragma once
 
 #include "core/lower/build.h"
 
-/* Where the plan fuses epilogues: products of the stage at hand take in the ops that they can do. */
+/* Fuses the epilogues of the products of the current stage, if the plan says so. */
 void sl_models_fuse_epilogues(struct sl_lowering *lowering);

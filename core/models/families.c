@@ -1,4 +1,4 @@
-/* Which builder a model has; the plan refuses what cannot be computed (sl_model_missing). */
+/* Selects the builder of a model; the plan refuses models that cannot be computed (sl_model_missing). */
 #include "core/models/models.h"
 
 enum sl_status sl_models_build(struct sl_lowering *l) {

@@ -1,4 +1,4 @@
-/* Where gradients stand; see tape.h and gradients.h. */
+/* Keeps track of gradients on the tape; see tape.h and gradients.h. */
 #include "core/models/gradients.h"
 
 struct sl_operand sl_gradient_of(const struct sl_tape *t, int value) {
@@ -21,13 +21,13 @@ static void set(struct sl_value *x, struct sl_operand at) {
   x->has_gradient = true;
 }
 
-/* Does another gradient that is still to be read stand where that of `v` does? */
+/* Is the gradient of another value, still to be read, in the same place as that of `v`? */
 static bool shares(const struct sl_tape *t, int v, int other) {
   const struct sl_value *x = &t->values[other];
   return other != v && x->has_gradient && x->gradient.buffer == t->values[v].gradient.buffer;
 }
 
-/* The gradient of `v` is about to be added to: others that stand in its place get a copy. */
+/* The gradient of `v` is about to be added to: gradients that share its place are copied first. */
 static enum sl_status part_from_others(struct sl_tape *t, int v) {
   struct sl_transformer *g = &t->g;
   int32_t copy = -1;

@@ -1,4 +1,4 @@
-/* The rule of products that are kept for nothing; see kept_product.h. */
+/* The rule of products that are kept although nothing reads them; see kept_product.h. */
 #include "core/models/kept_product.h"
 
 #include "core/plan/kernels.h"

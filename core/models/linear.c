@@ -62,8 +62,8 @@ static enum sl_status column(struct sl_tape *t, struct sl_transformer *g, const 
   return product(g, n, i, x, n->bias[i] >= 0, out, width_of(t, n, i), g->c);
 }
 
-/* The products that `out` has room for, behind a gather in pieces. torch cuts the first alone; to Transformer Engine all are one
- * product. */
+/* The products that `out` has room for, after a gather in pieces. torch cuts only the first; Transformer Engine treats
+ * all as one product. */
 static enum sl_status columns_in_pieces(struct sl_tape *t, const struct sl_node *n, struct sl_operand x,
                                         const struct sl_operand out[COLUMNS]) {
   const int pieces = sl_regions_gather_pieces(&t->g, n->layer, SL_HALF_INPUT);
@@ -93,7 +93,7 @@ static enum sl_status columns_forward(struct sl_tape *t, const struct sl_node *n
   return columns_in_pieces(t, n, x, out);
 }
 
-/* The gradients of weight and bias `i`, of input `x`. */
+/* The gradients of weight and bias `i`, given input `x`. */
 static enum sl_status column_weight_bwd(struct sl_tape *t, const struct sl_node *n, int i, struct sl_operand x) {
   const struct sl_operand dout = sl_gradient_of(t, n->out[i]);
   SL_TRY(weight_gradient(&t->g, n, i, dout, x, width_of(t, n, i), t->g.c));
@@ -105,8 +105,8 @@ static enum sl_status column_weights_bwd(struct sl_tape *t, const struct sl_node
   return SL_OK;
 }
 
-/* The gradient of x by the columns first ... end - 1, not yet summed over the group: of one member where it belongs, of several in
- * a buffer called `name`. */
+/* The gradient of x from columns first ... end - 1, before the sum over the group: of a single column in its final
+ * place, of several in a buffer called `name`. */
 static enum sl_status column_inputs_bwd(struct sl_tape *t, const struct sl_node *n, const char *name, int first,
                                         int end, struct sl_operand *partial) {
   struct sl_transformer *g = &t->g;
@@ -123,7 +123,8 @@ static enum sl_status column_inputs_bwd(struct sl_tape *t, const struct sl_node 
   return SL_OK;
 }
 
-/* Columns that are modules of their own, each of which sums the gradient of its input over the group before autograd adds them up. */
+/* Columns that are separate modules, each of which sums the gradient of its input over the group before autograd adds
+ * them up. */
 static enum sl_status columns_apart_bwd(struct sl_tape *t, const struct sl_node *n, struct sl_operand x,
                                         const char *name) {
   for (int i = 0; i < COLUMNS && n->out[i] != 0; i++) {
@@ -136,7 +137,8 @@ static enum sl_status columns_apart_bwd(struct sl_tape *t, const struct sl_node 
   return SL_OK;
 }
 
-/* The input gradient's communication runs beside the weight gradients' products, unless a kernel set makes those first. */
+/* The communication of the input's gradient overlaps with the products of the weights' gradients, unless a kernel set
+ * computes those first. */
 static enum sl_status columns_backward(struct sl_tape *t, const struct sl_node *n) {
   struct sl_transformer *g = &t->g;
   const bool in_order = n->kind != HEAD && (set_of(g)->torch_blocks || set_of(g)->waits_for_sums);
@@ -144,7 +146,7 @@ static enum sl_status columns_backward(struct sl_tape *t, const struct sl_node *
   struct sl_operand x = sl_tape_at(t, n->in[0]), partial, dx;
   if (sl_tape_has(t, n->out[GATHERED])) {
     x = sl_tape_at(t, n->out[GATHERED]);
-  } else { /* the input is gathered again rather than kept whole; that runs beside the first product */
+  } else { /* the input is gathered again instead of kept; that overlaps with the first product */
     SL_TRY(sl_regions_gather(g, n->layer, SL_HALF_WEIGHT, x, &x));
   }
   if (n->kind == APART && g->tp > 1 && g->s == g->r) return columns_apart_bwd(t, n, x, name);
@@ -193,8 +195,8 @@ int sl_head(struct sl_tape *t, int x, int weight, int bias) {
 
 /* ---- rows ---- */
 
-/* A product in pieces, each of which goes on its way when it is made. torch sends pieces as they are and sums them where they have
- * come: one pass over all. Userbuffers sum on the way. */
+/* A product in pieces, each of which is sent as soon as it is computed. torch sends the pieces as they are and sums
+ * them after arrival, in one pass over all; userbuffers sum in transit. */
 static enum sl_status row_in_pieces(struct sl_tape *t, const struct sl_node *n, int32_t partial, int pieces, int64_t k,
                                     struct sl_operand *out) {
   struct sl_transformer *g = &t->g, part = *g;

@@ -1,8 +1,8 @@
-/* What one micro-batch of the MLP computes on a stage: linear layers with ReLU between them and a mean squared error at the
- * end. B samples; weights are (out, in) as torch.nn.Linear keeps them, so out(B, N) = x(B, K) w(N, K)^T + b(N).
+/* Writes what one micro-batch of the mlp computes on a stage: linear layers with ReLU in between and a mean squared
+ * error at the end. B samples; weights are (out, in) as in torch.nn.Linear, so out(B, N) = x(B, K) w(N, K)^T + b(N).
  *
- * Under tensor parallelism every layer is a ColumnParallelLinear with its output gathered: a member computes N / tp columns,
- * which an all_gather and a rearrangement put together. (A sum would add unlike columns.) */
+ * Under tensor parallelism every layer is a ColumnParallelLinear with gathered output: a member computes N / tp
+ * columns, which an all-gather and a rearrangement put together. (A reduction would add unrelated columns.) */
 #include "core/models/gradients.h"
 #include "core/models/models.h"
 #include "core/models/tape.h"
@@ -10,7 +10,7 @@
 
 /* ---- linear layers ---- */
 
-/* Values of a sample. */
+/* Width of a value: numbers per sample. */
 static int64_t width_of(const struct sl_tape *t, int value) {
   return t->values[value].count / t->g.b;
 }
@@ -80,7 +80,7 @@ static enum sl_status weight_gradients(struct sl_tape *t, const struct sl_node *
                         sl_build_grad(g->l, n->bias[0]));
 }
 
-/* The sum of the input's gradient over the tp group runs beside the weights' gradients. */
+/* The all-reduce of the input's gradient over the tp group overlaps with the weights' gradients. */
 static enum sl_status linear_backward(struct sl_tape *t, const struct sl_node *n) {
   struct sl_transformer *g = &t->g;
   const int64_t dim[] = {g->b, width_of(t, n->in[0]), width_of(t, n->out[0]) / g->tp};
@@ -113,7 +113,7 @@ static enum sl_status relu_backward(struct sl_tape *t, const struct sl_node *n) 
   return sl_gradient_give(t, n->in[0], d);
 }
 
-/* ---- the loss, which leaves its gradient in place of the prediction ---- */
+/* ---- the loss, which overwrites the prediction with its gradient ---- */
 
 static enum sl_status loss_forward(struct sl_tape *t, const struct sl_node *n) {
   struct sl_lowering *l = t->g.l;
@@ -136,7 +136,7 @@ static enum sl_status loss_backward(struct sl_tape *t, const struct sl_node *n) 
 
 /* ---- a stage's two ends ---- */
 
-/* Inputs in the model's first stage, targets in its last. */
+/* Loads inputs in the model's first stage, targets in its last. */
 static enum sl_status load(struct sl_tape *t, const struct sl_node *n) {
   const struct sl_model *model = t->g.l->plan->model;
   struct sl_op op = sl_transformer_rows_op(&t->g, SL_OP_LOAD_BATCH, -1, -1, t->g.b, 1);
@@ -163,7 +163,7 @@ static enum sl_status give_gradient(struct sl_tape *t, const struct sl_node *n) 
   return sl_transformer_copy(&t->g, n->layer, sl_gradient_of(t, n->out[0]), to, count);
 }
 
-/* In a split backward W reads it after it has gone on. */
+/* In a split backward W reads the gradient after it was sent on. */
 static enum sl_status take_gradient(struct sl_tape *t, const struct sl_node *n) {
   struct sl_transformer *g = &t->g;
   const int64_t count = t->values[n->in[0]].count;
@@ -197,7 +197,7 @@ static int in_place(struct sl_tape *t, const char *name, int x) {
   return sl_tape_value(t, value);
 }
 
-/* The ReLU behind linear `i`, whose forward is the stage's that has the linear and whose backward the next stage's. */
+/* The ReLU after linear `i`: its forward belongs to the stage that has the linear, its backward to the next stage. */
 static int arrive(struct sl_tape *t, int i, int64_t width) {
   const struct sl_operand at = sl_build_stream(t->g.l, SL_SLOT_IN, SL_READ, t->g.b * width);
   sl_tape_section(t, i + 1, 0);
@@ -215,7 +215,7 @@ static int relu(struct sl_tape *t, int product, bool last) {
   return x;
 }
 
-/* The last linear's product goes to the loss, or behind its ReLU to the next stage. */
+/* The last linear's product goes to the loss, or through its ReLU to the next stage. */
 static void end_stage(struct sl_tape *t, int end, int product, int targets) {
   if (t->g.stage->head) {
     sl_tape_section(t, end, product);

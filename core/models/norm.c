@@ -5,7 +5,7 @@
 
 enum { OUT, STATS };
 
-/* Rows: as many as there are statistics of one number. */
+/* The number of rows follows from the size of the statistics, one number each. */
 static struct sl_op norm_op(const struct sl_tape *t, const struct sl_node *n, enum sl_op_kind rms,
                             enum sl_op_kind layer) {
   const bool is_rms = t->g.rms;
@@ -28,14 +28,14 @@ static enum sl_status forward(struct sl_tape *t, const struct sl_node *n) {
   return sl_build_draft(g->drafts, op, count, operands);
 }
 
-/* Append the gradients of weight and bias to an op's operands. */
+/* Appends the gradients of weight and bias to an op's operands. */
 static int add_gradients(const struct sl_transformer *g, const struct sl_node *n, struct sl_operand *to, int count) {
   to[count++] = sl_build_grad(g->l, n->weight[0]);
   if (n->bias[0] >= 0) to[count++] = sl_build_grad(g->l, n->bias[0]);
   return count;
 }
 
-/* The gradients of weight and bias in a draft of their own, behind that of x: the halves of a split backward. */
+/* In a split backward the gradients of weight and bias are a draft of their own, after that of x. */
 static enum sl_status backward(struct sl_tape *t, const struct sl_node *n) {
   struct sl_transformer *g = &t->g;
   const struct sl_operand x = sl_tape_at(t, n->in[0]);

@@ -1,15 +1,16 @@
-/* The rows of a kernel set as ops; see passes.h.
+/* Turns the rows of a kernel set into ops; see passes.h.
  *
- * What a row keeps is a buffer that the pass behind its forward writes and the one behind its backward reads. Forward and
- * backward are matched by layer, in reverse order. Where the backward makes a block again, its own replay of the forward is
- * the nearest one before it, so what is kept lives between the two and nothing of the forward proper is kept. */
+ * What a row keeps is a buffer that is written by the pass after the forward op and read by the one after the backward
+ * op. Forward and backward are matched by layer, in reverse order. Where the backward recomputes a block, the replayed
+ * forward is the nearest one before it, so the buffer lives between those two, and the original forward keeps
+ * nothing. */
 #include "core/models/passes.h"
 
 #include "core/plan/kernels.h"
 
 #include <stdlib.h>
 
-/* What a pass behind a forward leaves for the backward of its layer. */
+/* What a pass after a forward keeps for the backward of its layer. */
 struct kept {
   enum sl_op_kind by;
   int layer;
@@ -19,7 +20,7 @@ struct kept {
 struct passes {
   struct sl_lowering *l;
   const struct sl_kernel_set *set;
-  uint64_t *replayed; /* per layer, bit k: the backward has the op of row k of the set, too */
+  uint64_t *replayed; /* per layer, bit k: the backward also contains the op of row k of the set */
   struct kept *kept;  /* not read yet, the newest last */
   size_t count, capacity;
 };
@@ -32,7 +33,7 @@ static uint64_t bit_of(const struct passes *p, const struct sl_kernel_row *row) 
   return UINT64_C(1) << (row - p->set->rows);
 }
 
-/* The elements of `op` that a row's bytes are of. */
+/* The number of elements of `op` to which a row's bytes refer. */
 static int64_t elements_of(const struct sl_kernel_row *row, const struct sl_op *op) {
   const int64_t *d = op->dim;
   const int64_t q = d[0] * d[1] * d[2] * d[3], kv = 2 * d[0] * d[1] * d[4] * d[3];
@@ -57,7 +58,7 @@ static enum sl_status bytes_buffer(const struct passes *p, int32_t *out, int64_t
                          sl_op_name(op->kind), name);
 }
 
-/* What the pass behind `op` keeps; nothing where the backward makes it again. */
+/* Keeps what the pass after `op` says; nothing if the backward recomputes it. */
 static enum sl_status keep(struct passes *p, const struct sl_kernel_row *row, const struct sl_op *op, bool backward,
                            struct sl_op *pass, struct sl_operand *operand, int *n) {
   int32_t buffer;
@@ -72,7 +73,7 @@ static enum sl_status keep(struct passes *p, const struct sl_kernel_row *row, co
   return SL_OK;
 }
 
-/* What `op`, a backward, reads of what was kept for it: the newest of its layer, since it undoes what was done last. */
+/* What `op`, a backward, reads of what was kept: the newest of its layer, since the last op is undone first. */
 static void read_kept(struct passes *p, const struct sl_op *op, struct sl_op *pass, struct sl_operand *operand,
                       int *n) {
   for (size_t end = p->count; end > 0; end--) {

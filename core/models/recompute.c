@@ -8,17 +8,17 @@ enum sl_recompute sl_recompute_of(const struct sl_transformer *g, int layer) {
   return config->sl.recompute[config->sl.recompute_count > 1 ? g->stage->rank : 0];
 }
 
-/* Flash attention keeps no probabilities to begin with. */
+/* Flash attention keeps no probabilities in the first place. */
 static bool by_layer(const struct sl_config *config, enum sl_made made) {
   if (made == SL_MADE_NORM) return config->sl.recompute_norms;
   return made == SL_MADE_SOFTMAX && config->sl.recompute_attention && config->sl.attention == SL_ATTENTION_MATERIALISED;
 }
 
-/* torchtitan's policy (torchtitan/parallelisms/parallelize_llama.py of December 2024, _save_list and _get_custom_policy): what
- * attention and reduce-scatters make is kept, and of the block's products every other one, the first of them; all else is made
- * again. So q and v (or the three in one), and the first input of the activation are kept; k, attention's last product and the
- * second input are not. q is kept as it is turned, where torchtitan keeps it as it was and turns it again. What is gathered for
- * a product is gathered again. */
+/* torchtitan's policy (torchtitan/parallelisms/parallelize_llama.py of December 2024, _save_list and
+ * _get_custom_policy): the outputs of attention and of reduce-scatters are kept, and of the block's products every
+ * other one, starting with the first; everything else is recomputed. So q and v (or the three in one) and the first
+ * input of the activation are kept; k, attention's last product and the second input are not. q is kept after rotation,
+ * where torchtitan keeps it before and rotates it again. What is gathered for a product is gathered again. */
 static bool by_op(const struct sl_transformer *g, enum sl_made made) {
   switch (made) {
   case SL_MADE_OUTPUT:

@@ -1,4 +1,5 @@
-/* Between the regions of tensor and sequence parallelism; see regions.h. With one member nothing here adds an op. */
+/* Communication between the regions of tensor and sequence parallelism; see regions.h. With one member nothing here
+ * adds an op. */
 #include "core/models/regions.h"
 
 #include "core/models/casts.h"
@@ -14,30 +15,33 @@ struct sl_op sl_regions_call(const struct sl_transformer *g, enum sl_op_kind kin
   op.group = SL_GROUP_TP;
   op.payload = SL_PAYLOAD_ACTIVATION;
   op.dim[0] = count;
-  /* torch's functional collectives are waited for where they stand: nothing is moved in between unless
+  /* torch's functional collectives are waited for where they are called: nothing is moved in between unless
    * torch/_inductor/config.py, reorder_for_compute_comm_overlap, asks for it */
   if (set_of(g)->torch_blocks || set_of(g)->waits_for_sums) op.flags = SL_OP_AFTER_COMPUTE | SL_OP_BLOCKING;
   return op;
 }
 
 /* ---- transfers in pieces ----
- * shardlab.tp_comm_overlap: Megatron-LM's --tp-comm-overlap, which are Transformer Engine's userbuffers by the methods that are their
- * defaults (transformer_engine/pytorch/module/base.py at 0004dbd, initialize_ub). Of a block's linear layers
- *   qkv_fprop, fc1_fprop, proj_dgrad, fc2_dgrad   "ring_exchange": a gather comes member by member, and the product of a member's
- *                                                 rows runs while the next member's come
- *   proj_fprop, fc2_fprop                         "pipeline": a piece of the product is on its way to be summed while the next is made
- *   {qkv,fc1}_dgrad, {qkv,fc1}_wgrad              "bulk": a whole gather beside one product, a whole sum beside the other, which is
- *                                                 what these layers do anyway
- * A piece is the rows of a member, which are gathered from it or summed to it, or those of several: Transformer Engine lets the
- * products of pieces run on three streams (_NUM_MAX_UB_STREAMS), so that small ones fill the device together. Here one runs at a
- * time, and what would run together is one piece. All members take pieces in one order, where a ring starts with the member's own
- * rows, so that the first piece of a gather has no product beside it, as the last of a sum has none. "pipeline" has four pieces, of
- * columns.
  *
- * shardlab.async_tp: torch/_inductor/fx_passes/micro_pipeline_tp.py (pytorch at 38410cf) cuts a gather and the product that reads it,
- * or a product and the reduce-scatter of what it makes, into a piece a member, so that they run beside each other. A gather of what
- * is scaled by rows is not cut (pytorch/pytorch#149990), nor is a reduce-scatter of a sum of several products. A piece is taken
- * to be a run of the rows, where torch takes each member's: as many, of one length. */
+ * shardlab.tp_comm_overlap is Megatron-LM's --tp-comm-overlap: Transformer Engine's userbuffers with their default
+ * methods (transformer_engine/pytorch/module/base.py at 0004dbd, initialize_ub). For a block's linear layers:
+ *   qkv_fprop, fc1_fprop, proj_dgrad, fc2_dgrad   "ring_exchange": a gather arrives member by member, and the product
+ *                                                 of a member's rows runs while the next member's arrive
+ *   proj_fprop, fc2_fprop                         "pipeline": a piece of the product is sent to be summed while the
+ *                                                 next is computed
+ *   {qkv,fc1}_dgrad, {qkv,fc1}_wgrad              "bulk": a whole gather overlaps with one product, a whole reduction
+ *                                                 with the other, which these layers do anyway
+ * A piece is the rows of one member, which are gathered from it or reduced to it, or those of several: Transformer
+ * Engine lets the products of pieces run on three streams (_NUM_MAX_UB_STREAMS), so that small ones fill the device
+ * together. Here one runs at a time, and what would run together is one piece. All members process pieces in the same
+ * order, where a ring starts with the member's own rows, so the first piece of a gather and the last of a reduction
+ * have no product to overlap with. "pipeline" has four pieces, of columns.
+ *
+ * shardlab.async_tp is torch/_inductor/fx_passes/micro_pipeline_tp.py (pytorch at 38410cf), which cuts a gather and the
+ * product that reads it, or a product and the reduce-scatter of its output, into one piece per member, so that they
+ * overlap. A gather of data that is scaled by rows is not cut (pytorch/pytorch#149990), nor is a reduce-scatter of a
+ * sum of several products. A piece is taken to be a contiguous range of the rows, where torch takes some of each
+ * member's: as many, of the same size. */
 
 bool sl_regions_by_member(const struct sl_transformer *g, int layer) {
   return g->l->plan->config->sl.tp_comm_overlap && g->s != g->r && sl_transformer_in_block(g, layer);
@@ -45,7 +49,7 @@ bool sl_regions_by_member(const struct sl_transformer *g, int layer) {
 
 enum { UB_STREAMS = 3 };
 
-/* Members whose rows are a piece: they come out even, and there is more than one piece. */
+/* The number of members whose rows form a piece: pieces are equal, and there is more than one. */
 static int members_of_piece(int tp) {
   int members = UB_STREAMS < tp ? UB_STREAMS : tp - 1;
   while (tp % members != 0) members--;
@@ -59,7 +63,7 @@ int sl_regions_pieces(const struct sl_transformer *g, int layer) {
   return cut ? g->tp : 1;
 }
 
-/* What the gradient of a weight alone reads goes in bulk. */
+/* A gather that only the gradient of a weight reads is done in bulk. */
 int sl_regions_gather_pieces(const struct sl_transformer *g, int layer, enum sl_half half) {
   const bool scaled = sl_casts_layer(g->l, layer) && !sl_casts_gathers(g->l, layer);
   const bool bulk = sl_regions_by_member(g, layer) && half == SL_HALF_WEIGHT;
@@ -88,7 +92,7 @@ struct sl_operand sl_regions_own_side(const struct sl_transformer *g, int layer,
   return sl_regions_by_member(g, layer) ? own : sl_regions_piece(own, i, pieces);
 }
 
-/* Cast first, where fp8 is gathered: 2 bytes to find the largest, 3 to cast. */
+/* Casts first if fp8 is gathered: 2 bytes to find the maximum, 3 to cast. */
 enum sl_status sl_regions_gather_into(struct sl_transformer *g, int layer, enum sl_half half, struct sl_operand x,
                                       struct sl_operand whole) {
   const int pieces = sl_regions_gather_pieces(g, layer, half);

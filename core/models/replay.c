@@ -1,4 +1,4 @@
-/* Values that are made again; see tape.h and replay.h. */
+/* Recomputation of values; see tape.h and replay.h. */
 #include "core/models/replay.h"
 
 #include "core/models/saved_input.h"
@@ -8,20 +8,20 @@ static bool full(const struct sl_tape *t, int layer) {
   return sl_recompute_of(&t->g, layer) == SL_RECOMPUTE_FULL;
 }
 
-/* A framework that repeats a block to its end makes its output again too, which nobody reads; else up to what its backward
- * reads. */
+/* A framework that repeats a block to its end also recomputes its output, which nobody reads; others stop at what the
+ * backward reads. */
 static bool to_the_end(const struct sl_tape *t, int layer) {
   return full(t, layer) && sl_kernel_set(t->g.l->plan->config->sl.kernels)->recomputes_all;
 }
 
-/* `each` of the values that value `v` is made of. */
+/* Calls `each` for the values that value `v` is computed from. */
 static void for_inputs(struct sl_tape *t, int v, void each(struct sl_tape *, int)) {
   const struct sl_node *n = &t->nodes[t->values[v].node];
   for (int i = 0; i < SL_TAPE_IN; i++)
     if (!n->rule->paired || n->out[i] == v) each(t, n->in[i]);
 }
 
-/* A backward reads value `v`, or one that is made again from it. An optional one it does without. */
+/* A backward reads value `v`, or one that is recomputed from it. It can do without an optional one. */
 static void read(struct sl_tape *t, int v) {
   struct sl_value *x = &t->values[v];
   if (v == 0 || x->read) return;
@@ -30,7 +30,7 @@ static void read(struct sl_tape *t, int v) {
   for_inputs(t, v, read);
 }
 
-/* `each` of the values that the backward of an op reads. */
+/* Calls `each` for the values that the backward of an op reads. */
 static void for_reads(struct sl_tape *t, const struct sl_node *n, void each(struct sl_tape *, int)) {
   if (n->no_backward) return;
   for (int i = 0; i < SL_TAPE_IN; i++)
@@ -60,7 +60,7 @@ static void want(struct sl_tape *t, int v) {
   for_inputs(t, v, want);
 }
 
-/* The outputs of an op that are to be made, and those that come with them. */
+/* The outputs of an op that must be recomputed, and those that are computed along with them. */
 static unsigned made_again(const struct sl_tape *t, const struct sl_node *node) {
   const bool all = to_the_end(t, node->layer);
   unsigned wanted = 0, beside = 0;

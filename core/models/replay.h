@@ -1,9 +1,10 @@
-/* What recomputation makes again. */
+/* Recomputation: drafts again what a backward needs and the forward has dropped. */
 #pragma once
 
 #include "core/models/tape.h"
 
-/* Before the forward: which values backwards read, or need to make others again. */
+/* Before the forward: determines which values backwards read, directly or to recompute others. */
 enum sl_status sl_replay_plan(struct sl_tape *tape);
-/* In the backward of section `s`: draft again what the backwards of ops first ... end - 1 read and is not there. */
+/* In the backward of section `s`: drafts again what the backwards of ops first ... end - 1 read and is no longer
+ * there. */
 enum sl_status sl_replay_branch(struct sl_tape *tape, struct sl_section *s, int first, int end);

@@ -31,7 +31,7 @@ static enum sl_status forward(struct sl_tape *t, const struct sl_node *n) {
   return sl_build_draft(g->drafts, op, count, operands);
 }
 
-/* The branch's gradient: the stream's own when nothing was dropped, else a masked copy. */
+/* The branch's gradient: that of the stream itself if there was no dropout, otherwise a masked copy. */
 static enum sl_status branch_gradient(struct sl_tape *t, const struct sl_node *n, struct sl_operand *d) {
   struct sl_transformer *g = &t->g;
   struct sl_op op = branch_op(g, SL_OP_DROPOUT, n);

@@ -3,7 +3,8 @@
 
 #include "core/models/gradients.h"
 
-/* Turn heads of every token of `x` by its position, in place; `back` turns a gradient back. In packed rows those of q and k. */
+/* Rotates the heads of every token of `x` by its position, in place; `back` is the inverse, for a gradient. In packed
+ * rows only those of q and k. */
 static enum sl_status turn(struct sl_tape *t, const struct sl_node *n, int i, struct sl_operand x, bool back) {
   const struct sl_transformer *g = &t->g;
   struct sl_op op = sl_transformer_op(g, SL_OP_ROPE, n->layer, -1);

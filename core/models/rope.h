@@ -1,7 +1,8 @@
-/* Rotary positions. */
+/* Rotary position embeddings. */
 #pragma once
 
 #include "core/models/attention.h"
 
-/* q and k with the heads of every token turned by its position, in place; v as it is. The rule of the form: sl_model_rotary. */
+/* Rotates the heads of q and k of every token by its position, in place; v is unchanged. sl_model_rotary has the form's
+ * parameters. */
 struct sl_qkv sl_rope(struct sl_tape *tape, struct sl_qkv qkv);

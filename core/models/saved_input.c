@@ -1,4 +1,4 @@
-/* Checkpointed activations in parts and in host memory; see saved_input.h. */
+/* Checkpointed activations that are partitioned or in host memory; see saved_input.h. */
 #include "core/models/saved_input.h"
 
 #include "core/models/regions.h"
@@ -7,7 +7,7 @@ static bool on_host(const struct sl_transformer *g) {
   return g->l->plan->config->activations.on_host;
 }
 
-/* How many members share it out among themselves. */
+/* Number of members that share the input among themselves. */
 static int sharers(const struct sl_transformer *g) {
   return g->l->plan->config->activations.partitioned ? g->tp : 1;
 }

@@ -1,5 +1,5 @@
-/* A stage's ops and values, and the drafts that follow from them; see tape.h. What backwards ask of the tape is in
- * gradients.c, what is made again in replay.c. */
+/* The ops and values of a stage, and the drafts derived from them; see tape.h. Gradients are in gradients.c,
+ * recomputation in replay.c. */
 #include "core/models/tape.h"
 
 #include "core/models/boundary.h"
@@ -75,7 +75,7 @@ void sl_tape_node(struct sl_tape *t, struct sl_node node) {
 
 /* ---- the forward ---- */
 
-/* Has its buffer to last from the forward to the backward? */
+/* Must its buffer last from the forward to the backward? */
 static bool kept(const struct sl_tape *t, int v) {
   for (const struct sl_value *x = &t->values[v];; x = &t->values[x->covered]) {
     if (x->read && !x->forgotten) return true;
@@ -90,7 +90,7 @@ static unsigned made_in_forward(const struct sl_tape *t, const struct sl_node *n
   return making;
 }
 
-/* What a recomputed block keeps of its input may be elsewhere. */
+/* What a recomputed block keeps of its input may be stored elsewhere. */
 static enum sl_status end_section(struct sl_tape *t, struct sl_section *s) {
   if (sl_recompute_of(&t->g, s->layer) != SL_RECOMPUTE_FULL) return SL_OK;
   return sl_saved_input_keep(&t->g, s->layer, sl_tape_at(t, s->input), &s->kept_input);
@@ -126,7 +126,7 @@ static enum sl_status undo(struct sl_tape *t, const struct sl_node *node) {
   return SL_OK;
 }
 
-/* The first op of the branch that ends with `end` - 1. */
+/* The first op of the branch that ends with op `end` - 1. */
 static int branch_of(const struct sl_tape *t, const struct sl_section *s, int end) {
   int i = end - 1;
   if (sl_recompute_of(&t->g, s->layer) == SL_RECOMPUTE_FULL) return s->first_node;
@@ -156,7 +156,7 @@ bool sl_tape_has(const struct sl_tape *t, int value) {
   return t->values[value].here;
 }
 
-/* A buffer for `x`; of what is there already and is made again beside other values, one that nobody reads. */
+/* A buffer for `x`. If it exists already and is recomputed only along with other values, a buffer that nobody reads. */
 static enum sl_status buffer(struct sl_tape *t, const struct sl_value *x, bool again, bool keep,
                              struct sl_operand *out) {
   char name[32];

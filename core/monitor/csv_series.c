@@ -1,4 +1,5 @@
-/* DeepSpeed's csv_monitor; see monitor.h. Lines end with \r\n, as those of Python's csv module do. */
+/* DeepSpeed's csv_monitor; see monitor.h. Lines end with \r
+ * , like those of Python's csv module. */
 #include "core/monitor/csv_series.h"
 
 #include <errno.h>
@@ -15,7 +16,7 @@ void sl_python_repr(char *out, size_t size, double value) {
     snprintf(out, size, "%s", isnan(value) ? "nan" : value > 0 ? "inf" : "-inf");
     return;
   }
-  int precision = 0; /* digits behind the first */
+  int precision = 0; /* digits after the first */
   do snprintf(digits, sizeof digits, "%.*e", precision, value);
   while (strtod(digits, NULL) != value && ++precision < 17);
   const int exponent = atoi(strchr(digits, 'e') + 1);
@@ -31,14 +32,15 @@ static enum sl_status io_error(const struct sl_csv_file *file) {
   return sl_fail(SL_ERR_IO, "%s: %s", file->path, strerror(errno));
 }
 
-/* What this run had written behind step `after` before it was started again: the rows under the last heading. *headed: there is one. */
+/* Drops what this run had written after step `after` before it was restarted: rows below the last heading. *headed:
+ * there is a heading. */
 static enum sl_status drop_rows(const char *path, int64_t after, bool *headed) {
   char line[256];
   long end = -1;
   *headed = false;
   const int handle = open(path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
   FILE *in = handle >= 0 ? fdopen(handle, "r") : NULL;
-  if (in == NULL) return SL_OK; /* there is none, or opening it to write will say why */
+  if (in == NULL) return SL_OK; /* there is no file, or opening it for writing will report the error */
   for (long at = 0; fgets(line, sizeof line, in) != NULL; at = ftell(in)) {
     if (strncmp(line, "step,", 5) == 0)
       *headed = true, end = -1;
@@ -50,7 +52,7 @@ static enum sl_status drop_rows(const char *path, int64_t after, bool *headed) {
   return sl_fail(SL_ERR_IO, "%s: %s", path, strerror(errno));
 }
 
-/* A plain file and nothing else: what is written behind a link would be somebody's, and a pipe is waited for. NULL with errno. */
+/* Opens only a regular file: a link could lead to somebody else's file, and a pipe would block. NULL with errno. */
 static FILE *append_to(const char *path) {
   const int handle = open(path, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC, 0666);
   struct stat info;
@@ -61,7 +63,7 @@ static FILE *append_to(const char *path) {
   return NULL;
 }
 
-/* "Train/Samples/lr": Train_Samples_lr.csv, whose second column is lr. */
+/* "Train/Samples/lr" becomes Train_Samples_lr.csv, whose second column is lr. */
 static enum sl_status begin(struct sl_csv_series *series, const char *name, struct sl_csv_file **out) {
   const char *last = strrchr(name, '/');
   SL_TRY(sl_grow(&series->files, &series->capacity, series->count + 1, sizeof *series->files));

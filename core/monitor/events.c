@@ -25,7 +25,7 @@ static uint32_t masked(const void *data, size_t size) {
   return (crc >> 15 | crc << 17) + UINT32_C(0xa282ead8);
 }
 
-/* Bytes of a message on its way together. */
+/* The bytes of a message being assembled. */
 struct message {
   unsigned char bytes[MOST_EVENT];
   size_t size;
@@ -40,7 +40,7 @@ static void put_varint(struct message *m, uint64_t value) {
   m->bytes[m->size++] = (unsigned char)value;
 }
 
-/* What a field is called on the wire: its number, and how its value stands there. */
+/* A field on the wire: its number, and the encoding of its value. */
 enum wire { VARINT = 0, FIXED64 = 1, BYTES = 2, FIXED32 = 5 };
 
 static void put_key(struct message *m, int field, enum wire wire) {
@@ -81,7 +81,7 @@ static double wall_time(void) {
 
 static const char stem[] = "events.out.tfevents.";
 
-/* Now, or a second after the youngest file of the folder. */
+/* The current second, or one later than the newest file of the folder. */
 static long long next_second(const char *folder) {
   long long at = (long long)time(NULL);
   DIR *list = opendir(folder);

@@ -1,4 +1,4 @@
-/* Both places behind one door; see monitor.h. */
+/* Writes to both targets, CSV and TensorBoard; see monitor.h. */
 #include "core/monitor/monitor.h"
 
 #include "core/base/folders.h"
@@ -10,11 +10,11 @@
 #include <string.h>
 
 struct sl_monitor {
-  struct sl_csv_series csv; /* folder NULL: not asked for */
-  struct sl_events events;  /* stream NULL: not asked for */
+  struct sl_csv_series csv; /* folder NULL: not enabled */
+  struct sl_events events;  /* stream NULL: not enabled */
 };
 
-/* OUTPUT_PATH/JOB_NAME, made, the caller's. */
+/* Creates OUTPUT_PATH/JOB_NAME; the path is the caller's. */
 static enum sl_status open_folder(const struct sl_monitor_place *place, char **out) {
   const size_t n = strlen(place->output_path);
   const char *between = n == 0 || place->output_path[n - 1] == '/' ? "" : "/";

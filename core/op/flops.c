@@ -3,13 +3,13 @@
 
 #include "core/op/operands.h"
 
-/* Elements whose squares a norm adds: of a range, as many as a member's piece can have of it. */
+/* Elements whose squares a norm adds; of a range, the most that a member's piece can have of it. */
 static double norm_elements(const struct sl_op *op) {
   const int64_t range = op->dim[2] - op->dim[1];
   return (double)(op->flags & SL_OP_SHARE_RANGE && range < op->dim[0] ? range : op->dim[0]);
 }
 
-/* Of the backward of a norm of rows: `input` for dx, `weight` for the weights, both without a flag. */
+/* Flops of the backward of a layernorm or rmsnorm: `input` for dx, `weight` for the weights, both without a flag. */
 static double half_flops(const struct sl_op *op, double input, double weight) {
   return (op->flags & SL_OP_WEIGHT_GRAD ? 0 : input) + (op->flags & SL_OP_INPUT_GRAD ? 0 : weight);
 }
@@ -23,7 +23,7 @@ static double optimizer_flops(const struct sl_op *op) {
   case SL_OP_ADAM:
   case SL_OP_ADAMW:
     return 16 * (double)op->dim[0];
-  case SL_OP_SIGN_PACK: /* momentum and error; the squares; what is lost */
+  case SL_OP_SIGN_PACK: /* momentum plus error; the squares; the new error */
     return 9 * (double)op->dim[0];
   case SL_OP_SIGN_SUM:
     return (2 * (double)op->dim[1] + 4) * (double)op->dim[0];
@@ -34,8 +34,8 @@ static double optimizer_flops(const struct sl_op *op) {
   }
 }
 
-/* Flops per element of the element-wise ops, counted on the kernels in kernels/: they matter only where a device is so
- * short of arithmetic that bytes do not decide. */
+/* Flops per element of the element-wise ops, counted in kernels/. They matter only on a device with so little
+ * arithmetic that bytes do not dominate. */
 static double elementwise_flops(const struct sl_op *op) {
   const double rows = (double)op->dim[0] * (double)op->dim[1];
   switch (op->kind) {
@@ -47,7 +47,7 @@ static double elementwise_flops(const struct sl_op *op) {
     return 4 * rows;
   case SL_OP_RMSNORM_BWD:
     return half_flops(op, 8, 3) * rows;
-  case SL_OP_ROPE: /* a product of 2 x 2 for each pair */
+  case SL_OP_ROPE: /* a 2 x 2 product for each pair */
     return 3 * rows * (double)(op->dim[2] + op->dim[4]) * (double)op->dim[3];
   case SL_OP_SWIGLU_FWD:
     return 15 * rows;
@@ -76,12 +76,12 @@ static double elementwise_flops(const struct sl_op *op) {
     return 2 * rows * (double)op->dim[2];
   case SL_OP_ADD:
     return (double)op->dim[0];
-  case SL_OP_QUANTIZE: /* the largest; then product, rounding and both bounds */
+  case SL_OP_QUANTIZE: /* the maximum; then product, rounding and both bounds */
     return 5 * (double)op->dim[0] * (double)op->dim[3];
   case SL_OP_DEQUANTIZE:
   case SL_OP_QUANTIZED_SUM:
     return 2 * (double)op->dim[0] * (double)op->dim[3];
-  case SL_OP_REQUANTIZE: /* the sums twice: for the largest, and for the codes */
+  case SL_OP_REQUANTIZE: /* the sums twice: for the maximum and for the codes */
     return (4 * (double)op->dim[3] + 5) * (double)op->dim[0] * (double)op->dim[4];
   default:
     return optimizer_flops(op);
@@ -93,7 +93,8 @@ double sl_op_score_pairs(const int64_t dim[SL_OP_DIMS]) {
   return dim[5] > 0 && dim[5] < dim[1] ? w * (w + 1) / 2 + (t - w) * w : t * (t + 1) / 2;
 }
 
-/* Flops of one T x T by D product of causal attention over all heads: only pairs of a query and a key that it sees count. */
+/* Flops of one T x T by D product of causal attention over all heads: only the query-key pairs that are computed
+ * count. */
 static double attention_product(const int64_t *d) {
   return 2.0 * (double)d[0] * (double)d[2] * (double)d[3] * sl_op_score_pairs(d);
 }
@@ -109,8 +110,8 @@ double sl_op_flops(const struct sl_op *op) {
   switch (op->kind) {
   case SL_OP_GEMM:
     return gemm_flops(op);
-  /* causal: T(T+1)/2 score pairs per head, a product of D for each of scores and outputs; the backward has four, and forms
-   * the scores again where their softmax was not kept */
+  /* causal: T(T+1)/2 score pairs per head, each with a product of D for the score and one for the output. The backward
+   * has four, and recomputes the scores if their softmax was not stored. */
   case SL_OP_ATTENTION_FWD:
   case SL_OP_FLASH_FWD:
     return 2 * attention_product(d);
@@ -123,15 +124,15 @@ double sl_op_flops(const struct sl_op *op) {
   }
 }
 
-/* An embedding reads one row a token, not the table, and its backward touches as many rows again; of a norm's run a range
- * may count. */
+/* An embedding reads one row per token, not the table, and its backward touches the same number of rows. Of a norm,
+ * only its range may count. */
 static double touched_bytes(const struct sl_op *op, const struct sl_slice *slices, int i) {
   const bool table =
       (op->kind == SL_OP_EMBED_FWD && i == sl_op_at(op, SL_AT_WTE)) ||
       (op->kind == SL_OP_EMBED_BWD && i == sl_op_at(op, SL_AT_DWTE) && slices[i].access == SL_READ_WRITE);
   if (table) return (double)op->dim[0] * (double)op->dim[1] * (double)op->dim[2] * (double)sl_dtype_bytes(op->dtype);
   if (op->kind == SL_OP_COPY && i == sl_op_at(op, SL_AT_SCRATCH))
-    return 0; /* in place of the device that has no memory */
+    return 0; /* in place of a device, which has no memory */
   if (op->kind == SL_OP_NORM && i == sl_op_at(op, SL_AT_GRADIENT) && op->dim[0] > 0)
     return (double)slices[i].bytes * (norm_elements(op) / (double)op->dim[0]);
   return (double)slices[i].bytes;

@@ -1,10 +1,11 @@
-/* What one op computes and moves: floating-point operations, and bytes of device memory read plus written. Exact integers in
- * double; what they cost in seconds is the subject of cost/. */
+/* The work of one op: floating-point operations, and bytes of device memory read plus written, as exact integers in a
+ * double. cost/ turns them into seconds. */
 #pragma once
 
 #include "core/op/op.h"
 
 double sl_op_flops(const struct sl_op *op);
 double sl_op_bytes(const struct sl_op *op, const struct sl_slice *slices);
-/* Pairs of a query and a key that it sees, of one head of a sequence; dim as attention's: T (T + 1) / 2, or fewer with W. */
+/* Query-key pairs that attention computes, per head and sequence; dim as of attention: T (T + 1) / 2, or fewer with a
+ * window W. */
 double sl_op_score_pairs(const int64_t dim[SL_OP_DIMS]);

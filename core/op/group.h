@@ -1,14 +1,17 @@
-/* Classes of process groups: among whom an op communicates, or over whom a tensor is cut. Which ranks they are is the
- * plan's matter. */
+/* The classes of process groups: the ranks that communicate in an op, or over which a tensor is sharded. core/plan
+ * knows which ranks form a group. */
 #pragma once
 
-/* Classes of process groups. Each rank is in exactly one group of each class. NONE: no other rank; an array over all classes
- * has its first place for what belongs to none, such as sends and receives.
- *   shard x replicate = dp: parameters are sharded inside a shard group and replicated across (hybrid sharding);
- *   model = the ranks that hold one copy of the model (tp x pp); embed = the two pipeline ranks that hold a tied
- *   embedding, where that are two; secondary = consecutive dp ranks that keep a second copy of the parameters, split among
- *   them (hpZ of ZeRO++, arXiv:2306.10209); node = the dp ranks of a node, across = one dp rank of every node, where gradients are
- *   reduced inside nodes first (qgZ of ZeRO++). */
+/* Each rank is in exactly one group of each class. NONE means that an op involves no other rank; in an array over all
+ * classes its entry counts what belongs to no group, such as sends and receives.
+ *   shard, replicate   shard x replicate = dp: parameters are sharded within a shard group and replicated across
+ *                      (hybrid sharding)
+ *   model              the ranks that hold one copy of the model (tp x pp)
+ *   embed              the two pipeline ranks that hold a tied embedding, if there are two
+ *   secondary          consecutive dp ranks that shard a second copy of the parameters (hpZ of ZeRO++,
+ *                      arXiv:2306.10209)
+ *   node, across       the dp ranks of a node; one dp rank of every node. Gradients are reduced within nodes first (qgZ
+ *                      of ZeRO++) */
 #define SL_GROUP_MAP(X)                                                                                                \
   X(TP, "tp")                                                                                                          \
   X(DP, "dp")                                                                                                          \
@@ -30,4 +33,4 @@ enum sl_group {
       SL_GROUP_COUNT
 };
 
-const char *sl_group_name(enum sl_group group); /* of NONE: "pipeline", whose sends and receives are of no group */
+const char *sl_group_name(enum sl_group group); /* of NONE: "pipeline", as sends and receives belong to no group */

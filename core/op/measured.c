@@ -12,7 +12,7 @@ static double distance(int a, int b) {
   return fabs(log((double)a / b));
 }
 
-/* 0: the same type; more: the further, the worse a stand-in; -1: none. */
+/* How bad a substitute a type is: 0 for the same type, more for a worse one, -1 for one that is no substitute. */
 static int type_distance(enum sl_dtype wanted, enum sl_dtype have) {
   const bool half = wanted == SL_BF16 || wanted == SL_F16;
   if (wanted == have) return 0;
@@ -26,13 +26,13 @@ bool sl_op_cost_moves(int kind) {
   return moves != 0 && !(moves & SL_MOVE_REDUCE);
 }
 
-/* As for types, of variants. */
+/* Likewise for variants. */
 static int variant_distance(enum sl_variant wanted, enum sl_variant have) {
   if (wanted == have) return 0;
   return have == sl_variant_base(wanted) ? 1 : have == SL_VARIANT_PLAIN ? 2 : -1;
 }
 
-/* Is `a` the better entry, both being of the kind? */
+/* Is `a` the better entry of two of this kind? */
 static bool better(const struct sl_op_cost *a, const struct sl_op_cost *b, enum sl_variant variant, enum sl_dtype dtype,
                    int ranks) {
   const int type_a = type_distance(dtype, a->dtype), type_b = type_distance(dtype, b->dtype);

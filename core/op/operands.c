@@ -1,28 +1,29 @@
-/* The rows of every op's operands, and what is read off them; see operands.h. */
+/* The rows of every op's operands, and the functions that read them; see operands.h. */
 #include "core/op/operands.h"
 
 #include <stddef.h>
 
-/* How an operand may be used. A gradient is updated when the op adds to it, written when it overwrites. */
+/* How an operand may be used. A gradient is updated where the op adds to it, written where it overwrites it. */
 enum use { READ = 1 << SL_READ, WRITE = 1 << SL_WRITE, UPDATE = 1 << SL_READ_WRITE, ADDS = WRITE | UPDATE };
 
-/* Of what type its buffer is. */
+/* The type of its buffer. */
 enum type {
-  DATA,  /* the op's; a tf32 product's operands are fp32, an fp8 product's bf16, or 8 bits each where they were cast */
+  /* that of the op; operands of a tf32 product are fp32, of an fp8 product bf16, or 8 bits if they were cast before */
+  DATA,
   FLOAT, /* any that kernels convert between: fp32, bf16, fp16 */
   FLOAT32,
   INDEX,  /* int32 */
   BYTES,  /* uint8 */
-  ANY,    /* whatever an op copies that is only predicted */
+  ANY,    /* any: the op is only predicted */
   BATCH,  /* tokens, or numbers of the op's type */
-  RECORD, /* the control block, of fp64 */
+  RECORD, /* the step state, fp64 */
 };
 
 struct row {
   enum sl_at name;
   enum use use;
   enum type type;
-  unsigned with, without; /* flags: it is there with any of the first, not with any of the second */
+  unsigned with, without; /* flags: the operand exists with any of the first and without all of the second */
 };
 
 enum { MOST_ROWS = 15 };
@@ -194,10 +195,10 @@ static const struct row rows[SL_OP_COUNT][MOST_ROWS + 1] = {
                            R(MOMENT2, READ, FLOAT32),
                            R(CONTROL, READ, RECORD),
                            WITH(PARAM, WRITE, FLOAT, SL_OP_PARAM_COPY)},
-    [SL_OP_INIT_TENSOR] = {R(X, UPDATE, DATA)}, /* a piece of it: the rest stays */
+    [SL_OP_INIT_TENSOR] = {R(X, UPDATE, DATA)}, /* only a piece: the rest is unchanged */
     [SL_OP_SAVE_TENSOR] = {R(X, READ, FLOAT)},
     [SL_OP_JOIN] = {{0}},
-    /* communication; a collective has these once a part */
+    /* communication; a collective has these once per part */
     [SL_OP_ALL_REDUCE] = {R(X, UPDATE, DATA)},
     [SL_OP_REDUCE_SCATTER] = {R(WHOLE, UPDATE, DATA),
                               R(SHARD, ADDS, DATA)},
@@ -226,7 +227,7 @@ const char *sl_at_name(enum sl_at name) {
   return names[name];
 }
 
-/* The row from `row` on that `op` has; NULL behind the last one. */
+/* The first row from `row` on that applies to `op`; NULL after the last one. */
 static const struct row *next_row(const struct sl_op *op, const struct row *row) {
   for (; row->name != SL_AT_NONE; row++) {
     if (row->with != 0 && !(op->flags & row->with)) continue;
@@ -248,7 +249,7 @@ int sl_op_at(const struct sl_op *op, enum sl_at name) {
   return -1;
 }
 
-/* A collective's operands depend on no flag. */
+/* No flag affects the operands of a collective. */
 int sl_op_part_at(const struct sl_op *op, enum sl_at name, int part) {
   int at = -1, count = 0;
   for (const struct row *r = rows[op->kind]; r->name != SL_AT_NONE; r++, count++)

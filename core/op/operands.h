@@ -1,11 +1,12 @@
-/* The operands of an op, as data: which there are, in what order, how each is used and of what type it is (the rows stand in
- * operands.c). Whoever wants an operand asks for it by name; whoever builds an op is held to the rows by sl_op_check. */
+/* The operands of an op as data: which ones it has, in what order, how each is used and what type it has. The rows are
+ * in operands.c. Code that needs an operand asks for it by name; sl_op_check compares every op that is built with its
+ * rows. */
 #pragma once
 
 #include "core/base/status.h"
 #include "core/op/op.h"
 
-/* Names; an op's kind gives the precise meaning. */
+/* Names of operands; the op's kind gives the precise meaning. */
 #define SL_AT_MAP(X)                                                                                                   \
   X(X, "x")                                                                                                            \
   X(OUT, "out")                                                                                                        \
@@ -62,22 +63,22 @@ enum sl_at {
       SL_AT_COUNT
 };
 
-enum { SL_OP_OPERANDS = 16 }; /* the most that an op outside communication has */
+enum { SL_OP_OPERANDS = 16 }; /* the most that an op has, collectives excepted */
 
-/* What an operand is called for readers. */
+/* The name for readers. */
 const char *sl_at_name(enum sl_at name);
-/* The names of `op`'s operands in their order, as its kind and its flags have it, of one part of a collective. Returns how
- * many there are. */
+/* Lists the names of the operands of `op` in order, given its kind and flags; of a collective, those of one part.
+ * Returns their number. */
 int sl_op_names(const struct sl_op *op, enum sl_at names[SL_OP_OPERANDS]);
-/* The position of an operand among the op's; of a collective, of its first part. -1: the op has none of that name. */
+/* The position of an operand among the op's; of a collective, in its first part. -1: the op has none of that name. */
 int sl_op_at(const struct sl_op *op, enum sl_at name);
-/* The same of part `part` of a collective, or of all that a send or its receive has, part 0. */
+/* The same in part `part` of a collective; a send or receive has only part 0. */
 int sl_op_part_at(const struct sl_op *op, enum sl_at name, int part);
-/* A collective, send or receive with one operand a part, X; the others have two, WHOLE and SHARD. */
+/* Does this collective, send or receive have one operand per part, X? The others have two, WHOLE and SHARD. */
 bool sl_op_in_place(enum sl_op_kind kind);
-/* Its slice, among those of the op; NULL where there is none. */
+/* The slice of an operand, from those of the op; NULL if it has none of that name. */
 const struct sl_slice *sl_op_operand(const struct sl_op *op, const struct sl_slice *slices, enum sl_at name);
 
-/* Hold an op against its rows: how many operands, each used as its row says and of the type that it says (types[i]: of operand
- * i's buffer), and its dimensions. Errors: SL_ERR_CHECK. */
+/* Checks an op against its rows: the number of operands, how each is used, its type (types[i]: the type of operand i's
+ * buffer), and the dimensions. Errors: SL_ERR_CHECK. */
 enum sl_status sl_op_check(const struct sl_op *op, const struct sl_slice *slices, const enum sl_dtype *types);

@@ -39,15 +39,15 @@ void sl_ring_piece(int64_t n, int members, int member, int64_t *first, int64_t *
   *count = base + (member < extra);
 }
 
-/* Elements of a part of a bucket that its members have together: their ranges lie side by side from 0 on. Not by adding them
- * up: there may be a million members, and each asks. */
+/* Elements of one part of a bucket over all members. Their ranges are adjacent and start at 0, so no sum is needed:
+ * there may be a million members, and each of them asks. */
 static int64_t of_all_members(const struct sl_op *op, const struct sl_slice *slices, int part, int members) {
   struct sl_op together = *op;
   together.dim[3] *= members;
   return sl_share_piece(&together, slices, part, 0).count;
 }
 
-/* Elements that a member sends in one ring: every piece but `skipped`, which is its own, or its successor's. */
+/* Elements that a member sends in one ring: every piece but `skipped`, which is its own or its successor's. */
 static int64_t ring_sends(const struct sl_op *op, const struct sl_slice *slices, int part, int members, int skipped) {
   int64_t first, count;
   if (sl_op_in_place(op->kind)) {
@@ -74,8 +74,8 @@ int64_t sl_op_wire_bytes(const struct sl_op *op, const struct sl_slice *slices, 
   return bytes;
 }
 
-/* Elements that all members have of a bucket but those of the one that has least: that one, or its predecessor, sends
- * them. A bucket is one run of elements, so the first member has least of it, or the last. */
+/* The elements of a bucket minus the smallest share of a member: that member, or its predecessor, sends so many. A
+ * bucket is one contiguous range of elements, so the first or the last member has the smallest share. */
 static int64_t most_of_range(const struct sl_op *op, const struct sl_slice *slices, int members) {
   int64_t all = 0, first = 0, last = 0;
   for (int part = 0; part < sl_op_parts(op); part++) {
@@ -86,8 +86,9 @@ static int64_t most_of_range(const struct sl_op *op, const struct sl_slice *slic
   return all - (first < last ? first : last);
 }
 
-/* Only the shares of a bucket must be looked at one by one. Of what a ring cuts itself no member has less than the last two,
- * so the one before the last sends most; a root always sends; and members with even shares send alike. */
+/* Only the shares of a bucket must be examined one by one. Of the pieces of sl_ring_piece none is smaller than the last
+ * two, so the member before the last sends the most; a root always sends; and members with even shares send equal
+ * amounts. */
 double sl_op_most_wire_bytes(const struct sl_op *op, const struct sl_slice *slices, int members) {
   if (members < 2) return 0;
   if (op->flags & SL_OP_SHARE_RANGE) return (double)(most_of_range(op, slices, members) * sl_dtype_bytes(op->dtype));

@@ -1,4 +1,4 @@
-/* What an op costs by; see work.h. */
+/* Computes the work of an op; see work.h. */
 #include "core/op/work.h"
 
 #include "core/op/flops.h"
@@ -98,7 +98,7 @@ static void put_terms(struct sl_work *w, const int64_t *dim) {
   w->terms[SL_TERM_SCORES] = b * h * sl_op_score_pairs(dim);
 }
 
-/* Rows that an epilogue reads or writes, or a row of sums. */
+/* Bytes that an epilogue reads or writes: a matrix, or a row of sums. */
 static double epilogue_bytes(const struct sl_op *op) {
   const struct sl_op epilogue = sl_op_epilogue(op);
   if (epilogue.kind == SL_OP_COUNT) return 0;

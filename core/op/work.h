@@ -1,16 +1,16 @@
-/* Work: what an op costs by, apart from the program that it stands in.
+/* Work: the quantities that determine what an op costs, without the program that it is part of.
  *
- * A work is made once of an op and its operands; every formula of cost/ takes one, the simulator has a table of them, a
- * measured point is one, and the rows of a fit are. It is a sum over terms t of terms[t], the units of work that a measured
- * cost has a price for (op/measured.h):
+ * A work is computed once from an op and its operands. Every formula of cost/ takes one, the simulator has a table of
+ * them, and measured points and the rows of a fit are works. terms[t] is the quantity of term t, for which a measured
+ * cost has a price (op/measured.h):
  *   launch     1
  *   flops      sl_op_flops; of a matrix product without its epilogue
  *   scores     attention: score pairs, B H T (T + 1) / 2
- *   cached     bytes that may lie in the rank's share of the cache: none as the work is made, see sl_work_in_cache
- *   bytes      the others
+ *   cached     bytes that may be in the rank's share of the cache; 0 at first, see sl_work_in_cache
+ *   bytes      all other bytes
  *   a, b, c    matrix product: bytes of each operand once (packing, write-back); it has neither cached nor bytes
- *   pieces     collective: messages that are not full blocks cost more than their bytes say: one per part; pass: tensors of a
- *              list, of which its host takes one after the other (cost/compute.h) */
+ *   pieces     collective: one per part, since messages that are not full blocks cost more than their bytes suggest;
+ *              pass: tensors of a list, which its host processes one after the other (cost/compute.h) */
 #pragma once
 
 #include "core/base/dtype.h"
@@ -39,15 +39,16 @@ enum sl_term {
 };
 const char *sl_term_key(enum sl_term term);
 bool sl_term_is_rate(enum sl_term term);
-/* The number that stands in the file for `seconds` per unit, above 0; and back. */
+/* The number in the file for `seconds` per unit (above 0), and back. */
 double sl_term_number(enum sl_term term, double seconds);
 double sl_term_seconds(enum sl_term term, double number);
 
-/* Ops of one kind that do not cost alike are variants; where one was not measured, its `base` serves. Of
- * products with an epilogue these are the forms that linear layers have, forward, for their inputs and for their weights. */
+/* Ops of one kind that have different costs are variants; where a variant was not measured, its `base` is used.
+ * Products with an epilogue occur in the forms that linear layers have: forward, gradient of the input, gradient of the
+ * weights. */
 /*  name           text            base */
 #define SL_VARIANT_MAP(X)                                                                                              \
-  X(PLAIN, "", PLAIN)            /* also: matrix product of a and b as they stand */                                   \
+  X(PLAIN, "", PLAIN)            /* also: matrix product of a and b as stored */                                       \
   X(TRANS_A, "trans_a", PLAIN)   /* matrix product with a transposed ... */                                            \
   X(TRANS_B, "trans_b", PLAIN)   /* ... b ... */                                                                       \
   X(TRANS_AB, "trans_ab", PLAIN) /* ... or both */                                                                     \
@@ -59,9 +60,9 @@ double sl_term_seconds(enum sl_term term, double number);
   X(DGELU_B, "trans_b+dgelu", TRANS_B)                                                                                 \
   X(BGRAD_A, "trans_a+bgrad", TRANS_A)                                                                                 \
   X(NVME_READ, "nvme_read", PLAIN)   /* copy from NVMe ... */                                                          \
-  X(NVME_WRITE, "nvme_write", PLAIN) /* ... and to it: of their times a profile has rates, not an entry */             \
+  X(NVME_WRITE, "nvme_write", PLAIN) /* ... and to it: a profile has rates for these, not entries */                   \
   X(HOST_LINK, "host_link", PLAIN)   /* copy between a GPU and host memory, and ... */                                 \
-  X(ON_HOST, "on_host", PLAIN)       /* ... what the CPU does beside a GPU: rates, too; see sl_variant_beside_gpu */
+  X(ON_HOST, "on_host", PLAIN)       /* ... CPU work beside a GPU: rates as well, see sl_variant_beside_gpu */
 
 enum sl_variant {
 #define X(name, text, base) SL_VARIANT_##name,
@@ -71,9 +72,10 @@ enum sl_variant {
 };
 const char *sl_variant_name(enum sl_variant variant);
 enum sl_variant sl_variant_base(enum sl_variant variant);
-/* The variant by which a measured op of this lane is known where a GPU computes; PLAIN: by its own. */
+/* The variant under which a measured op of this lane is known on a machine that computes on a GPU; PLAIN: the op's
+ * own. */
 enum sl_variant sl_variant_beside_gpu(enum sl_lane lane);
-/* Has a profile rates of the variant, and no entry? */
+/* Does a profile describe this variant by rates instead of an entry? */
 static inline bool sl_variant_is_rated(enum sl_variant variant) {
   return variant >= SL_VARIANT_NVME_READ;
 }
@@ -86,23 +88,23 @@ struct sl_work {
   enum sl_variant variant;
   enum sl_dtype dtype;
   enum sl_lane lane;       /* who does it: the device, its link to the host, or the host */
-  unsigned flags;          /* the op's */
+  unsigned flags;          /* of the op */
   int64_t dim[SL_OP_DIMS]; /* the op's shape; see SL_OP_MAP */
-  int members;             /* of a communication op, both sides of a send; 0: it is none */
+  int members;             /* ranks of a communication op, 2 for a send; 0: it does not communicate */
   int parts;               /* of a collective, else 1 */
-  bool uneven;             /* members have shares that differ, so `bytes` are those of the busiest */
+  bool uneven;             /* members have different shares, and `bytes` is that of the busiest */
   double flops;            /* sl_op_flops */
-  double bytes; /* sl_op_bytes; of a collective the most that any member puts on the wire, of a send its size */
-  double size;  /* communication: sl_op_comm_bytes; copy to or from the host: its larger side; else 0 */
-  double epilogue_bytes; /* that an epilogue moves beside its product's operands; 0: there is none */
+  double bytes;            /* sl_op_bytes; of a collective the most that any member sends, of a send its size */
+  double size;             /* communication: sl_op_comm_bytes; copy to or from the host: its larger side; else 0 */
+  double epilogue_bytes;   /* bytes that an epilogue moves in addition to the product's operands; 0: there is none */
   double terms[SL_TERM_COUNT];
 };
 
-/* The work of `op`, of `members` ranks where it communicates. */
+/* The work of `op`, done by `members` ranks if it communicates. */
 struct sl_work sl_work_of(const struct sl_op *op, const struct sl_slice *slices, int members);
-/* The work of an op of which only its shape (sl_op.dim) and its bytes are known, as of a measured point: without what a
- * cost by formulas wants beside the terms (lane, members, size, epilogue). */
+/* The work of an op of which only the shape (sl_op.dim) and bytes are known, such as a measured point. It lacks what
+ * formulas need besides the terms (lane, members, size, epilogue). */
 struct sl_work sl_work_of_shape(enum sl_op_kind kind, enum sl_variant variant, enum sl_dtype dtype,
                                 const int64_t dim[SL_OP_DIMS], int parts, double bytes);
-/* The same work for a rank with `cache_bytes` of cache: as many of its bytes may lie there. */
+/* The same work for a rank with `cache_bytes` of cache: up to that many of its bytes move from `bytes` to `cached`. */
 struct sl_work sl_work_in_cache(const struct sl_work *work, double cache_bytes);

@@ -1,4 +1,4 @@
-/* One table of what ops need beside their operands; see workspace.h. */
+/* One table of the scratch memory that ops need; see workspace.h. */
 #include "core/op/workspace.h"
 
 #include "core/base/checked.h"
@@ -7,7 +7,8 @@ static int64_t pad(int64_t n, int64_t multiple) {
   return (n + multiple - 1) / multiple * multiple;
 }
 
-/* Partial sums of a row of gradients, over at most 128 blocks of rows. The half of a backward that makes dx has none. */
+/* Partial sums of a row of gradients, over at most 128 blocks of rows. The half of a backward that computes only dx has
+ * none. */
 static int64_t row_sums(const struct sl_op *op, int64_t gradients) {
   if (op->flags & SL_OP_INPUT_GRAD) return 0;
   return gradients * (op->dim[0] < 128 ? op->dim[0] : 128) * op->dim[1] * 4;
@@ -18,7 +19,8 @@ static int64_t sum(int64_t elements) {
   return (elements + 4095) / 4096 * 8;
 }
 
-/* Of a head of `tokens` x D, per thread: so many packed copies of it, blocks of rows of it, and floats of scores. */
+/* Per thread, for a head of `tokens` x D: the number of packed copies of it, of blocks of its rows, and floats of
+ * scores. */
 struct head {
   int64_t copies, rows, scores;
 };
@@ -29,7 +31,7 @@ static int64_t heads(const struct sl_op *op, int64_t threads, struct head each) 
   return sl_sum(sl_product(threads, 4 * floats), 64);
 }
 
-/* fp32 copies of both factors and the product of a 16-bit product on a CPU. */
+/* fp32 copies of both factors and of the product, for a 16-bit product on a CPU. */
 static int64_t gemm(const struct sl_op *op) {
   const int64_t m = op->dim[0], n = op->dim[1], k = op->dim[2];
   return op->flags & SL_OP_WORKSPACE ? (m * k + k * n + m * n) * 4 : 0;
@@ -53,7 +55,7 @@ int64_t sl_op_workspace(const struct sl_op *op, int64_t threads) {
   case SL_OP_FLASH_BWD: /* k packed twice, v, dk and dv; blocks of q, dout and dq, and two blocks of scores */
     return heads(op, threads, (struct head){5, 96, 64 * 256});
   case SL_OP_CLASSIFIER:
-  case SL_OP_CLASSIFIER_SHARD: /* a row's loss */
+  case SL_OP_CLASSIFIER_SHARD: /* the loss of a row */
     return op->dim[0] * (int64_t)sizeof(double);
   case SL_OP_MSE:
     return sum(op->dim[0] * op->dim[1]);

@@ -1,5 +1,5 @@
-/* Blocks in segments; see allocator.h. A block knows its neighbours in its segment; free ones stand in one sorted list, in which
- * those of small segments come first. */
+/* Blocks in segments; see allocator.h. A block knows its neighbours in its segment; free blocks are in one sorted list,
+ * those of small segments first. */
 #include "core/place/allocator.h"
 
 #include <stdlib.h>
@@ -19,7 +19,7 @@ enum {
 struct sl_allocator_block {
   int64_t address, bytes;
   uint32_t before,
-      after;  /* neighbours in the segment, plus 1; 0: none. Of an unused block: after is the next unused one */
+      after;  /* neighbours in the segment, plus 1; 0: none. For an unused entry, after is the next unused one */
   bool small; /* of a small segment */
   bool out;
 };
@@ -86,7 +86,7 @@ static void drop_block(struct sl_allocator *a, uint32_t block) {
   a->unused = block + 1;
 }
 
-/* Block `left` takes in `right`, which stands behind it. */
+/* Merges block `right` into `left`, its predecessor. */
 static void join(struct sl_allocator *a, uint32_t left, uint32_t right) {
   const uint32_t after = a->blocks[right].after;
   a->blocks[left].bytes += a->blocks[right].bytes;
@@ -95,7 +95,7 @@ static void join(struct sl_allocator *a, uint32_t left, uint32_t right) {
   drop_block(a, right);
 }
 
-/* What `block` has beyond `bytes` becomes a free block of its own, where it is worth one. */
+/* Splits what `block` has beyond `bytes` off as a free block, if that is large enough. */
 static enum sl_status cut(struct sl_allocator *a, uint32_t block, int64_t bytes) {
   const int64_t left = a->blocks[block].bytes - bytes;
   uint32_t rest;
@@ -110,7 +110,7 @@ static enum sl_status cut(struct sl_allocator *a, uint32_t block, int64_t bytes)
   return list(a, rest);
 }
 
-/* Segments that are free all over go back to the device. */
+/* Returns segments that are completely free to the device. */
 static void give_segments_back(struct sl_allocator *a) {
   size_t kept = 0;
   for (size_t i = 0; i < a->free_count; i++) {

@@ -1,9 +1,9 @@
-/* The static planner: an offset in the arena for every buffer slot.
+/* The static planner: assigns an offset in the arena to every buffer slot.
  *
- * Persistent buffers stand first and share with nobody. Two others may overlap only if every life of one is over before
- * any life of the other starts, under lane order plus waits (place/waits.c's vector clocks). Placement is greedy: largest
- * first, each at the lowest offset that no conflicting neighbour covers; where that leaves more than a few percent over
- * the live bytes, placement in order of first use is tried too and the smaller arena wins. */
+ * Persistent buffers come first and share with nothing. Two others may overlap only if every lifetime of one is over
+ * before any lifetime of the other starts, under lane order plus waits (place/waits.c's vector clocks). Placement is
+ * greedy: largest first, each at the lowest offset that no conflicting item covers. If the result is more than a few
+ * percent above the live bytes, placement in order of first use is tried too, and the smaller arena wins. */
 #include "core/place/arena.h"
 #include "core/base/runs.h"
 
@@ -19,9 +19,10 @@ struct item {
   int64_t bytes;            /* aligned */
   size_t first_life, lives; /* in planner.order, by program and first use */
   int64_t offset;
-  bool at_peak;                                /* live when most is */
+  bool at_peak;                                /* live at the peak */
   struct sl_pillar_life some[SL_PILLAR_LIVES]; /* of its lives: from the first on, and up to the last */
-  /* the first placed at its offset, of those of its size: all their spans in order of time, for they never meet */
+  /* for the first item placed at its offset among those of its size: all their spans in order of time, which never
+   * overlap */
   uint32_t *shared;
   size_t shared_count, shared_capacity;
 };
@@ -31,11 +32,11 @@ struct run {
   int64_t lo, hi;
 };
 
-/* What is compared of a life, close together: most are used by compute ops alone. */
+/* The part of a lifetime that is compared, stored compactly: most are used only by compute ops. */
 struct span {
   uint32_t first, last; /* issues, counted over all programs */
   uint32_t done_compute, known_compute;
-  uint32_t others; /* bit l: ops of lane l, not compute, use it */
+  uint32_t others; /* bit l: ops of lane l, other than compute, use it */
   enum sl_program_kind program;
 };
 
@@ -50,9 +51,9 @@ struct planner {
   size_t item_count;
   int64_t persistent; /* bytes */
   uint32_t peak;      /* issue, counted over all programs, at which most bytes are live */
-  struct run *runs;   /* taken by placed items that are live then: sorted, apart from each other */
+  struct run *runs;   /* occupied by placed items that are live at the peak: sorted, disjoint */
   size_t run_count, run_capacity;
-  struct sl_pillars pillars;          /* placed items that are live then, with their first lives */
+  struct sl_pillars pillars;          /* placed items that are live at the peak, with their first lifetimes */
   const struct sl_buffer **buffer_of; /* per slot; NULL: of another space */
 };
 
@@ -71,7 +72,7 @@ static const struct sl_life *life_of(const struct planner *p, const struct span 
   return &p->all->items[p->order[span - p->spans]];
 }
 
-/* Is life `a` over, for certain, before `b` starts? */
+/* Is lifetime `a` certain to be over before `b` starts? */
 static bool over_before(const struct planner *p, const struct span *a, const struct span *b) {
   if (a->done_compute > b->known_compute) return false;
   for (uint32_t lanes = a->others; lanes != 0; lanes &= lanes - 1) {
@@ -81,7 +82,7 @@ static bool over_before(const struct planner *p, const struct span *a, const str
   return true;
 }
 
-/* Spans in order of time, none of which overlap: those of an item, or of all that share its place. */
+/* Spans in order of time, without overlap: those of an item, or of all items at the same place. */
 struct line {
   const uint32_t *at; /* NULL: all from `first` on */
   size_t first, count;
@@ -91,7 +92,7 @@ static const struct span *span_at(const struct planner *p, const struct line *li
   return &p->spans[line->at != NULL ? line->at[i] : line->first + i];
 }
 
-/* The first of a line, from `low` on, that is not over before issue `first`. */
+/* The first span of a line, from `low` on, that is not over before issue `first`. */
 static size_t not_over(const struct planner *p, const struct line *line, size_t low, uint32_t first) {
   for (size_t high = line->count; low < high;) {
     const size_t middle = (low + high) / 2;
@@ -108,8 +109,8 @@ static bool apart(const struct planner *p, const struct span *a, const struct sp
   return a->program != b->program || over_before(p, a, b);
 }
 
-/* Neighbours in time decide: of what shares a place the later waits for the earlier, so what is over before the earlier is
- * over before the later too. */
+/* Only neighbours in time need comparing: of items at the same place the later one waits for the earlier, so what is
+ * over before the earlier is over before the later too. */
 static bool conflict(const struct planner *p, const struct item *x, const struct item *placed) {
   struct line few = {.first = x->first_life, .count = x->lives};
   struct line many = {.at = placed->shared, .count = placed->shared_count};
@@ -128,11 +129,11 @@ static bool conflict(const struct planner *p, const struct item *x, const struct
   return false;
 }
 
-/* The spans of `x`, which has the place of `placed`, among those that share it. */
+/* Adds the spans of `x`, which has the place of `placed`, to those that share it. */
 static enum sl_status share(const struct planner *p, struct item *placed, const struct item *x) {
   SL_TRY(sl_grow(&placed->shared, &placed->shared_capacity, placed->shared_count + x->lives, sizeof *placed->shared));
   size_t to = placed->shared_count += x->lives, kept = to - x->lives;
-  for (size_t left = x->lives; left > 0; to--) { /* from the latest on, as two sorted lists are merged */
+  for (size_t left = x->lives; left > 0; to--) { /* from the latest on, as in merging two sorted lists */
     const uint32_t own = (uint32_t)(x->first_life + left - 1);
     const bool theirs = kept > 0 && p->spans[placed->shared[kept - 1]].first > p->spans[own].first;
     placed->shared[to - 1] = theirs ? placed->shared[--kept] : own;
@@ -141,14 +142,14 @@ static enum sl_status share(const struct planner *p, struct item *placed, const 
   return SL_OK;
 }
 
-/* An item that has its place, and how far the items up to it reach, at most. */
+/* An item that has been placed, and an upper bound of where the items up to it end. */
 struct place {
   struct item *item;
   int64_t reach;
 };
 
-/* Those places in order of offset: count of them, the first `low` in front of a gap and the others at the end of the array. What is
- * placed next often stands near what was placed last, so the gap seldom moves far. */
+/* These in order of offset: `count` of them, the first `low` before a gap and the others at the end of the array. An
+ * item is often placed near the previous one, so the gap seldom moves far. */
 struct placed {
   struct place *all;
   size_t count, low, capacity;
@@ -172,7 +173,7 @@ static size_t rank_of_offset(const struct placed *l, int64_t offset) {
   return low;
 }
 
-/* The first that may end above `offset`: those in front of it do not. */
+/* The first that may end above `offset`: those before it do not. */
 static size_t first_above(const struct placed *l, int64_t offset) {
   size_t low = 0, high = l->count;
   while (low < high) {
@@ -201,16 +202,16 @@ static void insert(struct placed *l, size_t at, struct item *x) {
   for (size_t i = at + 1; i < l->count && place_at(l, i)->reach < end; i++) place_at(l, i)->reach = end;
 }
 
-/* What is live at the peak conflicts with all else that is, and those make up most of the pairs. So what they have taken is
- * kept as runs, which are passed over without a comparison. */
+/* Items that are live at the peak conflict with each other, and make up most of the pairs. What they occupy is
+ * therefore kept as ranges, which are skipped without comparisons. */
 
 /* The first run that ends above `offset`. */
 static size_t first_run(const struct planner *p, int64_t offset) {
   return sl_runs_find(p->runs, p->run_count, sizeof *p->runs, offset);
 }
 
-/* The lowest place for `x` from `offset` on that touches no run; what is not live at the peak may stand where runs are, but passes
- * over blocks of items that it meets all. */
+/* The lowest place for `x` from `offset` on that overlaps no such range. Items that are not live at the peak may
+ * overlap ranges, but skip blocks of items that all conflict with them. */
 static int64_t beyond_runs(struct planner *p, const struct item *x, int64_t offset) {
   if (!x->at_peak) return sl_pillars_pass(&p->pillars, offset, x->bytes, x->some);
   for (size_t i = first_run(p, offset); i < p->run_count && p->runs[i].lo < offset + x->bytes; i++)
@@ -244,8 +245,9 @@ static enum sl_status add_at_peak(struct planner *p, const struct item *x) {
   return add_run(p, x->offset, end);
 }
 
-/* The lowest offset at which `x` overlaps no placed item that it conflicts with. Going up in order of offset, only what
- * would overlap the place in question is compared in time: a placed item below it or above its end cannot matter. */
+/* The lowest offset at which `x` overlaps no placed item that it conflicts with. Offsets are tried in ascending order,
+ * and only items that would overlap the place in question are compared in time: items below it or above its end do not
+ * matter. */
 static int64_t lowest_free(struct planner *p, const struct item *x, const struct placed *l) {
   int64_t offset = beyond_runs(p, x, p->persistent);
   size_t i = first_above(l, offset);
@@ -260,7 +262,7 @@ static int64_t lowest_free(struct planner *p, const struct item *x, const struct
   return offset;
 }
 
-/* `x` among those placed: with one that has its bytes, or by itself. */
+/* Adds `x` to the placed items: to one that has the same bytes, or by itself. */
 static enum sl_status put(struct planner *p, struct placed *l, struct item *x) {
   const size_t at = rank_of_offset(l, x->offset);
   for (size_t i = at; i < l->count && place_at(l, i)->item->offset == x->offset; i++)
@@ -269,7 +271,7 @@ static enum sl_status put(struct planner *p, struct placed *l, struct item *x) {
   return share(p, x, x);
 }
 
-/* Place items in their present order above the persistent buffers; the arena's size to *top. */
+/* Places items in their current order above the persistent buffers; *top: the arena's size. */
 static enum sl_status place(struct planner *p, struct placed *l, int64_t *top) {
   l->count = l->low = 0;
   *top = p->persistent;
@@ -336,7 +338,7 @@ static void place_persistent(struct planner *p) {
   }
 }
 
-/* Lives in this space by slot: a slot's keep their order, which is that of program and first use. */
+/* Sorts the lifetimes in this space by slot; those of a slot keep their order, by program and first use. */
 static enum sl_status order_lives(struct planner *p) {
   uint32_t *next; /* by slot: where its next life goes */
   SL_TRY(sl_calloc(&next, p->c->slot_count + 1, sizeof *next));
@@ -371,7 +373,7 @@ static enum sl_status gather_items(struct planner *p) {
   return SL_OK;
 }
 
-/* What is known of the items once the peak is. */
+/* Marks the items that are live at the peak, once it is known. */
 static void mark_items(struct planner *p) {
   for (size_t i = 0; i < p->item_count; i++) {
     struct item *x = &p->items[i];
@@ -410,7 +412,7 @@ done:
   return status;
 }
 
-/* Of an empty space there is nothing to say but that its curve is flat. */
+/* An empty space has nothing to report but a flat curve. */
 static bool is_used(const struct sl_class *c, enum sl_space space) {
   for (size_t i = 0; i < c->buffer_count; i++)
     if (c->buffers[i].space == space) return true;

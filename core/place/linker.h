@@ -1,19 +1,19 @@
-/* What derives the waits of a program: its state while it goes from op to op. Internal to core/place. */
+/* Derives the waits of a program: the state as it goes from op to op. Internal to core/place. */
 #pragma once
 
 #include "core/place/lives.h"
 
-/* A run of bytes of one slot with the same history. */
+/* A range of bytes of one slot with the same history. */
 struct sl_span {
   int64_t lo, hi;
   int writer_lane;              /* -1: never written in this program */
   uint32_t written;             /* ops of that lane that must be complete to see the write */
   uint32_t readers;             /* bit l: lane l has read it since */
-  uint32_t read[SL_LANE_COUNT]; /* the same for those readers; of other lanes without meaning */
+  uint32_t read[SL_LANE_COUNT]; /* the same for those readers; undefined for other lanes */
 };
 
-/* Spans sorted and disjoint: the first `low` in front of a gap and the others at the end of the array. Backwards go through what
- * forwards went through, one tensor after the other, so that the gap seldom moves far. */
+/* Sorted, disjoint spans: the first `low` before a gap, the others at the end of the array. Backwards access tensors in
+ * a similar order as forwards, so the gap seldom moves far. */
 struct sl_history {
   struct sl_span *spans;
   size_t count, low, capacity;
@@ -32,10 +32,10 @@ struct linker {
   bool repeated;                       /* sl_build_options.repeated */
   struct sl_history *histories;        /* one per slot of the class */
   int32_t *last_life;                  /* newest life of each slot in this program, -1 none */
-  uint32_t *clocks;                    /* SL_LANE_COUNT per issue: complete for certain at its start */
+  uint32_t *clocks;                    /* SL_LANE_COUNT per issue: ops that are complete for certain at its start */
   uint32_t *lane_issue[SL_LANE_COUNT]; /* issue index of each op of a lane */
   size_t lane_capacity[SL_LANE_COUNT];
   int places[SL_GROUP_COUNT];       /* ranks of the class's group of each kind */
-  uint32_t lanes;                   /* bit l: an op of the program stands on lane l */
+  uint32_t lanes;                   /* bit l: the program has an op on lane l */
   uint32_t blocking[SL_LANE_COUNT]; /* what the next compute op must wait for */
 };

@@ -20,8 +20,8 @@ int64_t sl_live_aligned(int64_t bytes) {
   return (bytes + SL_ALIGN - 1) / SL_ALIGN * SL_ALIGN;
 }
 
-/* The lives of a program in the order of their ends, as lists: that of the lives whose last use is issue i begins with
- * last[i] - 1 and goes on with next[life] - 1. */
+/* The lifetimes of a program by their ends, as linked lists: the list of the lifetimes whose last use is issue i begins
+ * with last[i] - 1 and continues with next[life] - 1. */
 struct ends {
   uint32_t *last, *next;
 };
@@ -32,7 +32,7 @@ static int64_t total(const int64_t live[SL_CATEGORY_COUNT]) {
   return sum;
 }
 
-/* Issues of all programs are counted on: where those of one begin. */
+/* Issues are counted over all programs: the first one of a program. */
 uint32_t sl_live_first_issue(const struct sl_class *c, enum sl_program_kind kind) {
   uint32_t first = 0;
   for (int k = 0; k < (int)kind; k++) first += (uint32_t)c->programs[k].issue_count;
@@ -67,15 +67,15 @@ static enum sl_status add_sample(struct live *p, struct sl_memory_report *r, uin
   return SL_OK;
 }
 
-/* The issue at which the next life of `program` in this space begins, which *at is moved to; UINT32_MAX: none does. */
+/* The issue at which the next lifetime of `program` in this space begins, to which *at is moved; UINT32_MAX: none. */
 static uint32_t next_begin(const struct live *p, enum sl_program_kind program, size_t *at) {
   for (; *at < p->all->count && p->all->items[*at].program == program; ++*at)
     if (p->buffer_of[p->all->items[*at].slot] != NULL) return p->all->items[*at].first;
   return UINT32_MAX;
 }
 
-/* The next issue from `issue` on, within the runs that repeat, at which a life begins or behind which one has ended; else the one
- * behind those runs. */
+/* The next issue from `issue` on, within the repeated runs, at which a lifetime begins or after which one has ended;
+ * otherwise the one after those runs. */
 static uint32_t next_change(const struct sl_program *program, const struct ends *ends, uint32_t begin, uint32_t issue) {
   const struct sl_repetition *r = &program->repeated;
   const uint32_t behind = (uint32_t)(r->first + r->length + sl_issues_repeated(program));
@@ -84,8 +84,8 @@ static uint32_t next_change(const struct sl_program *program, const struct ends 
   return issue;
 }
 
-/* Walk over lives *at, of `program`, and those that follow. Only what changes is looked at: a live set or a phase that is
- * as before has been sampled. */
+/* Walks over lifetimes *at of `program` and the following. Only changes are examined: an unchanged live set or phase
+ * has been sampled. */
 static enum sl_status walk(struct live *p, struct sl_memory_report *r, const struct sl_program *program,
                            const int64_t base[SL_CATEGORY_COUNT], const struct ends *ends, size_t *at) {
   int64_t live[SL_CATEGORY_COUNT];
@@ -153,7 +153,8 @@ done:
   return status;
 }
 
-/* Buffers of the head's outputs are told by their names (core/models/ends.c): nothing that runs a program needs to know. */
+/* The LM head's outputs are recognised by the names of their buffers (core/models/ends.c), since nothing that runs a
+ * program needs to know them. */
 static void find_logits(const struct live *p, struct sl_memory_report *r) {
   for (size_t i = 0; i < p->all->count; i++) {
     const struct sl_life *x = &p->all->items[i];

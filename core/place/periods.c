@@ -1,28 +1,30 @@
-/* Copy what repeats instead of deriving it again; see periods.h.
+/* Copies what repeats instead of deriving it again; see periods.h.
  *
- * Why that gives what deriving would. By repeat.h a period and the next one run the same ops, and where the one uses slot s of the
- * class the other uses next[s]. So what a period leaves in the history of s is what the one before it left in that of the slot
- * which s has taken the place of, later by the ops of a period. What an op waits for follows from those histories and from the
- * clocks of the ops that they name. Periods are copied once
- *   - three in a row have come out alike, in waits and in clocks, and
- *   - every op named in the history of a slot that changes stands in a period from which on all are alike.
- * Then the next period meets the same histories and the same clocks, later by a period, and so comes out alike as well, and so on.
- * Of a slot that does not change, what no period touches stays.
+ * Why copying gives what deriving would. By repeat.h, a period and the next one run the same ops, and where the one
+ * uses slot s of the class the other uses next[s]. So what a period leaves in the history of next[s] is what the one
+ * before left in that of s, shifted by the ops of a period. What an op waits for follows from those histories and from
+ * the clocks of the ops that they name. Periods are copied once
+ *   - three consecutive ones are identical, in waits and in clocks, and
+ *   - every op named in the history of a slot that changes is in a period from which on all are identical.
+ * Then the next period finds the same histories and the same clocks, shifted by a period, so it is identical as well,
+ * and so on. For a slot that does not change, what no period touches stays the same.
  *
- * No lives are noted in copied periods but those that reach into or out of them. All that arena.c asks of lives is which pairs of
- * slots ever meet, and every such pair stands among the lives that are noted:
- *   - slots that do not change meet in each period as in the one before;
- *   - a slot that changes is asked to live through one derived period as a whole, and so meets all that live in a period;
- *   - two that change are asked to live through one and the same, or to be of one turn that was derived twice. */
+ * In copied periods no lifetimes are recorded except those that reach into or out of them. All that arena.c needs of
+ * lifetimes is which pairs of slots ever overlap in time, and every such pair is among the recorded lifetimes:
+ *   - slots that do not change overlap in each period as in the one before;
+ *   - a slot that changes must live through one whole derived period, and so overlaps everything that lives in a
+ *   period;
+ *   - two slots that change must live through a common period, or be in positions of their cycles that were derived
+ *   twice. */
 #include "core/place/periods.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-  SETTLED = 4, /* periods that are derived at least: one, and three that are alike */
+  SETTLED = 4, /* periods that are derived at least: one, and three identical ones */
   ALIKE = 3,
-  PATIENCE = 12, /* periods, beyond the longest turn, after which only whole turns are looked at */
+  PATIENCE = 12, /* periods, beyond the longest cycle, after which only whole cycles are considered */
   MOST_KINDS = 256
 };
 
@@ -45,7 +47,8 @@ static struct sl_mark distance(const struct sl_mark *from, const struct sl_mark 
 
 /* ---- alike ---- */
 
-/* Are the waits of issue `b` those of issue `a`, one period before, and does it know as much more as the period has ops? */
+/* Are the waits of issue `b` those of issue `a`, one period before, and has its clock advanced by the ops of a
+ * period? */
 static bool alike(const struct linker *k, uint32_t a, uint32_t b, const struct sl_mark *from,
                   const struct sl_mark *to) {
   const struct sl_issue *x = &k->p->issues[a], *y = &k->p->issues[b];
@@ -60,7 +63,7 @@ static bool alike(const struct linker *k, uint32_t a, uint32_t b, const struct s
   return true;
 }
 
-/* Did the period at mark `m` come out like the one behind it? */
+/* Is the period at mark `m` identical to the next one? */
 static bool period_alike(const struct linker *k, const struct sl_mark *m) {
   if (m[2].issue - m[1].issue != m[1].issue - m[0].issue) return false;
   for (uint32_t i = m[0].issue; i < m[1].issue; i++)
@@ -74,7 +77,7 @@ static bool changes(const struct sl_periods *s, size_t slot) {
   return s->r.next[slot] != slot;
 }
 
-/* Are all ops that the history of `slot` names behind `since`? */
+/* Are all ops that the history of `slot` names after `since`? */
 static bool named_since(const struct linker *k, size_t slot, const struct sl_mark *since) {
   for (size_t i = 0; i < k->histories[slot].count; i++) {
     const struct sl_span *x = sl_span_at(&k->histories[slot], i);
@@ -87,7 +90,7 @@ static bool named_since(const struct linker *k, size_t slot, const struct sl_mar
   return true;
 }
 
-/* The slot that `slot` becomes in `steps` periods, back where that is negative. */
+/* The slot that `slot` becomes after `steps` periods; before, if negative. */
 static uint32_t turned(const struct sl_periods *s, size_t slot, int64_t steps) {
   const struct sl_turn *t = &s->turns[slot];
   int64_t at = ((int64_t)t->at + steps) % t->length;
@@ -95,7 +98,7 @@ static uint32_t turned(const struct sl_periods *s, size_t slot, int64_t steps) {
   return s->order[t->first + (uint32_t)at];
 }
 
-/* A life that is over, of which the newest one of `slot` is the repetition, `ago` periods later; NULL: there is none. */
+/* A finished lifetime that the newest one of `slot` repeats `ago` periods later; NULL: there is none. */
 static const struct sl_life *finished_ago(const struct sl_periods *s, size_t slot, uint32_t ago) {
   const struct linker *k = s->k;
   const uint32_t step = s->marks[s->count - 1].issue - s->marks[s->count - 2].issue;
@@ -109,7 +112,7 @@ static const struct sl_life *finished_ago(const struct sl_periods *s, size_t slo
   return NULL;
 }
 
-/* The same for any number of periods, which goes to *ago: what held for the slot before is tried first. */
+/* The same for any number of periods, stored in *ago; the previous value for the slot is tried first. */
 static const struct sl_life *finished_like(const struct sl_periods *s, size_t slot, uint32_t *ago) {
   const struct sl_life *like = *ago > 0 ? finished_ago(s, slot, *ago) : NULL;
   if (like != NULL) return like;
@@ -120,7 +123,7 @@ static const struct sl_life *finished_like(const struct sl_periods *s, size_t sl
   return NULL;
 }
 
-/* The newest life of a slot as it will have been when it is over: as `like`, `steps` later. */
+/* The newest lifetime of a slot as it will be when finished: like `like`, shifted by `steps`. */
 static struct sl_life finished(const struct sl_life *life, const struct sl_life *like, const struct sl_mark *steps) {
   struct sl_life out = *like;
   out.slot = life->slot;
@@ -134,7 +137,7 @@ static struct sl_life finished(const struct sl_life *life, const struct sl_life 
   return out;
 }
 
-/* Bit i: the life lasts through the i-th of the latest derived periods. */
+/* Bit i: the lifetime covers the i-th of the latest derived periods. */
 static uint64_t periods_of(const struct sl_periods *s, const struct sl_life *life) {
   uint64_t bits = 0;
   const size_t last = s->count - 1, first = last > 64 ? last - 64 : 0;
@@ -143,12 +146,12 @@ static uint64_t periods_of(const struct sl_periods *s, const struct sl_life *lif
   return bits;
 }
 
-/* What is known of the slots that change, when copying is considered. */
+/* What is known about the slots that change when copying is considered. */
 struct turning {
-  struct sl_life *over;     /* per slot: its newest life, finished */
+  struct sl_life *over;     /* per slot: its newest lifetime, finished */
   uint64_t *through;        /* per slot: periods that it lives through */
-  struct sl_history *moved; /* per slot: what stands behind the copies */
-  int32_t *newest;          /* per slot: its newest life behind the copies */
+  struct sl_history *moved; /* per slot: its history after the copies */
+  int32_t *newest;          /* per slot: its newest lifetime after the copies */
 };
 
 static enum sl_status open_turning(struct turning *t, const struct sl_periods *s) {
@@ -167,19 +170,19 @@ static void close_turning(struct turning *t) {
   free(t->newest);
 }
 
-/* Slots that live through the same periods and turn in the same time. */
+/* Slots that live through the same periods and have cycles of the same length. */
 struct kind {
   uint64_t through;
   uint32_t length;
 };
 
-/* How two kinds of slots lie to each other repeats when both have turned. Was that derived twice, which takes in the lives that were
- * begun before? */
+/* The relation of two kinds of slots repeats when both have completed their cycles. Was that derived twice, including
+ * the lifetimes that began before? */
 static bool seen_twice(const struct sl_periods *s, const struct kind *a, const struct kind *b) {
   return s->count - s->alike > 2 * (size_t)sl_repeat_multiple(a->length, b->length) + ALIKE;
 }
 
-/* Does every pair of slots that change live through one derived period, or lie to each other in ways that have all been derived? */
+/* Does every pair of slots that change live through one derived period, or have all their relations been derived? */
 static bool all_meet(const struct sl_periods *s, const struct turning *t) {
   struct kind kinds[MOST_KINDS];
   size_t count = 0;
@@ -198,7 +201,7 @@ static bool all_meet(const struct sl_periods *s, const struct turning *t) {
   return true;
 }
 
-/* Has every slot that changes a life, and no history of before periods are alike? */
+/* Does every slot that changes have a lifetime, and no history from before periods are identical? */
 static bool ripe(const struct sl_periods *s) {
   const struct linker *k = s->k;
   for (size_t i = 0; i < k->rank_class->slot_count; i++)
@@ -206,7 +209,7 @@ static bool ripe(const struct sl_periods *s) {
   return true;
 }
 
-/* May the slots that change be taken to go on as they did? Fills `over` and `through`. */
+/* Can the slots that change be assumed to continue as they did? Fills `over` and `through`. */
 static bool goes_on(const struct sl_periods *s, struct turning *t, uint32_t copies) {
   const struct linker *k = s->k;
   const struct sl_mark *here = &s->marks[s->count - 1], jump = distance(here - 1, here, copies);
@@ -221,7 +224,7 @@ static bool goes_on(const struct sl_periods *s, struct turning *t, uint32_t copi
     t->through[i] = periods_of(s, &t->over[i]);
     for (int32_t before = newest->before; before >= 0; before = k->lives->items[before].before)
       t->through[i] |= periods_of(s, &k->lives->items[before]);
-    /* behind the copies stands another life than now */
+    /* after the copies the slot has another lifetime than now */
     if (newest->first + jump.issue <= k->lives->items[k->last_life[turned(s, i, copies)]].first) return false;
   }
   return all_meet(s, t);
@@ -259,7 +262,7 @@ static enum sl_status move_lanes(struct linker *k, const struct sl_mark *since, 
   return SL_OK;
 }
 
-/* `copies` more periods like the last, of `step`: said in a word, or written down. */
+/* Adds `copies` more periods like the last, of `step`: as one repetition, or written out. */
 static enum sl_status copy_issues(struct sl_periods *s, const struct sl_mark *step, uint32_t copies) {
   struct sl_program *p = s->k->p;
   const size_t waits = p->wait_count - p->issues[s->marks[s->count - 2].issue].wait;
@@ -275,7 +278,7 @@ static enum sl_status copy_issues(struct sl_periods *s, const struct sl_mark *st
   return SL_OK;
 }
 
-/* What comes behind the copies refers to the last of them: those from `since` on, moved by `jump`. */
+/* What follows the copies refers to the last of them: moves the clocks from `since` on by `jump`. */
 static void move_clocks(struct linker *k, const struct sl_mark *since, const struct sl_mark *here,
                         const struct sl_mark *jump) {
   for (uint32_t i = here->issue; i-- > since->issue;) {
@@ -285,7 +288,7 @@ static void move_clocks(struct linker *k, const struct sl_mark *since, const str
   }
 }
 
-/* A count of `lane` moves on where it was reached behind `since`. */
+/* Advances a count of `lane` that was reached after `since`. */
 static void move_on(uint32_t *count, int lane, const struct sl_mark *since, const struct sl_mark *jump) {
   if (*count > since->lane_ops[lane]) *count += jump->lane_ops[lane];
 }
@@ -308,8 +311,8 @@ static void move_life(struct sl_life *life, const struct sl_mark *since, const s
   if (life->micro_batch >= 0) life->micro_batch += further;
 }
 
-/* The newest life of a slot that does not change goes on behind the copies: as one that was begun there, where each period begins
- * one. */
+/* The newest lifetime of a slot that does not change continues after the copies: as one that began there, if each
+ * period begins one. */
 static void move_newest(struct sl_periods *s, size_t slot, const struct sl_mark *jump, int32_t further) {
   const struct sl_mark *since = &s->marks[s->count - 2];
   if (s->k->last_life[slot] < 0) return;
@@ -323,8 +326,8 @@ static void move_newest(struct sl_periods *s, size_t slot, const struct sl_mark 
   for (int lane = 0; lane < SL_LANE_COUNT; lane++) move_on(&life->done[lane], lane, since, jump);
 }
 
-/* Of a slot that changes: its newest life comes to its end in the copies, and the one which stands behind them is that of the slot
- * that takes its place. */
+/* For a slot that changes: its newest lifetime ends in the copies, and the one after them is that of the slot that
+ * takes its place. */
 static enum sl_status turn_slot(struct sl_periods *s, struct turning *t, size_t slot, const struct sl_mark *jump,
                                 uint32_t copies) {
   struct linker *k = s->k;
@@ -360,7 +363,7 @@ static enum sl_status move_slots(struct sl_periods *s, struct turning *t, const 
   return SL_OK;
 }
 
-/* Copy as many periods as the run has left, if they are known to come out as the last. */
+/* Copies all periods that the run has left, if they are known to be identical to the last. */
 static enum sl_status try_copies(struct sl_periods *s, uint32_t copies, bool *done) {
   enum sl_status status;
   struct linker *k = s->k;
@@ -419,7 +422,7 @@ void sl_periods_close(struct sl_periods *s) {
   sl_repeat_free(&s->r);
 }
 
-/* From here on only periods in which every slot is itself again. */
+/* From here on considers only periods in which every slot maps to itself. */
 static void take_whole_turns(struct sl_periods *s, uint32_t instance) {
   sl_repeat_whole_turns(s->k->rank_class, &s->r, instance);
   s->marks[0] = s->marks[s->count - 1];

@@ -1,4 +1,4 @@
-/* Pillars and their blocks; see pillars.h. Most are added behind the others, so that few blocks have to be made anew. */
+/* Pillars and their blocks; see pillars.h. Most are added at the end, so that few blocks have to be recomputed. */
 #include "core/place/pillars.h"
 
 #include "core/base/runs.h"
@@ -20,14 +20,14 @@ enum sl_status sl_pillars_add(struct sl_pillars *p, struct sl_pillar pillar) {
   p->at[at] = pillar;
   p->count++;
   for (int level = 0; level < SL_PILLAR_LEVELS; level++) {
-    const size_t size = block_size(level), changed = (at > 0 ? at - 1 : 0) / size; /* the gap in front changes, too */
+    const size_t size = block_size(level), changed = (at > 0 ? at - 1 : 0) / size; /* the gap before it changes too */
     SL_TRY(sl_grow(&p->blocks[level], &p->block_capacity[level], p->count / size + 1, sizeof **p->blocks));
     if (changed < p->known[level]) p->known[level] = changed;
   }
   return SL_OK;
 }
 
-/* The gap behind the last pillar of a block counts as the block's. */
+/* The gap after the last pillar of a block belongs to the block. */
 static struct sl_pillar_block of_one(const struct sl_pillars *p, size_t at) {
   const struct sl_pillar *x = &p->at[at];
   struct sl_pillar_block one = {.gap = at + 1 < p->count ? x[1].lo - x->hi : 0};
@@ -57,7 +57,7 @@ static const struct sl_pillar_block *block_at(struct sl_pillars *p, int level, s
   return &p->blocks[level][b];
 }
 
-/* Do all pillars of a block stand during one of these lives? */
+/* Are all pillars of a block there during one of these lifetimes? */
 static bool all_stand(const struct sl_pillar_block *all, const struct sl_pillar_life lives[SL_PILLAR_LIVES]) {
   for (int i = 0; i < SL_PILLAR_LIVES; i++)
     for (int k = 0; k < SL_PILLAR_LIVES && lives[i].first <= lives[i].last; k++) {
@@ -75,7 +75,7 @@ int64_t sl_pillars_pass(struct sl_pillars *p, int64_t offset, int64_t bytes,
     const size_t size = block_size(level), b = i / size, end = (b + 1) * size;
     const struct sl_pillar_block *all = end <= p->count ? block_at(p, level, b) : NULL;
     if (all == NULL || all->gap >= bytes || !all_stand(all, lives)) {
-      level--; /* a smaller block may do */
+      level--; /* try a smaller block */
       continue;
     }
     offset = p->at[end - 1].hi;

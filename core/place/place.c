@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Nothing is added to a placed program. */
+/* Shrinks the arrays of a placed program, to which nothing is added. */
 static enum sl_status give_back(struct sl_program *p) {
   SL_TRY(sl_shrink(&p->ops, &p->op_capacity, p->op_count, sizeof *p->ops));
   SL_TRY(sl_shrink(&p->slices, &p->slice_capacity, p->slice_count, sizeof *p->slices));
@@ -26,13 +26,13 @@ static bool in_order(const struct sl_lives *lives, size_t from) {
   return true;
 }
 
-/* starts[i]: counts of all before i, which were starts[i + 1]. */
+/* starts[i] becomes the sum of all counts before i, which were in starts[i + 1]. */
 static void sum_up(uint32_t *starts, size_t count) {
   for (size_t i = 0; i < count; i++) starts[i + 1] += starts[i];
 }
 
-/* The lives from `from` on in the order of first uses and, of those with the same, of slots: dealt by slot, then by first use,
- * each time in the order they came in. */
+/* Sorts the lifetimes from `from` on by first use, then by slot: a radix sort by slot, then by first use, both
+ * stable. */
 static enum sl_status deal(const struct sl_lives *lives, size_t from, size_t slots, size_t issues, uint32_t *order) {
   enum sl_status status;
   const size_t count = lives->count - from;
@@ -53,7 +53,7 @@ done:
   return status;
 }
 
-/* Lives come in order but for those that were moved behind copied periods. */
+/* Lifetimes are in order, except those that were moved behind copied periods. */
 static enum sl_status sort_lives(const struct sl_class *c, const struct sl_program *p, struct sl_lives *lives,
                                  size_t from) {
   enum sl_status status;

@@ -1,4 +1,4 @@
-/* The last stage of a job: when ops may start, and where buffers stand. */
+/* The last step of building a job: when ops may start, and where buffers are. */
 #pragma once
 
 #include "core/program/program.h"

@@ -1,5 +1,5 @@
-/* The steady part of a schedule; see repeat.h. A period is looked for in the middle, where every schedule is in it if it ever
- * is, and then followed to both sides for as long as slots go on to change into each other in one way. */
+/* Finds the steady part of a schedule; see repeat.h. The search begins in the middle, where a schedule is steady if it
+ * ever is, and extends the period to both sides for as long as slots correspond consistently. */
 #include "core/place/repeat.h"
 
 #include <stdlib.h>
@@ -7,12 +7,12 @@
 
 enum {
   MOST_NUMBERS = 64,  /* slot numbers of an instance, a bit each */
-  SHORT_TURN = 3,     /* slots of a pool that are themselves after so many periods hold what lives shortly */
-  FEWEST_PERIODS = 5, /* that are worth a look */
+  SHORT_TURN = 3,     /* slots of a pool whose cycle is at most this long hold short-lived data */
+  FEWEST_PERIODS = 5, /* fewer are not worth it */
   LONGEST_TURN = 1 << 24
 };
 
-/* Slots of one pool that instances of a period and of the next one use: next[s] of s and back, -1 not seen. */
+/* How slots of one pool correspond in consecutive periods: next[s] of s and the reverse, -1 not seen. */
 struct turn {
   int32_t *next, *back;
 };
@@ -21,7 +21,7 @@ struct finder {
   const struct sl_class *c;
   const struct sl_program *p;
   uint64_t *used; /* by first op of an instance: which slot numbers its ops use */
-  bool *listed;   /* ... and whether that is known */
+  bool *listed;   /* ... and whether that has been determined */
   int32_t width;  /* slots of a pool, at most */
   struct turn pools[MOST_NUMBERS];
   uint32_t period;
@@ -30,7 +30,7 @@ struct finder {
 
 /* ---- which slots an instance uses ---- */
 
-/* The slot number by which a slice of `b` finds its slot; -1: it has only one. */
+/* The slot number by which a slice of `b` finds its slot; -1: the buffer has only one. */
 static int number_of(const struct sl_buffer *b, const struct sl_slice *s) {
   if (b->slots == 1) return -1;
   return b->slot < SL_SLOT_ACTIVATION ? (int)s->slot : SL_SLOT_ACTIVATION + b->pool;
@@ -63,7 +63,7 @@ static bool same_ops(const struct finder *f, uint32_t at) {
   return b->micro_batch - a->micro_batch == further;
 }
 
-/* Instance `at` and the one a period later: their slots change into each other as those of the others do. */
+/* Do instance `at` and the one a period later use corresponding slots, consistent with all others? */
 static bool turns(struct finder *f, uint32_t at) {
   const struct sl_instance *a = &f->p->instances[at], *b = &f->p->instances[at + f->period];
   const uint64_t used = used_by(f, a);
@@ -78,7 +78,7 @@ static bool turns(struct finder *f, uint32_t at) {
       taken |= UINT64_C(1) << number;
       continue;
     }
-    for (; taken != 0; taken &= taken - 1) { /* what this instance added does not count */
+    for (; taken != 0; taken &= taken - 1) { /* undo what this instance added */
       const int undo = __builtin_ctzll(taken);
       const struct turn *u = &f->pools[pool_of_number(undo)];
       u->next[f->p->slots[a->slots + undo]] = u->back[f->p->slots[b->slots + undo]] = -1;
@@ -96,7 +96,7 @@ static void forget_turns(struct finder *f) {
   }
 }
 
-/* Has every slot that another changes into been seen to change? */
+/* Is every slot that another maps to itself mapped? */
 static bool closed(const struct finder *f) {
   for (int k = 0; k < MOST_NUMBERS; k++)
     for (int32_t s = 0; f->pools[k].next != NULL && s < f->width; s++)
@@ -104,7 +104,7 @@ static bool closed(const struct finder *f) {
   return true;
 }
 
-/* The run of f->period around `middle`; its length in instances, 0: there is none. */
+/* The run of period f->period around `middle`; returns its length in instances, 0: there is none. */
 static uint32_t run_around(struct finder *f, uint32_t middle, uint32_t *first, uint32_t *end) {
   const uint32_t count = (uint32_t)f->p->instance_count;
   f->micro_batches = f->p->instances[middle + f->period].micro_batch - f->p->instances[middle].micro_batch;
@@ -131,7 +131,7 @@ uint32_t sl_repeat_multiple(uint32_t a, uint32_t b) {
   return multiple < LONGEST_TURN ? (uint32_t)multiple : LONGEST_TURN;
 }
 
-/* Periods after which all slots of a pool are themselves again. */
+/* The number of periods after which all slots of a pool map to themselves. */
 static uint32_t turn_of(const struct finder *f, const struct turn *t) {
   uint32_t all = 1;
   for (int32_t s = 0; t->next != NULL && s < f->width; s++) {
@@ -142,7 +142,7 @@ static uint32_t turn_of(const struct finder *f, const struct turn *t) {
   return all;
 }
 
-/* Where slot `s` is after `periods` of them. */
+/* The slot that `s` becomes after `periods` of them. */
 static int32_t after(const struct turn *t, int32_t s, uint32_t periods) {
   for (; periods > 0 && t->next[s] >= 0; periods--) s = t->next[s];
   return s;
@@ -152,7 +152,7 @@ static int pool_of_buffer(const struct sl_buffer *b) {
   return b->slot < SL_SLOT_ACTIVATION ? pool_of_number((int)b->slot) : SL_SLOT_ACTIVATION + b->pool;
 }
 
-/* Make the period long enough for short turns, and say what each slot of the class becomes. */
+/* Extends the period to cover short cycles, and determines the mapping of every slot of the class. */
 static enum sl_status take(const struct finder *f, struct sl_repeat *r) {
   uint32_t periods = 1, all = 1;
   for (int k = 0; k < MOST_NUMBERS; k++) {
@@ -207,7 +207,7 @@ static int slot_numbers(const struct sl_class *c) {
   return numbers;
 }
 
-/* The shortest period whose run is a quarter of the program, else that of the longest run. */
+/* The shortest period whose run is a quarter of the program, otherwise the one with the longest run. */
 static uint32_t best_period(struct finder *f, uint32_t middle) {
   const uint32_t count = (uint32_t)f->p->instance_count;
   uint32_t best = 0, longest = 0, first, end;

@@ -1,5 +1,5 @@
-/* A program's buffers as requests to an allocator; see reserve.h. The second step finds what the first left behind: it is the one
- * that repeats. */
+/* Replays a program's buffers as requests to an allocator; see reserve.h. The second step starts with what the first
+ * left behind, and is the one that repeats. */
 #include "core/place/reserve.h"
 
 #include "core/place/allocator.h"
@@ -13,7 +13,7 @@ struct replay {
   const struct sl_class *c;
   const struct sl_life *lives; /* of the step, by first use */
   size_t count;
-  uint32_t *ends;   /* (count) issues behind which the lives' blocks can be used again */
+  uint32_t *ends;   /* (count) issues after which the blocks of the lifetimes can be reused */
   uint32_t *by_end; /* (count) */
   uint32_t *blocks; /* (count) of lives that go on */
   struct sl_allocator allocator;

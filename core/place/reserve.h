@@ -1,9 +1,10 @@
-/* What a framework's caching allocator reserves of a device for a program. */
+/* How much device memory a framework's caching allocator reserves for a program. */
 #pragma once
 
 #include "core/place/lives.h"
 
-/* Replay the device buffers of a class through sl_allocator, persistent ones first, then two steps: memory report's
- * reserved_bytes, needed_bytes and unled_bytes, of a device that has `room` for them and a host that launches up to
- * `lead` kernels before the device is done with what a collective uses. Errors: SL_ERR_MEMORY. */
+/* Replays the device buffers of a class through sl_allocator: persistent ones first, then two steps. Fills
+ * reserved_bytes, needed_bytes and unled_bytes of the memory report, for a device that has `room` for them and a host
+ * that launches up to `lead` kernels before the device has finished with the buffers of a collective. Errors:
+ * SL_ERR_MEMORY. */
 enum sl_status sl_reserve_report(struct sl_class *rank_class, const struct sl_lives *lives, int64_t room, int64_t lead);

@@ -5,8 +5,8 @@
 #include "core/base/limits.h"
 #include "core/plan/plan.h"
 
-/* Elements of the scores of one attention: every pair of positions, of every sequence and head of a tp rank. Flash attention
- * never has them all. */
+/* Elements of the scores of one attention: all pairs of positions, for every sequence and head of a tp rank. Flash
+ * attention never stores them all. */
 static int64_t scores(const struct sl_plan *plan) {
   if (!sl_model_reads_tokens(plan->model) || plan->config->sl.attention == SL_ATTENTION_FLASH) return 0;
   const int64_t pairs = sl_product(sl_product(plan->micro_batch, plan->seq), plan->seq);

@@ -1,13 +1,13 @@
 /* The communicators of a rank; see communicators.h. */
 #include "core/plan/communicators.h"
 
-/* Of dp, with what hybrid sharding cuts it into. */
+/* Communicators of dp and of the groups into which hybrid sharding divides it. */
 static int of_data_parallel(const struct sl_plan *plan) {
   const bool hybrid = plan->shard > 1 && plan->shard < plan->dp;
   return (plan->dp > 1) + 2 * hybrid + (plan->secondary > 1) + (plan->node > 1) + (plan->nodes > 1);
 }
 
-/* Of the pipeline, the engine's messages to either neighbour and a tied embedding. */
+/* Communicators of the pipeline, of the engine's messages to both neighbours and of a tied embedding. */
 static int of_pipeline(const struct sl_plan *plan, int rank) {
   if (plan->pp == 1) return 0;
   const int pp = sl_plan_coord(plan, rank).pp;
@@ -18,7 +18,8 @@ static int of_pipeline(const struct sl_plan *plan, int rank) {
 
 int sl_plan_communicators(const struct sl_plan *plan, int rank) {
   const int dimensions = (plan->tp > 1) + (plan->cp > 1) + (plan->dp > 1) + (plan->pp > 1);
-  const int model = plan->tp > 1 && plan->pp > 1, world = dimensions > 1; /* else one of those of a dimension */
+  /* otherwise the same ranks as a group of one dimension */
+  const int model = plan->tp > 1 && plan->pp > 1, world = dimensions > 1;
   const int slices = plan->strategy.pipeline_engine && plan->tp > 1;
   return (plan->tp > 1) + (plan->cp > 1) + of_data_parallel(plan) + of_pipeline(plan, rank) + model + world + slices;
 }

@@ -48,7 +48,7 @@ int sl_plan_rank(const struct sl_plan *plan, struct sl_coord c) {
   return rank_of(&strides, c);
 }
 
-/* The ranks that hold one copy of the model, over both axes: that which varies faster inside the other. */
+/* The ranks that hold one copy of the model, over both axes: the faster-varying axis inside the other. */
 static struct sl_members model_group(const struct sl_plan *plan, const struct sl_coord *strides,
                                      const struct sl_coord *me) {
   struct sl_members m = {.size = plan->tp * plan->pp};
@@ -60,7 +60,7 @@ static struct sl_members model_group(const struct sl_plan *plan, const struct sl
 }
 
 struct sl_members sl_plan_group(const struct sl_plan *plan, enum sl_group group, int rank) {
-  if (group == SL_GROUP_NONE) /* asked for every operand: before any division */
+  if (group == SL_GROUP_NONE) /* called for every operand, so return before any division */
     return (struct sl_members){.first = rank, .stride = 1, .size = 1, .inner = 1, .outer = 1, .id = rank};
   const struct sl_coord step = sl_plan_strides(plan), me = coord_of(plan, &step, rank);
   struct sl_coord zero = me; /* the coordinates of member 0 */
@@ -112,7 +112,7 @@ struct sl_members sl_plan_group(const struct sl_plan *plan, enum sl_group group,
   }
   if (m.inner == 0) m.inner = m.size, m.outer = m.size * m.stride;
   m.first = rank_of(&step, zero);
-  m.id = m.first; /* two groups of a class never share their first member */
+  m.id = m.first; /* two groups of a class never have the same first member */
   return m;
 }
 

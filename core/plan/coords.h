@@ -1,9 +1,10 @@
-/* Where ranks stand: coordinates (pp, dp, cp, tp), and process groups. Every rank belongs to one group of each class.
+/* Coordinates of ranks (pp, dp, cp, tp), and the process groups that follow from them. Every rank belongs to one group
+ * of each class (core/op/group.h).
  *
- * Ranks are numbered node by node, so the order of the axes says who shares a node: that of the axis that varies fastest are
- * neighbours. shardlab.rank_order names the axes, the fastest first; cp stands behind tp. tp-dp-pp is the order of
- * Megatron-LM (megatron/core/parallel_state.py:617 of d98e8a6: "tp-cp-ep-dp-pp"), which its
- * --use-tp-pp-dp-mapping makes tp-pp-dp (megatron/training/initialize.py:395), of DeepSpeed (runtime/pipe/topology.py,
+ * Ranks are numbered node by node, so the order of the axes decides which ranks share a node: neighbours along the axis
+ * that varies fastest. shardlab.rank_order names the axes, the fastest first; cp comes after tp. tp-dp-pp is the order
+ * of Megatron-LM (megatron/core/parallel_state.py:617 of d98e8a6: "tp-cp-ep-dp-pp"; its --use-tp-pp-dp-mapping makes it
+ * tp-pp-dp, megatron/training/initialize.py:395), of DeepSpeed (runtime/pipe/topology.py,
  * PipeModelDataParallelTopology) and of torchtitan's meshes. */
 #pragma once
 
@@ -17,14 +18,15 @@ struct sl_coord {
   int pp, dp, cp, tp;
 };
 
-/* Ranks from one place of an axis to the next. */
+/* For each axis, the distance in ranks between neighbours along it. */
 struct sl_coord sl_plan_strides(const struct sl_plan *plan);
 struct sl_coord sl_plan_coord(const struct sl_plan *plan, int rank);
 int sl_plan_rank(const struct sl_plan *plan, struct sl_coord coord);
 
-/* The group of class `group` that `rank` is in; of SL_GROUP_NONE, one of the rank alone. Member i is first + (i % inner) * stride + (i / inner) * outer, in
- * the order of the ranks; only the model group of a plan with both tp and pp needs the outer step. `index` is the rank's own place; `id` numbers the
- * groups of a class, equal for all members of one and different between two. */
+/* The group of class `group` that `rank` belongs to; SL_GROUP_NONE gives a group of the rank alone. Member i is rank
+ * first + (i % inner) * stride + (i / inner) * outer, in ascending order; only the model group of a plan with both tp
+ * and pp needs the outer step. `index` is the rank's own position; `id` is the same for all members of a group and
+ * different between two groups of a class. */
 struct sl_members {
   int first, stride, size, inner, outer, index, id;
 };

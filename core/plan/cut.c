@@ -18,8 +18,8 @@ int64_t sl_cut_local_size(const struct sl_plan *plan, const struct sl_tensor *t,
   return (t->tp_blocks > 1 ? t->tp_blocks : 1) * width_of(plan, t);
 }
 
-/* Tensor parallelism cuts dimension tp_dim of each of tp_blocks blocks into tp widths, so a logical tensor is
- * (outer x blocks, tp, width x inner), the last width of a block perhaps not full. */
+/* Tensor parallelism divides dimension tp_dim of each of tp_blocks blocks into tp widths, so a logical tensor is (outer
+ * x blocks, tp, width x inner); the last width of a block may be incomplete. */
 struct sl_cut sl_cut_of(const struct sl_plan *plan, const struct sl_tensor *t) {
   const int64_t local = t->tp_dim < 0 ? 0 : sl_cut_local_size(plan, t, t->tp_dim);
   if (t->tp_dim < 0 || (plan->tp == 1 && local == t->shape[t->tp_dim])) return (struct sl_cut){t->numel, t->numel, 1};

@@ -1,6 +1,7 @@
-/* How a logical tensor is cut over the members of a tp group: it is rows of `row` elements, and member m has elements
- * [m width, (m + 1) width) of each row. What lies beyond a row is padding: it is zero, and stands in no file. A tensor that nobody
- * cuts is one row of one member. The member's elements, row by row, are its local tensor. */
+/* How a logical tensor is sharded over the members of a tp group: it is rows of `row` elements, and member m has
+ * elements [m width, (m + 1) width) of each row. Elements beyond the end of a row are padding: they are zero, and no
+ * file contains them. A tensor that is not sharded is one row of one member. The member's elements, row by row, are its
+ * local tensor. */
 #pragma once
 
 #include "core/plan/plan.h"
@@ -10,24 +11,26 @@ struct sl_cut {
   int members;
 };
 
-/* Rows of dimension `dim` of `tensor` that a member of the tp group holds. A vocabulary of V is padded to a multiple of
- * tp x m, m = plan->vocab_multiple (Megatron-LM's rule):
- *   m ceil(ceil(V / tp) / m)
- * m is shardlab.make_vocab_size_divisible_by where that is given. Else it is 1, which pads to tp alone, but 128, Megatron-LM's
- * default, on GPUs where no framework's preset is asked for and ceil(V / tp) is no multiple of 8: rows of logits in 16 bits
- * then start anywhere, and products that read or write them have no vector loads and no TMA (GPT-2's 50257).
- * Padded rows are zero and stay so: unlike Megatron-LM's, their logits take no part in the softmax, so that losses and
- * gradients are those of the model as it is. */
+/* Size of dimension `dim` of `tensor` on a member of the tp group.
+ *
+ * A vocabulary of V is padded to a multiple of tp x m, m = plan->vocab_multiple, so that a rank has m ceil(ceil(V / tp)
+ * / m) rows (Megatron-LM's rule). m is shardlab.make_vocab_size_divisible_by if given, else 1, which pads to tp only.
+ * It is 128, Megatron-LM's default, on GPUs without a framework's preset if ceil(V / tp) is no multiple of 8 (GPT-2's
+ * 50257): rows of 16-bit logits would then be unaligned, and products that read or write them could use neither vector
+ * loads nor TMA.
+ *
+ * Padded rows are zero and stay zero. Unlike Megatron-LM's, their logits do not take part in the softmax, so that
+ * losses and gradients are those of the unpadded model. */
 int64_t sl_cut_local_size(const struct sl_plan *plan, const struct sl_tensor *tensor, int dim);
 
 struct sl_cut sl_cut_of(const struct sl_plan *plan, const struct sl_tensor *tensor);
 
-/* The run that starts at local element `local` of `member` and ends before `end`. */
+/* The contiguous run that starts at local element `local` of `member` and ends before `end`. */
 struct sl_run_of sl_cut_run(const struct sl_cut *cut, int member, int64_t local, int64_t end);
-/* Of a member's local elements [0, local), those that are no padding. */
+/* How many of a member's local elements [0, local) are not padding. */
 int64_t sl_cut_held(const struct sl_cut *cut, int member, int64_t local);
 
-/* Where element `logical` stands: `count` elements from there on stand one after the other in the member's local tensor. */
+/* Where a member keeps logical element `logical`; `count` elements from there on are contiguous in its local tensor. */
 struct sl_cut_place {
   int member;
   int64_t local, count;

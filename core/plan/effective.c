@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-/* Presets that read a key: with one of these units, or of one of these families. */
+/* Which presets read a key: those with one of these units, or of one of these families. */
 static const struct {
   const char *section, *key;
   unsigned units, families;

@@ -7,7 +7,7 @@
 enum { NONE = 0, Z0 = 1, Z1 = 2, Z2 = 4, Z3 = 8 };
 
 // clang-format off
-/* What a framework's presets are called, by ZeRO stage; NULL: it has none. */
+/* A framework's presets by ZeRO stage; NULL: it has none. */
 #define OF_DDP {"ddp", "ddp", "ddp", "ddp"}
 #define OF_ZRO {NULL, "zero-redundancy-optimizer", "zero-redundancy-optimizer", "zero-redundancy-optimizer"}
 #define OF_FSDP {NULL, "fsdp", "fsdp-shard-grad-op", "fsdp"}

@@ -1,19 +1,21 @@
-/* Kernel sets: which kernels a framework launches for what one op of a program does here, as data.
+/* Kernel sets: which kernels a framework launches for an op that is a single kernel here, as data.
  *
- * A program's ops are those of shardlab's own kernels, most of which do in one pass over memory what others do in several:
- * PyTorch's eager RMSNorm is seven kernels. A set says what a framework does *beside* our op of a kind: how many more kernels,
- * how many more bytes they move for each element of the op, how many bytes an element they need while they run, and how many
- * they keep for the backward. The lowering turns every such row into an op of kind `pass` with buffers of that size
- * (models/passes.c), so that a prediction is that framework's: in time and in memory. `measure` runs shardlab's own set.
+ * The ops of a program are shardlab's own kernels, most of which do in one pass over memory what others do in several:
+ * PyTorch's eager RMSNorm is seven kernels. A set says what a framework does *in addition to* our op of a kind: how
+ * many more kernels, how many more bytes they move per element of the op, how many bytes per element they need while
+ * they run, and how many they keep for the backward. The lowering turns every such row into an op of kind `pass` with
+ * buffers of that size (models/passes.c), so that time and memory are predicted for that framework. `measure` always
+ * runs shardlab's own set.
  *
- * An element is one of the op's (R, C): of the classifier one logit, of materialised attention one of its scores (B, H, T, T). */
+ * An element is one of the op's (R, C): a logit for the classifier, a score of (B, H, T, T) for materialised
+ * attention. */
 #pragma once
 
 #include "core/config/config.h"
 #include "core/op/op.h"
 
-/* What an element of a row is: one of the op, or, of attention, one of q, of k and v, or of q, k and v together; or one of k's, written
- * for every query head, of which there are none where each has a k of its own. */
+/* What an element of a row is: one of the op; for attention, one of q, of k and v, or of q, k and v together; or one of
+ * k repeated for every query head, of which there are none where each head has its own k. */
 enum sl_kernel_element {
   SL_ELEMENT_OF_OP,
   SL_ELEMENT_OF_Q,
@@ -22,15 +24,16 @@ enum sl_kernel_element {
   SL_ELEMENT_OF_REPEATED
 };
 
-/* How the gradient of a weight is added to what earlier micro-batches left, where it is kept whole. */
+/* How the gradient of a weight is added to that of earlier micro-batches, where the whole gradient is kept. */
 enum sl_accumulation {
-  SL_ACCUMULATE_IN_PLACE, /* by the product, where both are of one type; else by an op of its own */
+  SL_ACCUMULATE_IN_PLACE, /* by the product if both are of one type, else by an op of its own */
   SL_ACCUMULATE_APART,    /* by an op of its own */
-  SL_ACCUMULATE_FUSED     /* by the product where sums are fp32, whatever its factors are; else by an op of its own */
+  /* by the product if sums are fp32, whatever the type of the factors; else by an op of its own */
+  SL_ACCUMULATE_FUSED
 };
 
-/* When a row holds: always; as shardlab.fused_norm and shardlab.fused_softmax say of a set that has both forms; or beside an op
- * that drops; or of fp16; or where recomputation is by op. */
+/* When a row applies: always; depending on shardlab.fused_norm or shardlab.fused_softmax, for a set that has both
+ * forms; for an op with dropout; for fp16; or with recomputation by op. */
 enum sl_kernel_when {
   SL_ALWAYS,
   SL_UNLESS_FUSED_NORM,
@@ -41,12 +44,12 @@ enum sl_kernel_when {
   SL_IF_SELECTIVE_OP
 };
 
-/* What stands beside an op of `kind`. Bytes are of an element. A kind may have several rows; of an optimizer's, bytes and launches
- * alone count (lower/update.c). */
+/* What a framework launches in addition to an op of `kind`. Bytes are per element. A kind may have several rows; of an
+ * optimizer's only bytes and launches count (lower/update.c). */
 struct sl_kernel_row {
   enum sl_op_kind kind;
   enum sl_kernel_element element;
-  int bytes;               /* read and written */
+  int bytes;               /* read plus written */
   int launches;            /* kernels */
   int scratch;             /* allocated while they run */
   int kept;                /* from a forward to its backward ... */
@@ -56,40 +59,46 @@ struct sl_kernel_row {
 
 struct sl_kernel_set {
   const char *name, *source;
-  bool fuse_epilogues; /* products take in what is around them, as the plan says */
+  bool fuse_epilogues; /* products include the element-wise ops around them, as the plan says */
   enum sl_accumulation accumulation;
-  bool products_in_fp32; /* a product of 16-bit factors writes the gradient of a weight, and a bias's beside it, in fp32 where
-                            they are kept so: nothing is rounded or copied on the way */
-  /* Gradients of 16 bits stay until a backward is over and are added to fp32 ones only then; or, where they are reduced beside
-   * it, as they come, but all have a place of their own in DDP's buckets. */
+  /* a product of 16-bit factors writes the gradients of a weight and its bias in fp32 if they are kept in fp32; nothing
+   * is rounded or copied in between */
+  bool products_in_fp32;
+  /* 16-bit gradients stay allocated until a backward is over and are added to the fp32 ones only then. Where they are
+   * reduced during the backward they are added as they are computed, but each has its own place in DDP's buckets. */
   bool keeps_gradients;
-  bool keeps_gathered; /* sequence parallel: products' gathered inputs are kept for the backward, not gathered again */
-  /* Updated parameters are gathered into lists of tensors: of its parts one flat copy, of the whole a copy for every member and
-   * torch's own for the call, which is copied back twice (lower/lists.h). */
+  /* sequence parallelism: gathered inputs of products are kept for the backward, not gathered again */
+  bool keeps_gathered;
+  /* Updated parameters are gathered into lists of tensors. This takes a flat copy of a member's own parts, a copy of
+   * the whole for every member, and torch's own for the call, which is copied back twice (lower/lists.h). */
   bool gathers_into_lists;
-  int list_tensors; /* of a block in such a list: what a framework keeps in one tensor is one */
+  int list_tensors; /* tensors of a block in such a list; what a framework keeps in one tensor counts once */
+  /* every tensor-parallel rank gathers the logits of the whole vocabulary and computes the loss from them */
   bool
-      gathers_logits; /* every tensor-parallel rank gathers the logits of the whole vocabulary and makes the loss of them */
-  /* Of torch.compile's blocks with torchao's float8 (models/casts.h): a weight's gradient is made before the sum of its inputs' goes
-   * on its way, as autograd does; fp8 products have casts of their own, and shardlab.async_tp is heard. */
+      gathers_logits;
+  /* torch.compile's blocks with torchao's float8 (models/casts.h): the gradient of a weight is computed before the sum
+   * of its input's gradient is sent, as autograd does; fp8 products have casts of their own, and shardlab.async_tp
+   * takes effect. */
   bool torch_blocks;
-  /* Tensor-parallel collectives are torch.distributed's plain calls inside autograd: both gradients of a product are made, then its
-   * input's is summed over the group, and the stream that computes waits for that. */
+  /* Tensor-parallel collectives are plain torch.distributed calls inside autograd: both gradients of a product are
+   * computed, then the input's is summed over the group, and the compute stream waits for that. */
   bool waits_for_sums;
+  /* gate and up are separate modules: each sums the gradient of its input, and then the two are added */
   bool
-      sums_apart; /* gate and up are modules of their own: each sums the gradient of its input, and they are added then */
-  bool keeps_products; /* recomputation by op keeps what it chose to keep even where no backward reads it */
-  bool recomputes_all; /* full recomputation repeats a block to its end; else up to what its backward reads */
-  /* Kernels that the host has launched beyond the one that the device is at, when it asks for memory: what collectives and messages
-   * use is not free before (place/reserve.h). 0: none. That a queue of launches ends is known (about 1000 in a stream: NVIDIA's
-   * forum, topic 68937); how far a host gets is a guess that published memory asks for. */
+      sums_apart;
+  bool keeps_products; /* recomputation by op keeps the tensors that it selected even where no backward reads them */
+  bool recomputes_all; /* full recomputation repeats a block to its end, otherwise only as far as its backward needs */
+  /* How many kernels the host has launched ahead of the device when it asks for memory; memory used by collectives and
+   * messages is not free before they ran (place/reserve.h). 0: none. The limit of a launch queue is known (about 1000
+   * in a stream: NVIDIA's forum, topic 68937); how far a host really gets ahead is a guess fitted to published
+   * memory. */
   int host_lead;
-  const struct sl_kernel_row *rows; /* until kind is SL_OP_COUNT */
+  const struct sl_kernel_row *rows; /* ends with a row of kind SL_OP_COUNT */
 };
 
-/* The set of a configuration (shardlab.kernels). Borrowed. */
+/* The kernel set of a configuration (shardlab.kernels). Borrowed. */
 const struct sl_kernel_set *sl_kernel_set(enum sl_kernel_choice kernels);
-/* The next row of the configuration's set for an op like `op` behind `row` (NULL: the first); NULL where there is none left. Of
- * the op its kind and dropout are read. */
+/* The row after `row` (NULL: the first one) of the configuration's set that applies to an op like `op`; NULL after the
+ * last. Reads the op's kind and dropout. */
 const struct sl_kernel_row *sl_kernel_row(const struct sl_config *config, const struct sl_op *op,
                                           const struct sl_kernel_row *row);

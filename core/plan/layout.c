@@ -1,5 +1,5 @@
-/* What one pipeline rank holds and which member of a sharding group owns which elements of it; see layout.h. What that means
- * for buffers stands in lower/zero.c. */
+/* What a pipeline rank holds, and which member of a sharding group owns which elements of it; see layout.h.
+ * lower/zero.c turns it into buffers. */
 #include "core/plan/layout.h"
 
 #include "core/plan/cut.h"
@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-/* DeepSpeed starts partitions on multiples of this many elements (nccl_start_alignment_factor, stage_1_and_2.py). */
+/* DeepSpeed starts partitions at multiples of this many elements (nccl_start_alignment_factor, stage_1_and_2.py). */
 enum { START_ALIGNMENT = 2 };
 
 static int64_t round_up(int64_t n, int64_t multiple) {
@@ -20,16 +20,17 @@ struct sl_run_of sl_plan_logical_run(const struct sl_plan *plan, const struct sl
   return sl_cut_run(&cut, cut.members > 1 ? place : 0, local, end);
 }
 
-/* Whose gradients are made by a member of a part of what they are the sums of: of its own heads, the norms of q and k; under
- * sequence parallelism of its own tokens, what stands in the residual stream's region, which is every other replicated tensor but
- * the positions, whose gradient is made from gathered rows. */
+/* Does a member compute only a partial sum of the gradient? So it is for the norms of q and k, whose members see their
+ * own heads only; and, under sequence parallelism, for every replicated tensor in the region of the residual stream,
+ * whose members see their own tokens only. The table of positions is the exception: its gradient is computed from
+ * gathered rows. */
 static bool is_partial(const struct sl_plan *plan, const struct sl_tensor *t) {
   if (t->tp_dim >= 0 || !sl_model_reads_tokens(plan->model)) return false;
   if (t->part == SL_PART_Q_NORM || t->part == SL_PART_K_NORM) return plan->tp > 1;
   return plan->sequence_parallel && t->part != SL_PART_POSITIONS;
 }
 
-/* Does stage `c` use tensor `i` of the model? The head uses a tied embedding. */
+/* Does stage `c` use tensor `i` of the model? The LM head uses a tied embedding. */
 static bool uses(const struct sl_plan *plan, const struct sl_stage *c, int i) {
   const struct sl_tensor *t = &plan->model->tensors[i];
   const bool embedding = t->layer < 0, head = t->layer >= plan->model->n_layer;
@@ -60,8 +61,8 @@ static bool in_root(const struct sl_model *model, int i) {
   return model->tensors[i].layer < 0 || model->tensors[i].layer >= model->n_layer;
 }
 
-/* Group `group`'s tensors of the rank's stage `local` that no stage before it has placed; of a strategy of layers only the
- * root's, or only the others. */
+/* Places the tensors of group `group` of the rank's stage `local` that no earlier stage has placed; if units are
+ * layers, only those of the root, or only the others. */
 static void order_stage(struct sl_pp_rank *pp_rank, const struct sl_plan *plan, int group, int local, bool root) {
   const struct sl_model *model = plan->model;
   const bool split = plan->strategy.units == SL_UNITS_LAYER;
@@ -72,8 +73,8 @@ static void order_stage(struct sl_pp_rank *pp_rank, const struct sl_plan *plan, 
   }
 }
 
-/* The flat space: group by group, stage by stage in model order; a strategy of layers puts what is outside the blocks first, as
- * FSDP's root unit. */
+/* The flat space: group by group, stage by stage in model order. If units are layers, what is outside the blocks comes
+ * first, as FSDP's root unit. */
 static enum sl_status order_tensors(struct sl_pp_rank *pp_rank, const struct sl_plan *plan) {
   const struct sl_model *model = plan->model;
   SL_TRY(sl_calloc(&pp_rank->tensors, (size_t)model->tensor_count, sizeof *pp_rank->tensors));
@@ -91,9 +92,9 @@ static enum sl_status order_tensors(struct sl_pp_rank *pp_rank, const struct sl_
   return SL_OK;
 }
 
-/* Does placed tensor `i` > 0 belong with the one before it? Not where the next stage begins, because stages are reduced at
- * different times, nor a tied embedding with anything: it is split alike on both its pipeline ranks, so that parts can be
- * summed over the two, or is complete when both stages that use it are. */
+/* Must placed tensor `i` > 0 be separate from the one before it? Yes where the next stage begins, because stages are
+ * reduced at different times. Yes for a tied embedding: it is either split identically on both of its pipeline ranks,
+ * so that parts can be summed over the two, or complete only when both stages that use it are. */
 static bool stands_alone(const struct sl_pp_rank *pp_rank, int i) {
   const struct sl_placed *now = &pp_rank->tensors[i], *before = &pp_rank->tensors[i - 1];
   return now->tied || before->tied || now->shared || before->shared || now->stage != before->stage;
@@ -118,7 +119,7 @@ static bool starts_unit(const struct sl_plan *plan, const struct sl_pp_rank *pp_
   }
 }
 
-/* A new unit behind those that are there. */
+/* Opens a new unit after the existing ones. */
 static struct sl_unit *open_unit(struct sl_pp_rank *pp_rank, struct sl_layout *layout, int first_tensor) {
   struct sl_unit *u = &pp_rank->units[pp_rank->unit_count++];
   *u = (struct sl_unit){.first_tensor = first_tensor, .owner = -1, .group = (int)(layout - pp_rank->layouts)};
@@ -126,7 +127,7 @@ static struct sl_unit *open_unit(struct sl_pp_rank *pp_rank, struct sl_layout *l
   return u;
 }
 
-/* Units that start where the rule says, in one pass. */
+/* Divides a layout into units, wherever starts_unit says, in one pass. */
 static void cut_units(struct sl_pp_rank *pp_rank, const struct sl_plan *plan, struct sl_layout *layout) {
   struct sl_unit *open = NULL;
   for (int i = layout->first_tensor; i < layout->first_tensor + layout->tensor_count; i++) {
@@ -142,7 +143,7 @@ int64_t sl_plan_bucket_limit(const struct sl_plan *plan, const struct sl_pp_rank
   return first ? s->first_bucket : s->bucket;
 }
 
-/* Buckets as units fill from the last tensor and close with the one that reaches the limit. */
+/* Units that are buckets fill from the last tensor on and close with the one that reaches the limit. */
 static void cut_buckets(struct sl_pp_rank *pp_rank, const struct sl_plan *plan, struct sl_layout *layout) {
   int64_t open = 0;
   int count = 0;
@@ -161,7 +162,7 @@ static void cut_buckets(struct sl_pp_rank *pp_rank, const struct sl_plan *plan, 
   }
 }
 
-/* Position, padding and even parts of unit `k`. */
+/* Sets position, padding and equal parts of unit `k`. */
 static void place_unit(struct sl_pp_rank *pp_rank, int k, int members, int64_t alignment) {
   struct sl_unit *u = &pp_rank->units[k];
   u->first = pp_rank->padded;
@@ -178,7 +179,7 @@ static void place_unit(struct sl_pp_rank *pp_rank, int k, int members, int64_t a
   pp_rank->padded += padded;
 }
 
-/* The units of a group, behind those of the groups before it. */
+/* Lays out the units of a group after those of earlier groups. */
 static void lay_out(struct sl_pp_rank *pp_rank, const struct sl_plan *plan, struct sl_layout *layout) {
   const int64_t alignment = plan->strategy.units == SL_UNITS_FLAT ? START_ALIGNMENT : 1;
   layout->first = pp_rank->padded;
@@ -192,8 +193,8 @@ static void lay_out(struct sl_pp_rank *pp_rank, const struct sl_plan *plan, stru
   layout->shard_numel = pp_rank->shard_numel - layout->shard_first;
 }
 
-/* PyTorch's partition (zero_redundancy_optimizer.py, _partition_parameters): parameters by size, largest first, each whole to
- * the first of the members with the smallest total. */
+/* PyTorch's partition (zero_redundancy_optimizer.py, _partition_parameters): parameters by size, largest first, each as
+ * a whole to the first of the members with the smallest total. */
 static enum sl_status deal_owners(struct sl_pp_rank *pp_rank) {
   struct sl_layout *layout = &pp_rank->layouts[0];
   const int members = layout->group.members;

@@ -1,5 +1,5 @@
-/* The plan of a run from its model, its configuration and its cluster: degrees, batch and the like; see plan.h. Coordinates
- * stand in plan/coords.c, the cut into stages in plan/stages.c, who owns what in plan/layout.c. */
+/* Builds the plan of a run from its model, configuration and cluster; see plan.h. Coordinates are in plan/coords.c,
+ * stages in plan/stages.c, ownership in plan/layout.c. */
 #include "core/plan/plan.h"
 #include "core/config/check.h"
 #include "core/plan/kernels.h"
@@ -21,7 +21,7 @@ struct sl_state_bytes sl_plan_state_bytes(const struct sl_plan *plan) {
   return bytes;
 }
 
-/* What tensor parallelism divides must divide evenly; a vocabulary is padded. */
+/* Whatever tensor parallelism divides must be divisible; only a vocabulary is padded. */
 static enum sl_status check_tp(const struct sl_plan *plan) {
   const struct sl_model *m = plan->model;
   const struct sl_config *config = plan->config;
@@ -100,8 +100,8 @@ static enum sl_status choose_shard(struct sl_plan *plan) {
   return SL_OK;
 }
 
-/* Quantised gradients are reduced inside nodes first. On one node DeepSpeed does not quantise them (runtime/zero/stage3.py,
- * __avg_scatter_grads). */
+/* Quantised gradients are reduced within nodes first. On one node DeepSpeed does not quantise them
+ * (runtime/zero/stage3.py, __avg_scatter_grads). */
 static enum sl_status choose_nodes(struct sl_plan *plan) {
   static const char key[] = "zero_optimization.zero_quantized_gradients";
   const struct sl_cluster *cluster = plan->cluster;
@@ -120,7 +120,8 @@ static enum sl_status choose_nodes(struct sl_plan *plan) {
   return SL_OK;
 }
 
-/* engine.py, sparse_allreduce: of the gradients of torch.nn.Embedding, where the engine itself reduces them. */
+/* DeepSpeed's engine.py, sparse_allreduce: for gradients of torch.nn.Embedding, where the engine itself reduces
+ * them. */
 static enum sl_status choose_sparse(struct sl_plan *plan) {
   static const char key[] = "sparse_gradients";
   const struct sl_config *config = plan->config;
@@ -158,7 +159,7 @@ static void choose_groups(struct sl_plan *plan) {
   plan->group_count = 1;
 }
 
-/* Ranks fill a node before the next; localhost (one node) takes them all, more than it has cores if need be. */
+/* Ranks fill a node before the next one; localhost (one node) takes all of them, even more than it has cores. */
 static int choose_threads(const struct sl_cluster *cluster, int world) {
   if (cluster->device.kind != SL_DEVICE_CPU) return 1;
   int64_t ranks = world;
@@ -167,7 +168,8 @@ static int choose_threads(const struct sl_cluster *cluster, int world) {
   return threads > 1 ? (int)threads : 1;
 }
 
-/* Sequence parallelism has cut the stream already; what does not come out even is sent whole, as by Megatron-LM. */
+/* Sequence parallelism has already sharded the stream; a stream that cannot be divided evenly is sent whole, as
+ * Megatron-LM does. */
 static bool scatters_messages(const struct sl_plan *plan) {
   const int64_t message = plan->micro_batch * plan->seq * plan->model->n_embd;
   return plan->config->sl.scatter_gather && plan->tp > 1 && plan->pp > 1 && !plan->sequence_parallel &&
@@ -223,7 +225,7 @@ static bool fuses_epilogues(const struct sl_plan *plan) {
   return fuse == SL_FUSE_ALWAYS || (fuse == SL_FUSE_GPU && plan->cluster->device.kind == SL_DEVICE_GPU);
 }
 
-/* Host memory that is not pinned is slower to reach by how much the cluster's device says. */
+/* Warns that host memory which is not pinned has a slower link, by how much the cluster's device says. */
 static void warn_pageable(const struct sl_plan *plan) {
   const struct sl_config *c = plan->config;
   const struct sl_device *d = &plan->cluster->device;

@@ -1,14 +1,14 @@
-/* What frameworks refuse: one row a limit, with the framework's own words where it has some, and where they stand. The
- * degrees and schedules come first, then what a preset and DeepSpeed's keys cannot mean together, then the keys that it has
- * an answer of its own to. Versions: PyTorch 2.15,
- * DeepSpeed 0.19.8, Megatron-LM core 0.16, Accelerate 1.15; frameworks.c says what changed since October 2024. */
+/* What frameworks refuse: one row per limit, with the framework's own words where it has some, and their source. First
+ * come the degrees and schedules, then combinations of a preset and DeepSpeed's keys that have no meaning, then keys
+ * that the preset overrules. Versions: PyTorch 2.15, DeepSpeed 0.19.8, Megatron-LM core 0.16, Accelerate 1.15;
+ * frameworks.c says what has changed since October 2024. */
 #include "core/plan/refusals.h"
 #include "core/plan/presets.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* One configuration before one preset. `number`: what '@' in a limit's words becomes. */
+/* One configuration to be checked against one preset. `number` replaces '@' in a limit's words. */
 struct question {
   const struct sl_preset *preset;
   const struct sl_config *config;
@@ -16,7 +16,7 @@ struct question {
 };
 
 struct limit {
-  unsigned family, except; /* holds for presets with a bit of `family` and none of `except` */
+  unsigned family, except; /* applies to presets with a bit of `family` and none of `except` */
   const char *key;         /* to blame */
   bool (*broken)(struct question *q);
   const char *says;
@@ -62,7 +62,7 @@ static bool not_megatrons_schedule(struct question *q) {
   return has_pp(q) && strcmp(q->config->sl.schedule, has_virtual_stages(q) ? "interleaved" : "1f1b") != 0;
 }
 
-/* Micro-batches of a step; 0: not known yet, and then no limit is broken. */
+/* Micro-batches of a step; 0 if unknown yet, which breaks no limit. */
 static int64_t micro_batches(const struct question *q) {
   return q->config->gradient_accumulation_steps;
 }
@@ -110,14 +110,14 @@ static bool no_hpz(struct question *q) {
 #define STAGE "zero_optimization.stage"
 #define NO_SETTING "the framework has no such setting: "
 
-/* A row that opens with NO_SETTING is ours: the framework has nothing to say no to. */
+/* A row whose words start with NO_SETTING is ours: the framework has no such setting to refuse. */
 static const struct limit limits[] = {
     /* accelerate/accelerator.py, pipeline_parallel_rank; parallelism_config.py, __post_init__ */
     {ACCELERATE, MEGATRON, "shardlab.pp", has_pp, "Pipeline parallelism is currently not supported in Accelerate."},
     {ACCELERATE, ANY & ~(ACCELERATE | SL_FAMILY_DDP), "shardlab.tp", has_tp,
      "Tensor/Context parallelism (tp/cp_size > 1) cannot be used with pure data parallelism (dp_replicate_size > 1 and "
      "dp_shard_size == 1)."},
-    /* torch/nn/parallel/distributed.py: a mesh with a second dimension is what tp and pp would need */
+    /* torch/nn/parallel/distributed.py: tp and pp would need a mesh with a second dimension */
     {SL_FAMILY_DDP, 0, "shardlab.tp", has_tp, "Only 1D device mesh is supported"},
     {SL_FAMILY_DDP, 0, "shardlab.pp", has_pp, "Only 1D device mesh is supported"},
     {SL_FAMILY_DDP, 0, "shardlab.cp", has_cp, "Only 1D device mesh is supported"},
@@ -164,7 +164,7 @@ static const struct limit limits[] = {
     {ANY, 0, "shardlab.shard_size", shards_but_may_not, NO_SETTING "it shards over all data-parallel ranks"},
 };
 
-/* `says` with its number in place of '@'. */
+/* Copies `says` with '@' replaced by the number. */
 static void fill_in(const char *says, int64_t number, char *words, size_t size) {
   const char *mark = strchr(says, '@');
   if (mark == NULL) {
@@ -192,7 +192,7 @@ static enum sl_status check_degrees(const struct sl_preset *preset, const struct
   return SL_OK;
 }
 
-/* The stage is DeepSpeed's word for what a preset already says: the two must not contradict each other. */
+/* The stage repeats what a preset of DeepSpeed already says: the two must agree. */
 static enum sl_status check_stage(const struct sl_strategy *s, const struct sl_config *c, bool deepspeed) {
   if (deepspeed && c->zero.stage != s->zero_stage) {
     return sl_json_fail(&c->doc, "zero_optimization.stage", "is %d; preset %s is stage %d", c->zero.stage, s->name,
@@ -206,7 +206,7 @@ static enum sl_status check_stage(const struct sl_strategy *s, const struct sl_c
   return SL_OK;
 }
 
-/* MiCS and ZeRO++'s hpZ are extensions of stage 3; DeepSpeed's other optimizers never look at the keys. */
+/* MiCS and ZeRO++'s hpZ are extensions of stage 3; DeepSpeed's other optimizers ignore their keys. */
 static enum sl_status check_stage3_keys(const struct sl_strategy *s, const struct sl_config *c) {
   if (s->zero_stage == 3) return SL_OK;
   if (c->zero.mics_shard_size > 0)
@@ -261,7 +261,7 @@ static enum sl_status check_offload(const struct sl_preset *preset, const struct
                       s->name, s->framework);
 }
 
-/* What only DeepSpeed's engine has. */
+/* Features that only DeepSpeed's engine has. */
 static enum sl_status check_foreign_keys(const struct sl_strategy *s, const struct sl_config *c) {
   if (c->optimizer.type == SL_OPT_ONEBIT_ADAM)
     return sl_json_fail(&c->doc, "optimizer.type", "is \"%s\"; preset %s: 1-bit Adam is DeepSpeed's",
@@ -372,7 +372,7 @@ static bool gathers_as_it_does(struct question *q) {
 /* A key of stage 3, in both its spellings. */
 #define STAGE3(key, says) OF_LAYERS("stage3_" key, says), OF_LAYERS(key, says)
 
-/* What a preset does in place of what a key asks for. DeepSpeed's own stages do what the keys say. */
+/* Keys that a preset overrules, and what it does instead. DeepSpeed's own stages follow the keys. */
 static const struct limit overruled[] = {
     {ANY, 0, "communication_data_type", sends_otherwise, "gradients are reduced in fp32"},
     {ANY, 0, "data_types.grad_accum_dtype", accumulates_otherwise, "gradients accumulate in fp32"},

@@ -1,4 +1,4 @@
-/* The plan along the pipeline: which layers a stage has, which rank holds which stage, and the whole schedule. */
+/* The plan along the pipeline: which layers a stage has, which rank has which stage, and the schedule. */
 #include "core/plan/stages.h"
 
 #include <stdio.h>
@@ -7,14 +7,15 @@
 
 /* ---- layers to stages ---- */
 
-/* What layer `layer` weighs; the first stage carries the embedding on top, the last one final norm and head. */
+/* The weight of layer `layer`; the first stage has the embedding in addition, the last one the final norm and the LM
+ * head. */
 static double weight_of(const struct sl_plan *plan, int layer) {
   const struct sl_model *m = plan->model;
   double sum = 0;
   for (int i = 0; i < m->tensor_count; i++) {
     const struct sl_tensor *t = &m->tensors[i];
     if (t->layer != layer) continue;
-    /* by flops, only what multiplies every token counts */
+    /* by flops, only the matrices that multiply every token count */
     if (plan->config->sl.stages_by == SL_STAGES_PARAMETERS || (t->n_dim == 2 && layer >= 0)) sum += (double)t->numel;
   }
   if (plan->config->sl.stages_by == SL_STAGES_PARAMETERS) return sum;
@@ -23,7 +24,7 @@ static double weight_of(const struct sl_plan *plan, int layer) {
   return sum;
 }
 
-/* Cut `n` weights into `parts` runs of one or more so that the heaviest is as light as can be (DeepSpeed's
+/* Divides `n` weights into `parts` contiguous, non-empty runs so that the heaviest is as light as possible (DeepSpeed's
  * partition_balanced): best[k][i] = the heaviest of k runs that hold the first i. */
 static enum sl_status cut_balanced(const double *prefix, int n, int parts, int64_t *counts) {
   enum sl_status status;
@@ -89,14 +90,18 @@ static enum sl_status cut_by_list(const struct sl_plan *plan, int layers, int pa
                       (long long)sum, layers, plan->model->name);
 }
 
-/* nanotron's cut: blocks are dealt in the order of the model, and a rank that has reached its share of the cost so far, the total x
- * (rank + 1) / ranks, gives way to the next. A layer costs 4 h^2 + 3 h i for inner width i, the head V h, embedding and norm nothing
- * (nanotron, src/nanotron/models/base.py, build_model; models/llama.py, get_block_compute_costs). That source asks for more than the
- * share; the memory of its published 1B runs, of 10, 5 and 3 layers on the first of 2, 4 and 8 ranks, says that reaching it is enough.
- * It would also leave the head with the last layers where a rank is left; the step times of its published runs of 8 and 16 stages say
- * that the head has that rank (8B on 16 ranks: 47 ms a micro-batch, where two layers and the head take 64).
- * The ranks behind the head's hold nothing: nanotron deals them the head's cast and the loss, which stay with the head here. Returns
- * how many hold something, the last of them the head; some may have no layers. */
+/* nanotron's division. Blocks are dealt out in the order of the model; a rank that has reached its share of the cost so
+ * far, the total x (rank + 1) / ranks, is full. A layer costs 4 h^2 + 3 h i for inner width i, the LM head V h,
+ * embedding and norm nothing (nanotron, src/nanotron/models/base.py, build_model; models/llama.py,
+ * get_block_compute_costs).
+ *
+ * We deviate from that source in two points. It asks for more than the share; the memory of its published 1B runs, with
+ * 10, 5 and 3 layers on the first of 2, 4 and 8 ranks, says that reaching it is enough. It would leave the head with
+ * the last layers even if a rank is left; the step times of its published runs of 8 and 16 stages say that the head has
+ * that rank (8B on 16 ranks: 47 ms a micro-batch, where two layers and the head take 64). The ranks after the head's
+ * hold nothing: nanotron gives them the head's cast and the loss, which stay with the head here.
+ *
+ * Returns the number of ranks that hold something, the last of them the head; some may have no layers. */
 static int cut_by_cost(const struct sl_model *m, int ranks, int64_t *counts) {
   const double h = (double)m->n_embd, layer = 4 * h * h + 3 * h * (double)m->n_inner;
   const double total = (double)m->n_layer * layer + (double)m->vocab_size * h;
@@ -106,7 +111,7 @@ static int cut_by_cost(const struct sl_model *m, int ranks, int64_t *counts) {
     if ((double)(i + 1) * layer * ranks >= total * (rank + 1)) rank++;
   }
   if ((double)m->n_layer * layer * ranks >= total * (rank + 1)) {
-    rank++; /* the norm had a rank to itself */
+    rank++; /* the norm had its own rank */
   } else if (counts[rank] > 0 && rank + 1 < ranks) {
     rank++;
   }
@@ -160,7 +165,7 @@ static enum sl_status check_cost(const struct sl_plan *plan) {
   return SL_OK;
 }
 
-/* Of the first `used` pipeline ranks; the others do nothing but the optimizer's step. */
+/* Opens a schedule for the first `used` pipeline ranks; the others only run the optimizer's step. */
 static enum sl_status open_schedule(struct sl_plan *plan, int used) {
   const struct sl_config *config = plan->config;
   const int stages = config->sl.virtual_stages > 1 ? config->sl.virtual_stages : 0;

@@ -1,5 +1,5 @@
-/* From a preset's row and a configuration to the strategy of a run; see strategy.h. The rows stand in plan/presets.c,
- * what their frameworks refuse in plan/refusals.c. */
+/* Computes the strategy of a run from a preset's row and a configuration; see strategy.h. The rows are in
+ * plan/presets.c, what frameworks refuse in plan/refusals.c. */
 #include "core/plan/strategy.h"
 
 #include "core/base/limits.h"
@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* What blocks travel through is aligned for any device: O_DIRECT wants it. */
+/* The blocks through which data is copied are aligned for any device, since O_DIRECT requires it. */
 static enum sl_status check_aio(const struct sl_config *c) {
   enum { PAGE = SL_MACHINE_PAGE, MOST_BLOCK = 1 << 30, MOST_DEPTH = 1024 };
   if (c->aio.block_size < PAGE || c->aio.block_size > MOST_BLOCK || c->aio.block_size % PAGE != 0)
@@ -73,8 +73,8 @@ static enum sl_status choose_offload(struct sl_strategy *s, const struct sl_conf
   return SL_OK;
 }
 
-/* Megatron-LM with --overlap-grad-reduce (distributed_data_parallel.py): larger buckets over more ranks, so that a ring's
- * stages stay bound by bandwidth. */
+/* Megatron-LM with --overlap-grad-reduce (distributed_data_parallel.py): larger buckets for more ranks, so that the
+ * steps of a ring stay bound by bandwidth. */
 static int64_t megatron_bucket(int dp) {
   const int64_t least = 40000000, by_ranks = 1000000 * (int64_t)dp;
   return by_ranks > least ? by_ranks : least;
@@ -95,7 +95,7 @@ static void choose_buckets(struct sl_strategy *s, const struct sl_preset *p, con
   }
 }
 
-/* Groups that shard among themselves: they must come out even. */
+/* The groups of ranks that shard states; they must have equal sizes. */
 static enum sl_status choose_shard_size(struct sl_strategy *s, const struct sl_config *c, int dp) {
   const int64_t size = sl_config_shard_size(c), hpz = c->zero.hpz_partition_size;
   if (size > 0 && s->zero_stage == 0)
@@ -116,8 +116,7 @@ static enum sl_status choose_shard_size(struct sl_strategy *s, const struct sl_c
   return SL_OK;
 }
 
-/* What the preset has an answer of its own to is the configuration from here on: the lowering and the run record read it
- * there. */
+/* Writes what the preset overrules to the configuration, where the lowering and the run record read it. */
 static void overrule(struct sl_config *c, const struct sl_strategy *s) {
   if (s->fp32_gradients || s->fp32_reductions) c->communication_data_type = SL_F32;
   if (s->fp32_gradients || sl_strategy_fp32_on_host(s)) c->grad_accum_dtype = SL_F32;
@@ -133,7 +132,8 @@ enum sl_status sl_strategy_choose(struct sl_strategy *s, struct sl_config *confi
   SL_TRY(sl_strategy_check_limits(&preset, config));
   if (preset.family & SL_FAMILY_DEEPSPEED) s->overlap = config->zero.overlap_comm;
   s->copies_gathered = preset.family & SL_FAMILY_FSDP2;
-  if (preset.family & SL_FAMILY_FSDP2 && config->sl.pp > 1) s->shard_grads = false; /* summed whole: strategy.h */
+  /* gradients are summed whole, see strategy.h */
+  if (preset.family & SL_FAMILY_FSDP2 && config->sl.pp > 1) s->shard_grads = false;
   s->gathers_at_once = (preset.family & (SL_FAMILY_FSDP | SL_FAMILY_FSDP2)) && !config->sl.limit_all_gathers;
   SL_TRY(choose_shard_size(s, config, dp));
   s->quantized_weights = s->shard_params && config->zero.quantized_weights;

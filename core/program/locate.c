@@ -8,9 +8,9 @@ struct sl_located sl_job_locate(const struct sl_job *job, int rank, enum sl_role
   const struct sl_placed *t = &pp_rank->tensors[placed];
   const struct sl_param_group *group = &pp_rank->layouts[t->group].group;
   const struct sl_coord at = sl_plan_coord(plan, rank);
-  /* of several holders the first writes: of the tp group, of the two pipeline ranks of a tied embedding */
+  /* of several holders the first one writes: of the tp group, and of the two pipeline ranks of a tied embedding */
   const bool first = (!t->replicated || at.tp == 0) && (!t->tied || at.pp == plan->embed_ranks[0]);
-  /* where the state is whole, every rank that sums its gradient holds the same */
+  /* where the state is whole, every rank that takes part in summing its gradient holds the same elements */
   const bool whole = c->role[role].form == SL_FORM_WHOLE;
   const struct sl_members alike = sl_plan_group(plan, whole ? group->sum : group->replicate, rank);
   struct sl_located out = {.buffer = c->role[role].buffer,

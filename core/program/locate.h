@@ -1,12 +1,15 @@
-/* Where a tensor's state stands on a rank. */
+/* Locates the state of a tensor (parameter, gradient, optimizer moments, master copy) in the buffers of a rank. The
+ * init and save programs, checkpoints and the tools that print tensors ask here. */
 #pragma once
 
 #include "core/program/program.h"
 
-/* Where the elements [first, first + count) of one tensor's state, counted in the rank's local tensor (after tp; see
- * sl_plan_logical_run), stand on a rank: `offset` bytes into slot 0 of `buffer`. `writer`: this rank is the one of its replicas that writes them when saving. count 0: the rank holds none
- * of it. `replica` of `replicas`: this rank's place among the data-parallel ranks that hold the same; -1 where ranks of
- * another tp or pp coordinate write it. */
+/* Where a rank keeps the elements [first, first + count) of one state of a tensor: from byte `offset` of slot 0 of
+ * `buffer` on. Elements are counted in the rank's local tensor, that is after tensor-parallel slicing
+ * (sl_plan_logical_run); count is 0 where the rank holds none of them.
+ *   writer              this rank is the one of all replicas that writes the elements when saving
+ *   replica, replicas   this rank's index among the data-parallel ranks that hold the same elements, and their number;
+ *                       replica is -1 where ranks of another tp or pp coordinate write them */
 struct sl_located {
   int32_t buffer;
   int64_t offset, first, count;

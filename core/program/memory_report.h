@@ -1,6 +1,7 @@
-/* Memory over time: what is live at which op, by category; filled by the arena planner from the same lifetimes that it
- * places by. A buffer is live from its first to its last use in program order: any arena must hold all that is live at once,
- * so the largest sum is a lower bound and what the arena has beyond it is fragmentation. */
+/* Memory over time: how many bytes of each category are live at which op. The arena planner (core/place) fills the
+ * report from the same buffer lifetimes that it places by. A buffer is live from its first to its last use in program
+ * order. Any arena must hold everything that is live at once, so the largest live sum is a lower bound of the arena's
+ * size; what the arena has beyond it is fragmentation. */
 #pragma once
 
 #include "core/program/program.h"
@@ -11,26 +12,28 @@ struct sl_memory_sample {
   int64_t live[SL_CATEGORY_COUNT]; /* bytes, aligned as placed */
 };
 
-/* One memory space of one class; class->memory has SL_SPACE_COUNT of them, SL_SPACE_DEVICE first. */
+/* The report of one memory space of one class. class->memory has SL_SPACE_COUNT of them, SL_SPACE_DEVICE first. */
 struct sl_memory_report {
-  int64_t peak_bytes;                 /* == the class's arena_bytes of this space */
+  int64_t peak_bytes;                 /* equals arena_bytes of this space in the class */
   int64_t live_peak_bytes;            /* the largest sum of simultaneously live bytes */
-  int64_t at_peak[SL_CATEGORY_COUNT]; /* live at that instant */
-  int64_t logits_at_peak;             /* of these: what the head makes over the vocabulary, and its gradient in place */
-  enum sl_program_kind peak_program;  /* that instant: an index in this program's issue list */
+  int64_t at_peak[SL_CATEGORY_COUNT]; /* bytes live at that instant, by category */
+  int64_t logits_at_peak;             /* of these: logits, and their gradient computed in place */
+  enum sl_program_kind peak_program;  /* the program of that instant; peak_issue is an index in its issue list */
   uint32_t peak_issue;
   int64_t fragmentation;              /* peak_bytes - live_peak_bytes */
-  /* Of the device, where a framework's kernels are asked for, else 0: what PyTorch's caching allocator reserves for the step
-   * (core/place/allocator.h) on a device without end, and on the plan's, where it gives unused segments back in need: above what
-   * the driver leaves of the device, memory runs out. */
+  /* Bytes that PyTorch's caching allocator (core/place/allocator.h) reserves on the device for the step: reserved_bytes
+   * on a device of unlimited memory; needed_bytes on the plan's device, where the allocator frees unused segments when
+   * it runs short. If needed_bytes exceeds what the driver leaves of the device, the step runs out of memory. All are 0
+   * unless a framework's kernels are asked for (plan/kernels.h). */
   int64_t reserved_bytes, needed_bytes;
-  int64_t unled_bytes; /* needed_bytes where the host is never ahead of the device, so that all that was used is free */
+  /* needed_bytes if the host never ran ahead of the device, so that every block used before is already free */
+  int64_t unled_bytes;
   int64_t category_max[SL_CATEGORY_COUNT];
   int64_t phase_peak[SL_PHASE_COUNT]; /* largest live sum in each phase */
   enum sl_phase peak_phase;
-  struct sl_memory_sample *curve; /* the step program, one sample whenever the live set changes; owned. Where
-                                   sl_build_options.memory_curve asks for it, else NULL */
+  /* the step program: one sample whenever the live set changes; owned. NULL without sl_build_options.memory_curve */
+  struct sl_memory_sample *curve;
   size_t curve_count;
-  /* exact bytes before alignment and padding, of persistent state: for closed forms */
+  /* exact bytes of persistent state before alignment and padding, to be compared with closed forms */
   int64_t state_bytes[SL_CATEGORY_COUNT];
 };

@@ -1,4 +1,5 @@
-/* The data-dependent scalars of a step; see program/step_state.h. The arithmetic stands in config/loss_scale.h, which a GPU runs too. */
+/* The data-dependent scalars of a step; see program/step_state.h. The arithmetic is in config/loss_scale.h, because a
+ * GPU runs it too. */
 #include "core/program/step_state.h"
 
 #include "core/base/checked.h"
@@ -27,8 +28,8 @@ struct sl_step_rules sl_step_state_rules(const struct sl_config *config) {
       .ranks = 1,
       .clip = config->gradient_clipping,
   };
-  /* Every rank scales its loss by the global batch, so the reduced gradient is the mean; "sum" wants it dp times that.
-   */
+  /* Every rank scales its loss by the global batch, so the reduced gradient is the mean; with "sum" it shall be dp
+   * times that. */
   if (config->gradient_allreduce_sum)
     rules.ranks = (double)config->train_batch_size /
                   (double)sl_product(config->train_micro_batch_size_per_gpu, config->gradient_accumulation_steps);

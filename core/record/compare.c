@@ -1,4 +1,4 @@
-/* Rows of a comparison and their verdicts; see compare.h. Printing stands in core/record/compare_print.c. */
+/* Computes the rows of a comparison and their verdicts; see compare.h. core/record/compare_print.c prints them. */
 #include "core/record/compare.h"
 
 #include "core/base/json_write.h"
@@ -28,7 +28,7 @@ static enum sl_verdict judge(const struct sl_comparison *c, const struct sl_comp
       return both && strcmp(row->predicted_text, row->measured_text) == 0 ? SL_VERDICT_OK : SL_VERDICT_FAIL;
     return both && off == 0 ? SL_VERDICT_OK : SL_VERDICT_FAIL;
   case SL_COMPARE_PROCESS:
-    if (!both || row->measured == 0) return SL_VERDICT_NONE; /* 0: the system did not say */
+    if (!both || row->measured == 0) return SL_VERDICT_NONE; /* 0: unknown to the system */
     return off <= fmax(process_relative * row->measured, process_bytes) ? SL_VERDICT_OK : SL_VERDICT_FAIL;
   case SL_COMPARE_TIME:
     if (!both || c->functional || c->time_tolerance < 0) return SL_VERDICT_NONE;
@@ -63,7 +63,7 @@ static enum sl_status add(struct sl_comparison *c, const char *section, const ch
   return SL_OK;
 }
 
-/* One row for every key that either object has, in the predicted one's order; sub-objects are left to others. */
+/* Adds one row for every key of either object, in the order of the predicted one; sub-objects are handled elsewhere. */
 static enum sl_status add_object(struct sl_comparison *c, const char *section, const char *prefix,
                                  enum sl_compare_unit unit, enum sl_compare_rule rule, struct sides s) {
   const char *key;
@@ -100,7 +100,8 @@ static enum sl_status add_times(struct sl_comparison *c, struct sides root) {
   return add_object(c, "last step", "exposed ", SL_UNIT_SECONDS, SL_COMPARE_SHOWN, of(breakdown, "exposed"));
 }
 
-/* The entry of rank `rank` in a list of ranks, looked for from place `near` on, where two lists in one order have it. */
+/* The entry of rank `rank` in a list of ranks. The search starts at index `near`, where it is if both lists have the
+ * same order. */
 static const json_t *find_rank(const json_t *list, json_int_t rank, size_t near) {
   const size_t n = json_array_size(list);
   for (size_t i = 0; i < n; i++) {
@@ -110,7 +111,7 @@ static const json_t *find_rank(const json_t *list, json_int_t rank, size_t near)
   return NULL;
 }
 
-/* One row for every measured rank: `key` of its entry in both lists. */
+/* Adds one row for every measured rank: `key` of its entry in both lists. */
 static enum sl_status add_ranks(struct sl_comparison *c, const char *section, enum sl_compare_unit unit,
                                 enum sl_compare_rule rule, struct sides lists, const char *key) {
   const json_t *rank;
@@ -125,7 +126,7 @@ static enum sl_status add_ranks(struct sl_comparison *c, const char *section, en
   return SL_OK;
 }
 
-/* Where both sides saved. */
+/* Compares checkpoints if both sides saved one. */
 static enum sl_status add_checkpoint(struct sl_comparison *c, struct sides root) {
   static const char *const keys[][2] = {
       {"bytes", "bytes"}, {"largest of a rank", "rank_bytes"}, {"copy in host memory", "copy_bytes"}};
@@ -182,8 +183,8 @@ static enum sl_status add_traffic(struct sl_comparison *c, struct sides root) {
   return add_ranks(c, "wire by rank", SL_UNIT_BYTES, SL_COMPARE_EXACT, ranks, "wire_bytes");
 }
 
-/* Losses exist on one side, or on both when two measurements are compared: then they must coincide to be of use, but
- * how closely is the experiment's question, so they are shown. */
+/* Losses exist on one side, or on both if two measurements are compared. How closely they must agree depends on the
+ * experiment, so they are only shown. */
 static enum sl_status add_losses(struct sl_comparison *c, struct sides root) {
   const struct sides losses = of(root, "losses");
   const size_t n = json_array_size(losses.measured), m = json_array_size(losses.predicted);
@@ -194,8 +195,8 @@ static enum sl_status add_losses(struct sl_comparison *c, struct sides root) {
   return add(c, "loss", "last step", SL_UNIT_RATIO, SL_COMPARE_SHOWN, last);
 }
 
-/* One rank of a plan that ran alone: its own memory, calls and compute were measured, and are laid beside what the plan
- * says of that rank; what needs its peers is still a prediction, and stands without another side. */
+/* One rank of a plan that ran alone: its own memory, calls and compute were measured and are compared with the
+ * prediction for that rank. Whatever needs its peers is still a prediction, and is shown without a second side. */
 static enum sl_status add_alone(struct sl_comparison *c, struct sides root, json_int_t rank) {
   const struct sides ranks = of(root, "ranks"), device = of(of(root, "memory"), "device");
   const struct sides own = {find_rank(ranks.predicted, rank, 0), find_rank(ranks.measured, rank, 0)};
@@ -217,14 +218,14 @@ static enum sl_status add_alone(struct sl_comparison *c, struct sides root, json
   return SL_OK;
 }
 
-/* Records are comparable when plan and model are the same. */
+/* Records are comparable if plan and model are the same. */
 static enum sl_status check_same(const struct sl_json *predicted, const struct sl_json *measured, const char *section) {
   const json_t *a = json_object_get(predicted->root, section), *b = json_object_get(measured->root, section);
   const char *key;
   json_t *value;
   json_object_foreach((json_t *)a, key, value) {
     const json_t *other = json_object_get(b, key);
-    if (strcmp(key, "rank_order") == 0) continue; /* check_same_order's */
+    if (strcmp(key, "rank_order") == 0) continue; /* left to check_same_order */
     if (other != NULL && json_equal(value, other)) continue;
     char path[96];
     snprintf(path, sizeof path, "%s.%s", section, key);
@@ -239,7 +240,7 @@ static enum sl_status check_same(const struct sl_json *predicted, const struct s
   return SL_OK;
 }
 
-/* Records that do not say it are of before there was more than one. */
+/* Records without this key are from before there was a choice. */
 static const char *rank_order_of(const struct sl_json *doc) {
   const char *order = text_of(json_object_get(doc->root, "plan"), "rank_order");
   return order[0] != '\0' ? order : "tp-dp-pp";

@@ -33,7 +33,7 @@ static void value_text(char *out, size_t size, const struct sl_compare_row *row,
   }
 }
 
-/* Small errors in bytes say the bytes: "+256 B" tells more than "+0.0 %". */
+/* Small errors in bytes are shown as bytes: "+256 B" says more than "+0.0 %". */
 static void error_text(char *out, size_t size, const struct sl_compare_row *row) {
   const double off = row->predicted - row->measured;
   if (!row->has_predicted || !row->has_measured)

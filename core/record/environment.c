@@ -1,5 +1,5 @@
-/* Facts of the machine from /proc, sysconf and the libraries' own version calls; see environment.h. The libraries are
- * asked through dlopen, so that core links none of them. */
+/* Collects facts about the machine from /proc, sysconf and the libraries' own version functions; see environment.h. The
+ * libraries are accessed through dlopen, so that core links none of them. */
 #include "core/record/environment.h"
 
 #include "core/base/machine.h"
@@ -10,7 +10,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-/* The processor's name ("" when /proc/cpuinfo does not say). */
+/* The processor's name ("" if /proc/cpuinfo does not have it). */
 static void processor_name(char *out, size_t size) {
   char line[512];
   out[0] = '\0';
@@ -25,7 +25,7 @@ static void processor_name(char *out, size_t size) {
   fclose(file);
 }
 
-/* Call the version function of each library; the symbol's type is known per library. */
+/* Calls the version function of each library; the symbol's type is known per library. */
 static void openblas_version(void *handle, char *out, size_t size) {
   char *(*config)(void);
   void *symbol = dlsym(handle, "openblas_get_config");
@@ -70,7 +70,7 @@ void sl_environment_library(const char *name, int load, char *out, size_t size) 
     if (handle == NULL) return;
     snprintf(out, size, "present");
     libraries[i].version(handle, out, size);
-    /* a loaded library stays: MPI and OpenBLAS do not survive being unloaded */
+    /* a loaded library stays loaded: MPI and OpenBLAS do not survive being unloaded */
     return;
   }
 }

@@ -1,4 +1,4 @@
-/* Closed forms of others; see estimator.h. */
+/* Closed forms published by others; see estimator.h. */
 #include "core/record/estimator.h"
 
 #include "core/base/checked.h"

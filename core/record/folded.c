@@ -1,4 +1,4 @@
-/* Sums over calls; see folded.h. */
+/* Sums bytes over calls; see folded.h. */
 #include "core/record/folded.h"
 
 #include "core/op/wire.h"
@@ -18,13 +18,14 @@ struct sl_folded_class {
   bool even;
 };
 
-/* Of a member of the op's group. */
+/* For a member of the op's group. */
 static int64_t wire_of(const struct sl_program *program, const struct sl_op *op, const struct sl_members *m) {
   if (sl_op_class_of(op->kind) == SL_CLASS_P2P) return op->kind == SL_OP_SEND ? sl_op_comm_bytes(op) : 0;
   return sl_op_wire_bytes(op, sl_op_slices(program, op), m->size, m->index);
 }
 
-/* The first two members and the last two tell: shares differ at an end, or all by a bucket's cuts. */
+/* The first two and the last two members suffice: shares differ at an end, or everywhere because of a bucket's
+ * bounds. */
 static bool is_even(const struct sl_folded *f, const struct sl_program *program, const struct sl_op *op) {
   if (sl_op_class_of(op->kind) == SL_CLASS_P2P) return true;
   const int size = sl_plan_group(f->job->plan, op->group, 0).size;
@@ -93,7 +94,7 @@ static bool counts_in(const json_t *row, const struct sl_op *op) {
          is_named(row, "payload", sl_payload_name(op->payload)) && is_named(row, "dtype", sl_dtype_name(op->dtype));
 }
 
-/* Do the two count in the same row? */
+/* Are the two counted in the same row? */
 static bool alike(const struct sl_op *a, const struct sl_op *b) {
   return a->group == b->group && a->kind == b->kind && a->payload == b->payload && a->dtype == b->dtype;
 }
@@ -103,7 +104,7 @@ static enum sl_program_kind program_of(const json_t *row) {
   return is_named(row, "step", "evaluation") ? SL_PROGRAM_EVAL : SL_PROGRAM_COMPRESSED;
 }
 
-/* Names are compared once for many calls in a row that are alike. */
+/* Names are compared only once for consecutive calls of the same kind. */
 int64_t sl_folded_wire_bytes(const struct sl_folded *f, int rank, const json_t *row) {
   const int c = sl_job_class_of(f->job, rank);
   const enum sl_program_kind kind = program_of(row);
@@ -126,7 +127,7 @@ int64_t sl_folded_wire_bytes(const struct sl_folded *f, int rank, const json_t *
   return sum;
 }
 
-/* Copies stay inside a rank, and ranks of one program make the same. */
+/* Copies stay within a rank, and ranks of one program make the same ones. */
 static bool is_copy(const json_t *row) {
   for (enum sl_lane lane = 0; lane < SL_LANE_COUNT; lane++)
     if (sl_lane_is_link(lane) && is_named(row, "group", sl_lane_name(lane))) return true;

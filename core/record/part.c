@@ -1,4 +1,4 @@
-/* One process's share of the run record, and the exchange of all shares as JSON text; see record/part.h. */
+/* One process's part of the run record, and the exchange of all parts as JSON text; see record/part.h. */
 #include "core/record/part.h"
 
 #include <stdio.h>
@@ -43,7 +43,7 @@ static json_t *rank_json(const struct sl_run *run, int local) {
   int64_t calls = 0, bytes = 0, wire_bytes = 0;
   char hash[24];
   for (int i = 0; i < report->traffic_count; i++) {
-    if (report->traffic[i].link != 0) continue; /* ranks do not communicate over it */
+    if (report->traffic[i].link != 0) continue; /* no communication between ranks */
     if (report->traffic[i].program != run->results[run->steps - 1].program) continue;
     calls += report->traffic[i].calls;
     bytes += report->traffic[i].bytes;
@@ -62,7 +62,7 @@ static json_t *rank_json(const struct sl_run *run, int local) {
   for (int space = 0; space < SL_SPACE_COUNT; space++)
     set_integer(arena, sl_space_name(space), report->arena_bytes[space]);
   json_object_set_new(object, "arena_bytes", arena);
-  /* a prediction's process holds its arenas; what libraries and the MPI or CUDA context take is a line of its own */
+  /* a predicted process has its arenas; what libraries and the MPI or CUDA context use is in a separate line */
   set_integer(object, "process_bytes",
               run->exec->measures ? report->process_bytes
                                   : report->arena_bytes[SL_SPACE_DEVICE] + report->arena_bytes[SL_SPACE_HOST]);
@@ -101,7 +101,7 @@ static void steps_json(json_t *part, const struct sl_run *run) {
     if (!r->has_loss) continue;
     with_loss++;
     skipped += r->skipped;
-    /* JSON has no NaN: a loss that is none is null */
+    /* JSON has no NaN: such a loss becomes null */
     json_array_append_new(losses, r->loss - r->loss == 0 ? json_real(r->loss) : json_null());
     json_array_append_new(norms, r->grad_norm - r->grad_norm == 0 ? json_real(r->grad_norm) : json_null());
     json_array_append_new(rates, json_real(r->lr));
@@ -118,7 +118,7 @@ static void steps_json(json_t *part, const struct sl_run *run) {
   json_decref(rates);
 }
 
-/* Evaluations, each with the steps before it. */
+/* Evaluations, each with the number of steps before it. */
 static void evaluations_json(json_t *part, const struct sl_run *run) {
   if (run->eval_count == 0 || !run->evals[0].has_loss) return;
   json_t *losses = json_array(), *steps = json_array();

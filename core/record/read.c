@@ -1,10 +1,10 @@
-/* Reading a run record back: every key that keys.def says a record must have is checked here, once, with its place. */
+/* Reads a run record. Every key that keys.def requires is checked here, once, and errors name its place. */
 #include "core/record/record.h"
 
 #include <string.h>
 
 enum shape { TEXT, BOOLEAN, INTEGER, NUMBER, OBJECT, LIST, DOCUMENT, ANY };
-enum when { NEVER, MAY, ALWAYS, MUST }; /* what these mean: keys.def */
+enum when { NEVER, MAY, ALWAYS, MUST }; /* see keys.def */
 
 static const struct key {
   const char *path;
@@ -57,7 +57,7 @@ static const json_t *descend(const json_t *value, const char *path) {
   return value;
 }
 
-/* The key of the rows of a list, "ranks[].rank", in each of them. */
+/* Checks the key of the rows of a list, "ranks[].rank", in each of them. */
 static enum sl_status check_rows(const struct sl_json *doc, const struct key *key) {
   const char *brackets = strstr(key->path, "[]."), *name = brackets + 3;
   const json_t *rows, *row;
@@ -80,7 +80,7 @@ static enum sl_status check_key(const struct sl_json *doc, const struct key *key
   return sl_json_fail(doc, key->path, "is of another type; expected %s", shape_name(key->shape));
 }
 
-/* The keys that a record must have: those of rows of lists, or all others. */
+/* Checks the keys that a record must have: those of rows of lists, or all others. */
 static enum sl_status check_keys(const struct sl_json *doc, bool measured, bool of_rows) {
   for (size_t i = 0; i < KEYS; i++)
     if ((measured ? keys[i].measured : keys[i].predicted) == MUST && (strstr(keys[i].path, "[]") != NULL) == of_rows)
@@ -88,7 +88,7 @@ static enum sl_status check_keys(const struct sl_json *doc, bool measured, bool 
   return SL_OK;
 }
 
-/* by_category and fragmentation are the bytes at the peak: a record where they are not was edited or is broken. */
+/* by_category and fragmentation must add up to the peak; otherwise the record was edited or is damaged. */
 static enum sl_status check_sum(const struct sl_json *doc) {
   const json_t *value;
   const char *key;

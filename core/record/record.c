@@ -1,4 +1,4 @@
-/* The run record from everybody's parts; see record.h for the keys. */
+/* Builds the run record from the parts of all processes; see record.h for the keys. */
 #include "core/record/record.h"
 
 #include "core/base/stats.h"
@@ -53,7 +53,7 @@ double sl_record_peak_flops(const struct sl_plan *plan) {
   return peak * (double)nodes * cluster->device.cores;
 }
 
-/* Medians of the two kinds of steps of 1-bit Adam, where both were taken; a measurement's first step is left out. */
+/* Medians of the two kinds of steps of 1-bit Adam, if both were taken; a measurement's first step is left out. */
 static enum sl_status put_kinds(json_t *record, const struct sl_run *run, const double *times) {
   double *own;
   if (!sl_program_compresses(run->job->plan->config)) return SL_OK;
@@ -70,7 +70,7 @@ static enum sl_status put_kinds(json_t *record, const struct sl_run *run, const 
   return SL_OK;
 }
 
-/* 90 % of a normal distribution of ln(step time). */
+/* The 90 % interval of a normal distribution of ln(step time). */
 static void put_interval(json_t *record, double median, double error) {
   const double factor = exp(1.645 * (error > 0 ? error : SL_STEP_ERROR_UNKNOWN));
   json_object_set_new(record, "step_time_calibrated", json_boolean(error > 0));
@@ -78,7 +78,7 @@ static void put_interval(json_t *record, double median, double error) {
   set_real(record, "step_time_high_s", median * factor);
 }
 
-/* The slowest process counts in every step; the first step warms caches and is left out of the statistics. */
+/* In every step the slowest process counts; the first step warms caches and is left out of the statistics. */
 static enum sl_status put_times(json_t *record, const json_t *parts, const struct sl_record_input *input) {
   const struct sl_plan *plan = input->run->job->plan;
   const size_t steps = (size_t)input->run->steps;
@@ -115,7 +115,7 @@ static enum sl_status put_times(json_t *record, const json_t *parts, const struc
   return SL_OK;
 }
 
-/* What an evaluation takes, beside the steps. */
+/* The time of an evaluation, which is not part of the steps. */
 static enum sl_status put_evaluation(json_t *record, const struct sl_run *run) {
   const int64_t iters = run->eval_iters > 0 ? run->eval_iters : run->job->plan->config->sl.eval_iters;
   double *times;
@@ -135,7 +135,7 @@ static bool is_summary(const struct sl_record_input *input) {
   return !input->per_rank && run->exec->local_of != NULL && world > SL_RECORD_RANKS && run->local_count < world;
 }
 
-/* Those that were simulated, with the number of ranks that each stands for. */
+/* The ranks that were simulated, each with the number of ranks that it stands for. */
 static json_t *summary(json_t *const *by_rank, const struct sl_run *run) {
   json_t *list = json_array();
   for (int r = 0; r < run->job->plan->world; r++) {
@@ -146,7 +146,7 @@ static json_t *summary(json_t *const *by_rank, const struct sl_run *run) {
   return list;
 }
 
-/* Of the ranks that a summary leaves out, those that put the most on the wire: what they are `like`, with their own bytes. */
+/* Of the ranks that a summary leaves out, those that send the most: which rank they are `like`, and their own bytes. */
 static json_t *busiest(const struct sl_folded *folded, json_t *const *by_rank, const struct sl_run *run) {
   json_t *list = json_array(), *own, *row;
   size_t i;
@@ -172,8 +172,8 @@ static json_t *busiest(const struct sl_folded *folded, json_t *const *by_rank, c
   return list;
 }
 
-/* Ranks that the simulator folded appear with the numbers of the one that stood for them, and say so; what they put on the wire is
- * their own. `more`: entries of others whose traffic counts. */
+/* Ranks that the simulator folded have the numbers of the rank that stands for them, and say so; only their bytes on
+ * the wire are their own. `more`: entries of other ranks whose traffic counts. */
 static enum sl_status rank_list(const json_t *parts, const struct sl_record_input *input, json_t **out, json_t **more) {
   const struct sl_run *run = input->run;
   const struct sl_job *job = run->job;
@@ -197,7 +197,7 @@ static enum sl_status rank_list(const json_t *parts, const struct sl_record_inpu
       json_array_append(list, by_rank[r]);
       continue;
     }
-    if (run->options.alone) continue; /* nobody stands for the others */
+    if (run->options.alone) continue; /* no rank stands for the others */
     const struct sl_coord c = sl_plan_coord(job->plan, r);
     if (run->exec->local_of == NULL) SL_GO(sl_fail(SL_ERR_INTERNAL, "rank %d: nobody reported for it", r));
     const json_t *found = by_rank[run->local_ranks[run->exec->local_of(run->state, r)]];
@@ -241,7 +241,7 @@ static json_t *space_json(const json_t *ranks, enum sl_space space) {
   return object;
 }
 
-/* What the planner says of the worst rank of a space: live at the peak by category, and by phase. */
+/* The planner's report on the worst rank of a space: bytes live at the peak by category, and by phase. */
 static void add_report(json_t *object, const json_t *worst, int space, const struct sl_job *job) {
   const struct sl_memory_report *report =
       &job->classes[sl_job_class_of(job, (int)integer_of(worst, "rank"))].memory[space];
@@ -279,7 +279,7 @@ static json_t *memory_json(const json_t *ranks, const struct sl_job *job) {
   return memory;
 }
 
-/* Are two rows of traffic alike in the first `count` of what tells rows apart? */
+/* Do two rows of traffic agree in the first `count` of the keys that identify a row? */
 static bool same_traffic(const json_t *a, const json_t *b, int count) {
   static const char *const keys[] = {"group", "op", "payload", "step", "dtype"};
   for (int k = 0; k < count; k++) {
@@ -323,7 +323,7 @@ static json_t *traffic_json(const json_t *ranks, const json_t *more) {
   return list;
 }
 
-/* The breakdown of the process whose step lasted longest. */
+/* The breakdown of the process with the longest step. */
 static json_t *slowest_breakdown(const json_t *parts) {
   json_t *worst = NULL, *part;
   double longest = -1;
@@ -336,7 +336,7 @@ static json_t *slowest_breakdown(const json_t *parts) {
   return worst;
 }
 
-/* Everybody reads the loss after a reduction over the world, so all must have read the same. */
+/* Every rank reads the loss after an all-reduce over the world, so all must have the same. */
 static enum sl_status put_losses(json_t *record, const json_t *parts) {
   static const char *const keys[] = {"losses",        "grad_norms",        "learning_rates",
                                      "skipped_steps", "evaluation_losses", "evaluation_steps"};

@@ -1,4 +1,4 @@
-/* The verdict as JSON; see verdict.h. */
+/* Builds the verdict as JSON; see verdict.h. */
 #include "core/record/verdict.h"
 
 #include "core/plan/kernels.h"
@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A line that grows. */
+/* A line of text that grows. */
 struct line {
   char text[512];
   size_t used;
@@ -27,7 +27,7 @@ static void say(struct line *line, const char *format, ...) {
   line->used += n > 0 && (size_t)n < left ? (size_t)n : left - 1;
 }
 
-/* ---- what was understood ---- */
+/* ---- the request as understood ---- */
 
 static void say_attention(struct line *line, const struct sl_config *config) {
   static const char *const names[] = {[SL_ATTENTION_MATERIALISED] = "materialised attention",
@@ -80,7 +80,7 @@ static void understood(struct line *line, const struct sl_plan *plan) {
     say(line, " on %d rank%s of %s", plan->world, plan->world > 1 ? "s" : "", device->name);
 }
 
-/* ---- where the device's peak is ---- */
+/* ---- the device's peak ---- */
 
 /* "gemm of h.3", "flash_attention_bwd of head": as traces name ops. */
 static json_t *op_at_peak(const struct sl_class *c, const struct sl_memory_report *report,

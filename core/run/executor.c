@@ -1,4 +1,4 @@
-/* The one loop: program order in, completions out, whoever fills the table; see executor.h. */
+/* The loop that issues ops in program order and collects completions from any backend; see executor.h. */
 #include "core/run/executor.h"
 
 #include "core/base/machine.h"
@@ -13,7 +13,7 @@
 
 /* ---- modules ---- */
 
-/* Modules stand beside the core library, wherever the tree was installed or carried to. */
+/* Modules are next to the core library, wherever it is installed or moved to. */
 static enum sl_status module_path(const char *name, char *path, size_t size) {
   Dl_info info;
   if (dladdr((void *)(uintptr_t)sl_exec_load, &info) == 0 || info.dli_fname == NULL) {
@@ -25,7 +25,7 @@ static enum sl_status module_path(const char *name, char *path, size_t size) {
   return SL_OK;
 }
 
-/* Threads that OpenBLAS starts with. */
+/* Number of threads that OpenBLAS starts with. */
 static int blas_threads(void) {
   const char *text = getenv("OPENBLAS_NUM_THREADS");
   if (text == NULL) text = getenv("OMP_NUM_THREADS");
@@ -33,9 +33,9 @@ static int blas_threads(void) {
   return asked < 1 || asked > cores ? cores : asked;
 }
 
-/* Without the address space for its buffers OpenBLAS asks again without end, in its constructor (driver/others/memory.c,
- * blas_memory_alloc): 128 MiB a thread and one for its caller (BUFFER_SIZE of common_x86_64.h). The rest is the libraries' own,
- * MPI's among them, as measured on one rank. */
+/* If there is no address space for its buffers, OpenBLAS retries forever in its constructor (driver/others/memory.c,
+ * blas_memory_alloc): 128 MiB per thread and one for its caller (BUFFER_SIZE of common_x86_64.h). The rest is needed by
+ * the libraries themselves, MPI included, as measured on one rank. */
 static enum sl_status check_room(const char *name) {
   static const size_t mib = 1 << 20, buffer = 128, libraries = 160;
   const size_t need = (size_t)(blas_threads() + 1) * buffer + libraries;
@@ -54,7 +54,7 @@ enum sl_status sl_exec_load(const char *name, const struct sl_exec_ops **out) {
   }
   void *loaded = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
   if (loaded == NULL) SL_TRY(check_room(name));
-  /* global, so that MPI's own plug-ins find the MPI library */
+  /* global, so that MPI's plug-ins find the MPI library */
   void *module = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
   if (module == NULL) return sl_fail(SL_ERR_ABSENT, "backend %s: %s", name, dlerror());
   void *symbol = dlsym(module, "sl_exec_module");
@@ -69,14 +69,14 @@ enum sl_status sl_exec_load(const char *name, const struct sl_exec_ops **out) {
 
 enum { BATCH = 256 };
 
-/* Where one local rank is in its program. */
+/* The position of one local rank in its program. */
 struct cursor {
   const struct sl_class *rank_class;
   const struct sl_program *program;
   uint32_t next, done;
 };
 
-/* Hand over ops of one rank until its queue is full. */
+/* Issues ops of one rank until its queue is full. */
 static enum sl_status feed(const struct sl_run *run, int local, struct cursor *c) {
   const struct sl_program *p = c->program;
   while (c->next < p->issue_count) {
@@ -98,7 +98,7 @@ static enum sl_status feed(const struct sl_run *run, int local, struct cursor *c
   return SL_OK;
 }
 
-/* *fed: nothing is left to hand over, which saves a look at every rank for each batch of completions. */
+/* *fed: everything has been issued, which saves a look at every rank for each batch of completions. */
 static enum sl_status feed_all(const struct sl_run *run, struct cursor *cursors, bool *fed) {
   if (*fed) return SL_OK;
   *fed = true;
@@ -143,7 +143,7 @@ static enum sl_status run_program(struct sl_run *run, struct cursor *cursors, en
   return SL_OK;
 }
 
-/* Of all ranks the one whose number came first. Ranks of a node share its clock. */
+/* The earliest anomaly of all ranks. Ranks of a node share its clock. */
 static enum sl_status first_anomaly(const struct sl_run *run, struct sl_anomaly *first, int *rank) {
   enum sl_status status;
   struct sl_anomaly mine = {0}, *all;
@@ -164,14 +164,14 @@ done:
   return status;
 }
 
-/* Collective. A step that fp16 training skips because gradients overflowed, its loss being finite, is none. */
+/* Collective. A step that fp16 training skips because gradients overflowed is no anomaly if its loss is finite. */
 static enum sl_status check_anomaly(const struct sl_run *run, enum sl_program_kind kind, int64_t step, bool skipped) {
   struct sl_anomaly first;
   int rank;
   if (!run->options.detect_anomaly || run->exec->anomaly == NULL) return SL_OK;
   SL_TRY(first_anomaly(run, &first, &rank));
   if (!first.found || skipped) return SL_OK;
-  if (run->local_ranks[0] > 0 && !run->options.alone) { /* one rank says it */
+  if (run->local_ranks[0] > 0 && !run->options.alone) { /* one rank reports it */
     sl_error_clear();
     return SL_ERR_CHECK;
   }
@@ -179,7 +179,7 @@ static enum sl_status check_anomaly(const struct sl_run *run, enum sl_program_ki
   return sl_fail(SL_ERR_CHECK, "step %lld, on rank %d: %s", (long long)step + 1, rank, first.what);
 }
 
-/* Losses and norms come from the step state of the first local rank. */
+/* Losses and norms are read from the step state of the first local rank. */
 static enum sl_status read_result(const struct sl_run *run, struct sl_step_result *r) {
   struct sl_step_state control;
   if (run->exec->read == NULL) return SL_OK;
@@ -199,7 +199,7 @@ static enum sl_status read_result(const struct sl_run *run, struct sl_step_resul
       (long long)control.step, control.loss_scale);
 }
 
-/* Skipped steps do not count; without data, as where steps are predicted, none is. */
+/* Skipped steps do not count; without data, as in a prediction, no step is skipped. */
 static enum sl_status choose_program(const struct sl_run *run, int64_t step, enum sl_program_kind *kind) {
   const struct sl_config *config = run->job->plan->config;
   struct sl_step_state control = {.good_steps = step};
@@ -212,7 +212,8 @@ static enum sl_status choose_program(const struct sl_run *run, int64_t step, enu
 
 /* ---- evaluation ---- */
 
-/* The states of the local ranks' steps: kept before an evaluation, whose loss is summed there, and put back behind it. */
+/* The step states of the local ranks are saved before an evaluation, which sums its loss there, and restored
+ * afterwards. */
 static enum sl_status move_states(const struct sl_run *run, struct sl_step_state *states, bool back) {
   for (int i = 0; i < run->local_count && run->exec->read != NULL; i++) {
     const int32_t control = run->job->classes[sl_job_class_of(run->job, run->local_ranks[i])].control;
@@ -222,11 +223,11 @@ static enum sl_status move_states(const struct sl_run *run, struct sl_step_state
   return SL_OK;
 }
 
-/* One global batch of validation data; its loss is added to *sum. */
+/* Evaluates one global batch of validation data and adds its loss to *sum. */
 static enum sl_status eval_batch(struct sl_run *run, struct cursor *cursors, int64_t batch, int64_t step, double *sum) {
   enum sl_status status;
   struct sl_step_state *kept, seen;
-  struct sl_run unseen = *run; /* an observer is told of steps alone */
+  struct sl_run unseen = *run; /* observers only see steps */
   unseen.observe = NULL, unseen.observe_run = NULL;
   SL_TRY(sl_calloc(&kept, (size_t)run->local_count, sizeof *kept));
   SL_GO(move_states(run, kept, false));
@@ -243,7 +244,7 @@ done:
   return status;
 }
 
-/* Behind `taken` steps. Who predicts runs one batch: the others take as long. */
+/* Evaluates after `taken` steps. A prediction runs one batch: the others take as long. */
 static enum sl_status evaluate(struct sl_run *run, struct cursor *cursors, int64_t taken) {
   const bool measures = run->exec->measures;
   const int64_t iters = run->eval_iters > 0 ? run->eval_iters : run->job->plan->config->sl.eval_iters;
@@ -259,7 +260,8 @@ static enum sl_status evaluate(struct sl_run *run, struct cursor *cursors, int64
   return SL_OK;
 }
 
-/* Of a training every eval_interval steps; of a prediction once, behind its last step, since all are alike. */
+/* A training evaluates every eval_interval steps; a prediction once, after its last step, since all evaluations are
+ * identical. */
 static bool evaluates_behind(const struct sl_run *run, int64_t taken, bool last) {
   const int64_t interval = run->job->plan->config->sl.eval_interval;
   return interval > 0 && !run->never_evaluates && (run->exec->measures ? taken % interval == 0 : last);

@@ -1,15 +1,15 @@
-/* What ranks and nodes need against what a cluster has; see fits.h. */
+/* Compares what ranks and nodes need with what a cluster has; see fits.h. */
 #include "core/run/fits.h"
 
 #include "core/base/checked.h"
 
-/* Ranks of a node: a cluster with a number of nodes may have more ranks than devices. */
+/* Ranks per node; a cluster with a given number of nodes may have more ranks than devices. */
 static int64_t ranks_of_a_node(const struct sl_plan *plan) {
   const int64_t nodes = plan->cluster->nodes, devices = plan->cluster->devices_per_node;
   return nodes > 0 && plan->world > sl_product(nodes, devices) ? (plan->world + nodes - 1) / nodes : devices;
 }
 
-/* What a rank takes of its node's host memory, or of its NVMe. */
+/* What a rank uses of its node's host memory, or of its NVMe. */
 static int64_t of_node(const struct sl_job *job, const struct sl_class *c, enum sl_space space) {
   const struct sl_device *device = &job->plan->cluster->device;
   int64_t bytes = c->arena_bytes[space];
@@ -42,7 +42,7 @@ static void fit_device(struct sl_fits *out, const struct sl_exec_report *report,
   out->reserve_bytes = report->context_bytes - report->driver_bytes;
 }
 
-/* device_memory_GiB is of the arena alone; the tighter of the two limits is the one that counts. */
+/* device_memory_GiB limits only the arena; the tighter of the two limits counts. */
 static void limit_device(struct sl_fits *out, const struct sl_device *device) {
   struct sl_space_fit *fit = &out->space[SL_SPACE_DEVICE];
   const int64_t beside = out->context_bytes + out->reserve_bytes;

@@ -27,7 +27,7 @@ static int depth_of(const char *name) {
   return depth;
 }
 
-/* The row of a module, made with all that it stands in where it is new. */
+/* The row of a module; creates it, and those of the modules that contain it, if it is new. */
 static enum sl_status row_of(struct sl_module_profile *p, const char *name, int *row) {
   *row = find(p, name);
   if (*row >= 0) return SL_OK;
@@ -35,7 +35,7 @@ static enum sl_status row_of(struct sl_module_profile *p, const char *name, int 
   if (name[0] != '\0') {
     char outer[64];
     around(outer, name);
-    SL_TRY(row_of(p, outer, &parent)); /* as deep as the name has parts */
+    SL_TRY(row_of(p, outer, &parent)); /* recursion as deep as the name has parts */
   }
   SL_TRY(sl_grow(&p->rows, &p->capacity, p->count + 1, sizeof *p->rows));
   struct sl_module_row *r = &p->rows[p->count];
@@ -45,7 +45,7 @@ static enum sl_status row_of(struct sl_module_profile *p, const char *name, int 
   return SL_OK;
 }
 
-/* ---- whose an op is ---- */
+/* ---- the module of an op ---- */
 
 /* "h.0" of "h.0.attn.c_proj": up to the number of the layer. */
 static void block_of(char out[64], const char *name) {
@@ -57,7 +57,7 @@ struct walk {
   struct sl_module_profile *p;
   const struct sl_plan *plan;
   const struct sl_pp_rank *pp_rank;
-  char weighted[64]; /* the module of the last op with a weight */
+  char weighted[64]; /* the module of the latest op with a weight */
 };
 
 static void name_of(struct walk *w, const struct sl_op *op, char out[64]) {
@@ -85,7 +85,7 @@ static double macs_of(const struct sl_op *op) {
   return sl_op_class_of(op->kind) == SL_CLASS_ATTENTION ? sl_op_flops(op) / 2 : 0;
 }
 
-/* Does an instance count: the forward of the step's first micro-batch, on each stage of the rank? */
+/* Is an instance counted? Only the forward of the step's first micro-batch, on each stage of the rank. */
 static bool is_profiled(const struct sl_instance *n) {
   return n->action.kind == SL_ACTION_FORWARD && n->micro_batch == 0;
 }
@@ -122,7 +122,7 @@ static enum sl_status add_parameters(struct walk *w) {
   return SL_OK;
 }
 
-/* A tied head has the embedding's, which the model counts once. */
+/* A tied LM head has the embedding's parameters, which the model counts once. */
 static void share_parameters(struct sl_module_profile *p, const struct sl_model *model) {
   const int head = find(p, "lm_head");
   char name[64];

@@ -27,7 +27,8 @@ void sl_phases_add(struct sl_phases *p, int64_t step, const struct sl_program *p
   span->compute_end_s = fmax(span->compute_end_s, done->end_s);
 }
 
-/* The phase that an action counts in; NULL: none, such as a message between stages, which the next action waits for. */
+/* The phase in which an action counts; NULL: none, such as a message between stages, for which the next action
+ * waits. */
 static double *phase_of(struct sl_phase_times *t, enum sl_action_kind kind) {
   switch (kind) {
   case SL_ACTION_FORWARD:

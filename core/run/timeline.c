@@ -1,11 +1,11 @@
-/* Intervals of the last step: their union as ops complete, then sums and differences; see timeline.h. */
+/* Intervals of the last step: merged as ops complete, then summed and subtracted; see timeline.h. */
 #include "core/run/timeline.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Room for one more interval. Most of what a prediction of many ranks holds is intervals, so theirs grows by half, and what is not
- * used yet is not touched. */
+/* Makes room for one more interval. In a prediction of many ranks intervals take most of the memory, so the capacity
+ * grows only by half, and unused memory is never touched. */
 static enum sl_status make_room(struct sl_intervals *set) {
   struct sl_interval *at;
   if (set->count < set->capacity) return SL_OK;
@@ -18,9 +18,9 @@ static enum sl_status make_room(struct sl_intervals *set) {
   return SL_OK;
 }
 
-/* Ops complete in order, or nearly: what an op joins stands at the end of the list, or near it. */
+/* Ops complete in order, or nearly so: the interval that an op extends is at the end of the list, or near it. */
 static enum sl_status insert(struct sl_intervals *set, double start, double end) {
-  size_t after = set->count; /* the first that begins behind the new one */
+  size_t after = set->count; /* the first one that begins after the new one */
   while (after > 0 && set->at[after - 1].start_s > end) after--;
   size_t first = after;
   for (; first > 0 && set->at[first - 1].end_s >= start; first--) {
@@ -35,7 +35,7 @@ static enum sl_status insert(struct sl_intervals *set, double start, double end)
   return SL_OK;
 }
 
-/* Most ops go on from the last one, or come behind it. */
+/* Most ops continue the last interval, or come after it. */
 static inline enum sl_status add(struct sl_intervals *set, double start, double end) {
   struct sl_interval *last = set->count > 0 ? &set->at[set->count - 1] : NULL;
   if (last != NULL && start < last->start_s) return insert(set, start, end);
@@ -48,7 +48,7 @@ static inline enum sl_status add(struct sl_intervals *set, double start, double 
   return SL_OK;
 }
 
-/* Does a collective join ranks of one stage only? In the others, what a rank waits for is another stage. */
+/* Does a collective connect only ranks of one stage? In others a rank waits for another stage. */
 static bool inside_stage(enum sl_group group) {
   return group != SL_GROUP_MODEL && group != SL_GROUP_WORLD && group != SL_GROUP_EMBED;
 }
@@ -73,7 +73,7 @@ static void begin_step(struct sl_timeline_rank *rank, int64_t step) {
   rank->step = step;
 }
 
-/* The rank that what is added belongs to; NULL: it does not count, or timeline->status says why it is lost. */
+/* The rank to which an op is added; NULL: it does not count, or timeline->status says why it is lost. */
 static struct sl_timeline_rank *rank_of(struct sl_timeline *timeline, int local, int64_t step,
                                         const struct sl_program *program) {
   if (!sl_program_is_step(program->kind) || timeline->status != SL_OK) return NULL;
@@ -152,7 +152,7 @@ static int by_start(const void *a, const void *b) {
   return (x->start_s > y->start_s) - (x->start_s < y->start_s);
 }
 
-/* Seconds of any communication that no compute hid: the groups', the pipeline's and copies as one set. */
+/* Seconds of any communication that compute did not hide: groups, pipeline and copies taken together. */
 static enum sl_status exposed_by_all(const struct sl_timeline_rank *rank, double *seconds) {
   enum sl_status status;
   struct sl_intervals every = {0}, joined = {0};

@@ -1,4 +1,5 @@
-/* Chrome trace events, one a line; see trace.h. Format: "Trace Event Format", the JSON object form, phases X and M. */
+/* Writes Chrome trace events, one per line; see trace.h. Format: "Trace Event Format", the JSON object form, phases X
+ * and M. */
 #include "core/run/trace.h"
 
 #include "core/op/flops.h"
@@ -12,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Measured ranks stand after every possible predicted one, so both kinds can be loaded into one view. */
+/* Measured ranks are numbered after all possible predicted ones, so both kinds can be loaded into one view. */
 enum { MEASURED_PID = 1 << 24 };
 
 static const char *kind_name(const struct sl_trace *trace) {
@@ -23,7 +24,7 @@ static int pid_of(const struct sl_trace *trace, int rank) {
   return rank + (trace->measured ? MEASURED_PID : 0);
 }
 
-/* All but process 0 write beside the file that it writes, under a name that it knows. */
+/* All processes but process 0 write next to its file, under names that it knows. */
 static enum sl_status open_part(struct sl_trace *trace, const char *path) {
   trace->part_name = sl_new_file_hidden(path, trace->process);
   if (trace->part_name == NULL) return sl_fail(SL_ERR_MEMORY, "out of memory: the name of a file");
@@ -82,7 +83,8 @@ static void slice_name(char *out, size_t size, const struct sl_trace *trace, con
   snprintf(out, size, "%s%s %s", sl_op_label(op), place, action);
 }
 
-/* When an op began and ended in whole microseconds; see trace.h. An op of a lane begins when the one before has ended. */
+/* Rounds begin and end of an op to whole microseconds; see trace.h. An op of a lane does not begin before the preceding
+ * one has ended. */
 static void round_times(struct sl_trace_slice *s, const struct sl_completion *done) {
   const bool message = sl_op_class_of(s->op->kind) == SL_CLASS_P2P;
   int64_t *lane_end = &s->of->lane_end_us[s->op->lane];
@@ -144,7 +146,7 @@ void sl_trace_add(struct sl_trace *trace, const struct sl_run *run, int local, i
   sl_trace_count_live(&s);
 }
 
-/* Append the part of process `process` and remove it. */
+/* Appends the part of process `process` and removes it. */
 static enum sl_status append_part(struct sl_trace *trace, int process) {
   char block[65536];
   char *path = sl_new_file_hidden(trace->whole.path, process);
@@ -170,7 +172,7 @@ static enum sl_status finish_part(struct sl_trace *trace) {
   return SL_OK;
 }
 
-/* All processes learn whether all parts are complete. */
+/* Tells all processes whether all parts are complete. */
 static enum sl_status agree(const struct sl_run *run, int processes, enum sl_status mine) {
   if (processes <= 1 || run->exec->exchange == NULL) return mine;
   int32_t word = (int32_t)mine, *all = NULL;
@@ -196,7 +198,7 @@ enum sl_status sl_trace_close(struct sl_trace *trace, const struct sl_run *run) 
             pid_of(trace, 0), kind_name(trace));
     SL_GO(sl_new_file_finish(&trace->whole));
   }
-  free(trace->part_name); /* process 0 has it now */
+  free(trace->part_name); /* process 0 owns it now */
   trace->part_name = NULL;
 done:
   sl_trace_discard(trace);

@@ -5,17 +5,17 @@
 
 #include <inttypes.h>
 
-/* Numbers that an id has room for, by bits: messages, pp ranks, ranks, directions, kinds. */
+/* Bits of an id for messages, pp ranks and ranks. */
 enum { MESSAGE_BITS = 26, PP_BITS = 12, RANK_BITS = 24 };
 
-/* Measured ranks are traced by their processes, each by its own; predicted ones where they stand for themselves. */
+/* Every process of a measurement traces its own ranks; predicted ranks are traced if they are simulated themselves. */
 static bool is_traced(const struct sl_trace_slice *s, int rank) {
   if (s->trace->processes > 1) return true;
   if (s->run->exec->local_of == NULL) return false;
   return s->run->local_ranks[s->run->exec->local_of(s->run->state, rank)] == rank;
 }
 
-/* How many messages stood before this one among those of its lane with the same other side. */
+/* The number of earlier messages on the same lane with the same other side. */
 static enum sl_status count(const struct sl_trace_slice *s, uint32_t *before) {
   const int64_t pp = s->trace->job->plan->pp, lanes = SL_LANE_RECV_B - SL_LANE_SEND_F + 1;
   if (s->of->messages == NULL)

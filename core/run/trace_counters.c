@@ -9,14 +9,14 @@
 
 /* ---- links ---- */
 
-/* Levels of one name are one kind. */
+/* Levels of the same name are one kind. */
 static int level_of(const struct sl_cluster *cluster, const struct sl_link *link) {
   for (int i = 0; i < cluster->n_link; i++)
     if (strcmp(cluster->link[i].name, link->name) == 0) return i;
   return 0;
 }
 
-/* The slowest link between the first and the last of the ranks that an op joins. */
+/* The slowest link between the first and the last of the ranks that an op connects. */
 static const struct sl_link *link_of(const struct sl_plan *plan, const struct sl_op *op, int rank) {
   int64_t first = rank, last = rank;
   if (op->group == SL_GROUP_NONE) {
@@ -46,7 +46,7 @@ static int64_t sent_by(const struct sl_trace_slice *s) {
   return sl_op_wire_bytes(s->op, slices, m.size, m.index);
 }
 
-/* A name of the cluster's file, which may hold anything, as part of a JSON string. */
+/* A name from the cluster's file, which may contain anything, as part of a JSON string. */
 static void plain(char *out, size_t size, const char *name) {
   size_t n = 0;
   for (; name[n] != '\0' && n + 1 < size; n++)
@@ -80,7 +80,7 @@ void sl_trace_count_sent(const struct sl_trace_slice *s) {
 
 /* ---- memory ---- */
 
-/* Of the op that has just ended: when it began, for the samples that are of it. */
+/* Records when the op that has just ended began, for the samples that belong to it. */
 static void note_begin(const struct sl_trace_slice *s, int space) {
   const struct sl_memory_report *r = &s->rank_class->memory[space];
   size_t low = 0, high = r->curve_count;
@@ -94,7 +94,7 @@ static void note_begin(const struct sl_trace_slice *s, int space) {
   if (low < r->curve_count && r->curve[low].issue == s->index) s->of->live_us[space][low] = s->begin_us;
 }
 
-/* Categories that are never used go unsaid. */
+/* Categories that are never used are left out. */
 static void tell_live(const struct sl_trace_slice *s, int space, int64_t at_us, const int64_t live[SL_CATEGORY_COUNT]) {
   const struct sl_memory_report *r = &s->rank_class->memory[space];
   const char *separator = "";

@@ -1,12 +1,15 @@
-/* Counters of a trace: what is live in each memory of a rank, by category, and what the rank has sent over each kind of link. */
+/* Counters of a trace: live bytes in each memory of a rank, by category, and bytes that the rank has sent over each
+ * kind of link. */
 #pragma once
 
 #include "core/run/trace_rank.h"
 
-/* Bytes that a communication op or a copy between memories has moved when it is complete, as the record counts them (wire_bytes), under the name of
- * the link: of a collective the slowest that its group spans, by which it is priced. A counter of all since the trace began. Other ops add nothing. */
+/* Adds the bytes of a completed communication op or copy between memories, counted as in the record (wire_bytes), to
+ * the counter named after its link; for a collective the slowest link that its group spans, which determines its cost.
+ * The counter includes everything since the trace began. Other ops add nothing. */
 void sl_trace_count_sent(const struct sl_trace_slice *slice);
-/* Live bytes by category. Known are the live sets in program order (struct sl_memory_report); each is told at the time at which its op began, or, where
- * an op on another lane that stands before it began later, at that time. They are told when the last op of the program is complete, and
- * then what stays: persistent buffers. Without a curve (programs but the step's; a job built without) only that. */
+/* Writes live bytes by category. The live sets are known in program order (struct sl_memory_report); each is written at
+ * the time at which its op began, or the latest begin of an earlier op on another lane. They are written when the
+ * program's last op is complete, followed by what remains: persistent buffers. Without a curve (other programs than the
+ * step; a job built without) only the latter is written. */
 void sl_trace_count_live(const struct sl_trace_slice *slice);

@@ -1,4 +1,5 @@
-/* A predicted and a measured trace in one file, the last step of both from the same instant on; see trace.h. */
+/* Joins a predicted and a measured trace in one file, with the last step of both starting at the same instant; see
+ * trace.h. */
 #include "core/run/trace.h"
 
 #include "core/base/json.h"
@@ -12,7 +13,7 @@ static bool is_slice(const json_t *event) {
   return phase != NULL && strcmp(phase, "X") == 0;
 }
 
-/* Of a training step, not of the programs before and after. */
+/* Does the event belong to a training step, and not to a program before or after? */
 static bool in_step(const json_t *event) {
   const char *category = json_string_value(json_object_get(event, "cat"));
   return is_slice(event) && category != NULL && strcmp(category, sl_phase_name(SL_PHASE_INIT)) != 0 &&
@@ -58,7 +59,7 @@ enum sl_status sl_trace_join(const char *path, const char *predicted, const char
   SL_GO(load(&root, &events, predicted));
   SL_GO(load(&other, &others, measured));
   const json_int_t ahead = last_step(events) - last_step(others);
-  move(ahead > 0 ? others : events, ahead > 0 ? ahead : -ahead); /* later: no time becomes negative */
+  move(ahead > 0 ? others : events, ahead > 0 ? ahead : -ahead); /* shifted later, so that no time becomes negative */
   if (json_array_extend(events, others) != 0) SL_GO(sl_fail(SL_ERR_MEMORY, "out of memory: the joined trace"));
   SL_GO(sl_json_save(root, path));
 done:

@@ -1,9 +1,9 @@
-/* What a trace keeps of a rank while its events are written, and the event that one op becomes. Internal to the trace. */
+/* What a trace keeps of a rank while its events are written, and the event of one op. Internal to the trace. */
 #pragma once
 
 #include "core/run/trace.h"
 
-/* Kinds of links that bytes are counted of: the cluster's levels, and those between two memories of a rank. */
+/* Kinds of links whose bytes are counted: the cluster's levels, and those between two memories of a rank. */
 enum {
   SL_TRACE_LINK_H2D = SL_MAX_LINKS,
   SL_TRACE_LINK_D2H,
@@ -14,17 +14,17 @@ enum {
 
 struct sl_trace_rank {
   int pid;
-  uint32_t seen;                           /* lanes that have a name already */
-  int64_t lane_end_us[SL_LANE_COUNT];      /* of the latest slice */
+  uint32_t seen;                           /* lanes that already have a name */
+  int64_t lane_end_us[SL_LANE_COUNT];      /* of the latest slice of each lane */
   int64_t end_us;                          /* the latest of all */
-  uint32_t done;                           /* ops of the program that runs */
-  int64_t *live_us[SL_SPACE_COUNT];        /* when the issue of each sample of the curve began; owned */
+  uint32_t done;                           /* ops of the current program */
+  int64_t *live_us[SL_SPACE_COUNT];        /* when the op of each sample of the curve began; owned */
   int64_t sent_bytes[SL_TRACE_LINK_COUNT]; /* since the trace began */
-  int64_t sent_us[SL_TRACE_LINK_COUNT];    /* when that was told last */
-  uint32_t *messages; /* so far, by lane of a pipeline's messages and pp rank of the other side; owned */
+  int64_t sent_us[SL_TRACE_LINK_COUNT];    /* when the counter was last written */
+  uint32_t *messages; /* number so far, by lane of pipeline messages and pp rank of the other side; owned */
 };
 
-/* One op as its slice has it. */
+/* One op as it appears in its slice. */
 struct sl_trace_slice {
   struct sl_trace *trace;
   const struct sl_run *run;

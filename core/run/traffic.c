@@ -1,4 +1,4 @@
-/* Counting communication calls; see traffic.h. A rank has a dozen rows at most, so a search is a short walk. */
+/* Counts communication calls; see traffic.h. A rank has a dozen rows at most, so a linear search is fast. */
 #include "core/run/traffic.h"
 
 #include <stdlib.h>
@@ -81,9 +81,9 @@ static uint64_t hash_bytes(uint64_t hash, uint64_t value, int bytes) {
   return hash;
 }
 
-/* Records outlive versions: a kind counts as its place among the communication ops, on from the number that the first of them
- * had when records began, so that neither a new compute op nor one that goes moves the hash. So does a group: the first was 0
- * and none of them 9, which no group has had since. */
+/* Records are compared across versions, so the hash must not change when ops are added or removed. A kind counts as its
+ * position among the communication ops, starting from the number that the first of them had when records began. So does
+ * a group: the first was 0, and "none" was 9, which no group has had since. */
 enum { FIRST_KIND = 40, NO_GROUP = 9 };
 
 static int number_of(enum sl_group group) {

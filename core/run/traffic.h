@@ -1,7 +1,8 @@
-/* Counting communication calls and copies between memories: the list behind sl_exec_report.traffic and the hash behind its call_hash.
+/* Counts communication calls and copies between memories: the list behind sl_exec_report.traffic and the hash behind
+ * its call_hash.
  *
- * The simulator adds where it charges a call's cost and a backend where it makes the call; both count through these
- * functions, so that the two reports have the same rows in the same form. Rows stand in the order of first use. */
+ * The simulator adds a call where it charges its cost, a backend where it makes it. Both use these functions, so that
+ * their reports have the same rows in the same form. Rows are in the order of first use. */
 #pragma once
 
 #include "core/op/wire.h"
@@ -11,21 +12,22 @@
 struct sl_traffic_list {
   struct sl_traffic *items;
   size_t count, capacity;
-  enum sl_program_kind program; /* of what is counted now */
+  enum sl_program_kind program; /* the program being counted */
 };
 
-/* Does `op` count: a communication op, or a copy between memories? */
+/* Is `op` counted: a communication op, or a copy between memories? */
 bool sl_traffic_counts(const struct sl_op *op);
-/* Count one call of `op`: `bytes` as nccl-tests does (sl_op_comm_bytes), `wire_bytes` that this rank puts on the wire (of a copy
- * both are sl_op_copy_bytes), `time_s` from start to end (0: unknown). Errors: SL_ERR_MEMORY. */
+/* Counts one call of `op`: `bytes` as nccl-tests defines it (sl_op_comm_bytes), `wire_bytes` that this rank sends (for
+ * a copy both are sl_op_copy_bytes), `time_s` from start to end (0: unknown). Errors: SL_ERR_MEMORY. */
 enum sl_status sl_traffic_add(struct sl_traffic_list *list, const struct sl_op *op, int64_t bytes, int64_t wire_bytes,
                               double time_s);
-/* The row of such calls, made with zero counts when it is new: for callers that keep the index and add to the row
+/* The row of such calls, created with zero counts if it is new, for callers that remember the index and add to the row
  * themselves. Errors: SL_ERR_MEMORY. */
 enum sl_status sl_traffic_row(struct sl_traffic_list *list, const struct sl_op *op, size_t *row);
-/* The same of a row of another list. */
+/* The same for a row of another list. */
 enum sl_status sl_traffic_row_like(struct sl_traffic_list *list, const struct sl_traffic *like, size_t *row);
-/* A step of `program` begins: forget the counts of its last step but keep the rows. Those of the other program of a step stay. */
+/* A step of `program` begins: clears the counts of its last step but keeps the rows. Those of the other kind of step
+ * are kept. */
 void sl_traffic_reset(struct sl_traffic_list *list, enum sl_program_kind program);
 /* A copy of the rows that have calls, for sl_exec_report (the receiver frees it). Errors: SL_ERR_MEMORY. */
 enum sl_status sl_traffic_copy(const struct sl_traffic_list *list, struct sl_traffic **rows, int *count);

@@ -17,7 +17,7 @@ fail:
   return status;
 }
 
-/* Room for `ranks` of them in an array of as many as there were. */
+/* Grows an array of `had` items to `ranks`. */
 static enum sl_status widen(void *items, int had, int ranks, size_t size) {
   size_t capacity = (size_t)had;
   void *block;

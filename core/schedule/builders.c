@@ -1,5 +1,6 @@
-/* The compute actions of one rank under each schedule; see schedule/action.h for what each is. Here p is the number of ranks, r the
- * rank, v the stages a rank and m the micro-batches. None writes idle ticks: who waits for what follows from the actions. */
+/* The compute actions of one rank under each schedule; see schedule/action.h for what each schedule is. Here p is the
+ * number of ranks, r the rank, v the stages per rank and m the micro-batches. Idle ticks are not written: the actions
+ * determine who waits for what. */
 #include "core/schedule/builders.h"
 
 #include <string.h>
@@ -27,10 +28,10 @@ static enum sl_status build_looped_bfs(struct sl_schedule *s, int rank) {
   return SL_OK;
 }
 
-/* 1F1B and its kin. The micro-batches are dealt in rounds of `round`; within a round every stage gets its turn, forwards
- * from the first stage, backwards from the last. The k-th forward (or backward) of a rank is thus that of stage
- * (k / round) mod v and of micro-batch (k / (round * v)) * round + k mod round: with m = rounds * round it counts every
- * (stage, micro-batch) once. */
+/* 1F1B and related schedules. Micro-batches are dealt out in rounds of `round`; within a round every stage has its
+ * turn, forwards from the first stage, backwards from the last. The k-th forward (or backward) of a rank is thus that
+ * of stage (k / round) mod v and of micro-batch (k / (round * v)) * round + k mod round; with m = rounds * round this
+ * enumerates every (stage, micro-batch) once. */
 struct deal {
   int ranks, rank, stages, round;
 };
@@ -46,7 +47,7 @@ static enum sl_status add_dealt(struct sl_schedule *s, const struct deal *d, enu
   return add(s, d->rank, kind, stage * d->ranks + d->rank, k / (d->round * d->stages) * d->round + k % d->round);
 }
 
-/* `warm_up` forwards, then a forward and a backward in turn, then the backwards that are left. */
+/* `warm_up` forwards, then a forward and a backward in turn, then the remaining backwards. */
 static enum sl_status build_one_by_one(struct sl_schedule *s, const struct deal *d, int warm_up) {
   const int total = s->micro_batches * d->stages;
   warm_up = least(warm_up, total);
@@ -64,14 +65,15 @@ static enum sl_status build_1f1b(struct sl_schedule *s, int rank) {
   return build_one_by_one(s, &d, s->ranks - rank - 1);
 }
 
-/* Warm-up (v - 1) round + 2 (p - r - 1): the first backward comes when the last stage's first forward has gone down. */
+/* Warm-up (v - 1) round + 2 (p - r - 1): the first backward arrives after the last stage's first forward has passed
+ * down. */
 static enum sl_status build_interleaved(struct sl_schedule *s, int rank) {
   const struct deal d = deal_rounds(s, rank);
   return build_one_by_one(s, &d, (d.stages - 1) * d.round + 2 * (s->ranks - rank - 1));
 }
 
-/* Backward split: I as early as it can, W put off by r of them, which fills the wait of the drain with work while no rank
- * holds more than 1F1B's first rank does. The warm-up is half of interleaved's, since I alone is as short as F. */
+/* Split backward: I as early as possible, W delayed by r of them. This fills the idle time of the drain, while no rank
+ * holds more than the first rank of 1F1B does. The warm-up is half of interleaved's, since I alone is as short as F. */
 static enum sl_status build_split(struct sl_schedule *s, int rank) {
   const struct deal d = deal_rounds(s, rank);
   const int total = s->micro_batches * d.stages;
@@ -87,8 +89,8 @@ static enum sl_status build_split(struct sl_schedule *s, int rank) {
   return SL_OK;
 }
 
-/* ZB-V: each rank holds a stage of the way down and one of the way up; counts of what each has done. The pattern is that of
- * max(2p - 1, m) micro-batches, from which those beyond m are left out. */
+/* ZB-V: each rank has a stage of the way down and one of the way up; the counters say what each has done. The pattern
+ * is that of max(2p - 1, m) micro-batches; those beyond m are left out. */
 struct v_rank {
   struct sl_schedule *s;
   int rank, stage[2], forward[2], input[2], weight[2];

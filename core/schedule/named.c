@@ -1,4 +1,4 @@
-/* Schedules by name; see action.h. The lists themselves are made in builders.c. */
+/* Schedules by name; see action.h. builders.c makes the lists. */
 #include "core/schedule/action.h"
 
 #include "core/base/checked.h"

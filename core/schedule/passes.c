@@ -1,5 +1,5 @@
-/* The passes from a compute-only schedule to one with communication; see schedule/action.h. Each writes new lists and puts them in
- * place of the old ones. Idle ticks are dropped on the way: from here on, order is what counts. */
+/* The passes from a compute-only schedule to one with communication; see schedule/action.h. Each writes new lists and
+ * replaces the old ones. Idle ticks are dropped: after this only the order counts. */
 #include "core/schedule/action.h"
 
 #include <stdlib.h>
@@ -18,13 +18,13 @@ static void replace(struct sl_schedule *s, struct sl_schedule *made) {
   *made = (struct sl_schedule){0};
 }
 
-/* The uses of a rank's stages still to come: next[c] indexes the first one at or behind the current action. */
+/* The remaining uses of a rank's stages: next[c] is the index of the first one at or after the current action. */
 struct window {
   const struct sl_action *actions;
   size_t count;
   int stages, *stage;        /* (stages): the rank's stages */
-  size_t *next;              /* (stages); count: none */
-  int active_count, *active; /* stages that are whole, in the order they were fetched */
+  size_t *next;              /* (stages); count: there is none */
+  int active_count, *active; /* stages that are gathered, in the order of their UNSHARD */
 };
 
 static void find_next(struct window *w, int stage, size_t from) {
@@ -33,7 +33,7 @@ static void find_next(struct window *w, int stage, size_t from) {
   w->next[stage] = from;
 }
 
-/* The `count` stages used soonest, into soon[], in the order of their use; returns how many there are. */
+/* Fills soon[] with the `count` stages that are used soonest, in order of use; returns how many there are. */
 static int soonest(const struct window *w, int count, int *soon) {
   int n = 0;
   for (int stage = 0; stage < w->stages; stage++) {
@@ -137,13 +137,14 @@ done:
   return status;
 }
 
-/* Who has computed what, while the ranks are played in turn. */
+/* What has been computed while the ranks are played in turn. */
 struct player {
   const struct sl_schedule *s;
   struct sl_schedule made;
   bool *forward, *backward; /* (stages, micro_batches): F, and B or I, has been played */
   size_t *at;               /* (ranks): next action */
-  struct sl_action *turn;   /* (ranks): what was played in this turn, IDLE for nothing; NULL: messages go at once */
+  /* (ranks): what was played in this turn, IDLE for nothing; NULL: messages are exchanged at once */
+  struct sl_action *turn;
 };
 
 static size_t cell(const struct sl_schedule *s, int stage, int micro_batch) {
@@ -168,7 +169,7 @@ static enum sl_status transfer(struct player *p, const struct sl_action *a, int 
   return sl_schedule_append(&p->made, rank[to], (struct sl_action){receive, to, a->micro_batch});
 }
 
-/* What others may read of `a` from now on. */
+/* Makes the result of `a` available to its consumers. */
 static enum sl_status pass_on(struct player *p, const struct sl_action *a) {
   if (a->kind == SL_ACTION_FORWARD) {
     p->forward[cell(p->s, a->stage, a->micro_batch)] = true;
@@ -190,7 +191,7 @@ static enum sl_status play(struct player *p, int rank) {
   return SL_OK;
 }
 
-/* The messages of a turn: activations, then gradients, each pair of ranks after the other. */
+/* Exchanges the messages of a turn: activations, then gradients, pair of ranks by pair of ranks. */
 static enum sl_status end_turn(struct player *p) {
   for (int forward = 1; forward >= 0; forward--) {
     for (int rank = 0; rank < p->s->ranks; rank++) {

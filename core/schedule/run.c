@@ -1,5 +1,5 @@
-/* Playing a schedule without a clock: in ticks, for its length, bubble and memory, and without time for deadlocks of its
- * sends and receives; see sl_schedule_dry_run in schedule/action.h. */
+/* Plays a schedule without a clock: in ticks, for its length, bubble and memory, and without time, to find deadlocks of
+ * its sends and receives; see sl_schedule_dry_run in schedule/action.h. */
 #include "core/schedule/action.h"
 
 #include <stdlib.h>
@@ -10,7 +10,7 @@ struct dry {
   const struct sl_schedule_costs *costs;
   struct sl_schedule_run *run;
   int64_t *forward, *backward; /* (stages, micro_batches): tick at which F, and B or I, has ended; -1: not yet */
-  bool *received;              /* (2, stages, micro_batches): RECV_F, RECV_B has been */
+  bool *received;              /* (2, stages, micro_batches): RECV_F, RECV_B has happened */
   size_t *at;                  /* (ranks): next action */
   int64_t *now;                /* (ranks): when the rank is free */
 };
@@ -23,7 +23,7 @@ static bool is_backward(enum sl_action_kind kind) {
   return kind == SL_ACTION_BACKWARD || kind == SL_ACTION_BACKWARD_INPUT;
 }
 
-/* The stage whose F (for a forward) or B or I (for a backward) has to end before `a`; -1: none. */
+/* The stage whose F (for a forward) or B or I (for a backward) must end before `a`; -1: none. */
 static int producer(const struct sl_schedule *s, const struct sl_action *a) {
   if (a->kind == SL_ACTION_FORWARD) return a->stage - 1;
   return is_backward(a->kind) && a->stage < s->stages - 1 ? a->stage + 1 : -1;
@@ -50,8 +50,8 @@ static int cost_of(const struct sl_schedule_costs *costs, enum sl_action_kind ki
   }
 }
 
-/* What the head of `rank` waits for: the other end of a transfer, its own receive, or the stage before. Several kinds can
- * be meant (B or I); the bits say which. Returns the rank that has to do it. */
+/* What the next action of `rank` waits for: the other end of a transfer, its own receive, or the preceding stage.
+ * Several kinds may be possible (B or I); the bits say which. Returns the rank that has to do it. */
 static int awaited(const struct dry *d, int rank, struct sl_action *want, unsigned *kinds) {
   const struct sl_action a = d->s->actions[rank][d->at[rank]];
   const bool transfer = a.kind >= SL_ACTION_SEND_F && a.kind <= SL_ACTION_RECV_B;
@@ -70,7 +70,7 @@ static int awaited(const struct dry *d, int rank, struct sl_action *want, unsign
   return want->stage >= 0 && want->stage < d->s->stages ? d->s->stage_rank[want->stage] : rank;
 }
 
-/* "rank 2 waits at #17 2RECV_F3: 1SEND_F3 stands at #21 of rank 1", or "no 1SEND_F3 is left on rank 1". */
+/* Writes "rank 2 waits at #17 2RECV_F3: 1SEND_F3 stands at #21 of rank 1", or "no 1SEND_F3 is left on rank 1". */
 static int put_waiting(char *out, size_t size, const struct dry *d, int rank) {
   struct sl_action want;
   unsigned kinds;
@@ -91,7 +91,7 @@ static int put_waiting(char *out, size_t size, const struct dry *d, int rank) {
                   text, at, other);
 }
 
-/* Who waits for what, one line for each of the first ranks, then the grid of the first. */
+/* Reports a deadlock: what each of the first few waiting ranks waits for, one line each, then the grid of the first. */
 static enum sl_status stuck(const struct dry *d, bool rendezvous) {
   char lines[420] = "";
   size_t used = 0;
@@ -143,7 +143,7 @@ static bool is_send(enum sl_action_kind kind) {
   return kind == SL_ACTION_SEND_F || kind == SL_ACTION_SEND_B;
 }
 
-/* A send at the head of `rank` goes through when its receive is at the head of the other rank: both move on. */
+/* The send at the head of `rank` completes when its receive is at the head of the other rank: both advance. */
 static bool rendezvous(struct dry *d, int rank, const struct sl_action *a) {
   const int peer = sl_action_peer_stage(a);
   if (peer < 0 || peer >= d->s->stages) return false;
@@ -158,11 +158,11 @@ static bool rendezvous(struct dry *d, int rank, const struct sl_action *a) {
   return true;
 }
 
-/* Whether the head of `rank` can go on when everything blocks. */
+/* Can the head of `rank` proceed if everything blocks? */
 static bool can_go(struct dry *d, int rank) {
   const struct sl_action *a = &d->s->actions[rank][d->at[rank]];
   if (is_send(a->kind)) return rendezvous(d, rank, a);
-  if (a->kind == SL_ACTION_RECV_F || a->kind == SL_ACTION_RECV_B) return false; /* its sender moves it */
+  if (a->kind == SL_ACTION_RECV_F || a->kind == SL_ACTION_RECV_B) return false; /* its sender advances it */
   const int from = producer(d->s, a);
   if (from < 0) return true;
   const bool forward = a->kind == SL_ACTION_FORWARD;

@@ -64,7 +64,7 @@ void sl_schedule_print(const struct sl_schedule *s, FILE *out) {
   }
 }
 
-/* Where the reader stands. */
+/* State of the reader. */
 struct reader {
   const char *name, *at, *end;
   int line, column;
@@ -75,7 +75,7 @@ static bool is_blank(char c) {
   return c == ' ' || c == '\t' || c == '\r';
 }
 
-/* PyTorch's own ops that have no place in our schedules, by how they start behind the stage. */
+/* PyTorch's ops that our schedules do not have, recognised by the text after the stage. */
 static bool is_wait(const char *text) {
   while (isdigit((unsigned char)*text)) text++;
   return strncmp(text, "WAIT_SEND_F", 11) == 0 || strncmp(text, "WAIT_SEND_B", 11) == 0 ||
@@ -86,7 +86,7 @@ static bool takes_micro_batch(enum sl_action_kind kind) {
   return sl_action_computes(kind) || (kind >= SL_ACTION_SEND_F && kind <= SL_ACTION_RECV_B);
 }
 
-/* One cell without its blanks, at r->line:r->column. */
+/* Reads one cell, stripped of blanks, at r->line:r->column. */
 static enum sl_status read_cell(struct reader *r, int rank, const char *cell) {
   struct sl_action a = {SL_ACTION_IDLE, 0, -1};
   if (is_wait(cell)) return SL_OK;
@@ -108,7 +108,7 @@ static enum sl_status read_cell(struct reader *r, int rank, const char *cell) {
   return sl_schedule_append(r->s, rank, a);
 }
 
-/* The cells of one line; r->at is left behind its newline. */
+/* Reads the cells of one line; r->at ends up after its newline. */
 static enum sl_status read_line(struct reader *r, int rank) {
   for (const char *start = r->at;; r->at++) {
     const char *first = r->at;
@@ -129,8 +129,8 @@ static enum sl_status read_line(struct reader *r, int rank) {
   return SL_OK;
 }
 
-/* Stages and micro-batches are the largest numbers + 1; more than the cells could compute is no schedule, and is refused
- * before anything is allocated by it. */
+/* Stages and micro-batches are the largest numbers + 1. More than the cells could compute cannot be a schedule, and is
+ * refused before anything is allocated. */
 static enum sl_status count_dimensions(struct reader *r) {
   struct sl_schedule *s = r->s;
   size_t computes = 0;
@@ -151,7 +151,7 @@ static enum sl_status count_dimensions(struct reader *r) {
   return SL_OK;
 }
 
-/* A stage lives where its first F, B, I or W stands; that no other rank has any is for sl_schedule_validate. */
+/* A stage is on the rank of its first F, B, I or W; sl_schedule_validate checks that no other rank has any. */
 static enum sl_status find_stages(struct reader *r) {
   struct sl_schedule *s = r->s;
   SL_TRY(sl_calloc(&s->stage_rank, (size_t)s->stages, sizeof *s->stage_rank));
@@ -204,10 +204,10 @@ enum sl_status sl_schedule_load(struct sl_schedule *s, const char *path) {
   return status;
 }
 
-/* How far the grid goes to each side of its place: it has to fit into a message. */
+/* How many steps and ranks the grid shows on each side of its place: it has to fit into a message. */
 enum { GRID_STEPS = 4, GRID_RANKS = 3 };
 
-/* Append to out[0..size); what does not fit is left out. */
+/* Appends to out[0..size); text that does not fit is dropped. */
 static void put(char *out, size_t size, size_t *used, const char *format, ...) __attribute__((format(printf, 4, 5)));
 static void put(char *out, size_t size, size_t *used, const char *format, ...) {
   va_list args;
@@ -227,8 +227,8 @@ static void put_cell(char *out, size_t size, size_t *used, const struct sl_sched
   put(out, size, used, " %-12s", cell);
 }
 
-/* The steps around `step` as rows and the ranks around `rank` as columns, the step's row marked "<-- ERROR HERE" and the
- * cell in brackets, as text of at most size - 1 bytes. step -1: no mark, from the start. */
+/* Draws the steps around `step` as rows and the ranks around `rank` as columns, the step's row marked "<-- ERROR HERE"
+ * and the cell in brackets, as text of at most size - 1 bytes. step -1: no mark, from the start. */
 static void draw_grid(char *out, size_t size, const struct sl_schedule *s, int rank, int64_t step) {
   size_t used = 0, longest = 0;
   for (int i = 0; i < s->ranks; i++) longest = s->counts[i] > longest ? s->counts[i] : longest;

@@ -1,5 +1,5 @@
-/* Is a schedule complete and in order, rank by rank? See sl_schedule_validate in schedule/action.h. What depends on the order across
- * ranks (deadlock) is found by playing it: schedule/run.c. */
+/* Checks whether a schedule is complete and in order, rank by rank; see sl_schedule_validate in schedule/action.h.
+ * Errors in the order across ranks (deadlocks) are found by playing it: schedule/run.c. */
 #include "core/schedule/action.h"
 
 #include <stdlib.h>
@@ -10,8 +10,8 @@ enum { F = 1, B = 2, I = 4, W = 8, SEND_F = 16, RECV_F = 32, SEND_B = 64, RECV_B
 
 /* What a stage has seen. */
 struct stage_state {
-  bool whole;    /* unsharded now */
-  bool reduced;  /* REDUCE_GRAD has been */
+  bool whole;    /* is unsharded now */
+  bool reduced;  /* REDUCE_GRAD has happened */
   int backwards; /* B or W so far */
 };
 
@@ -40,7 +40,7 @@ static int bit_of(enum sl_action_kind kind) {
 
 #define FAIL(k, ...) sl_schedule_fail((k)->s, (k)->rank, (k)->step, __VA_ARGS__)
 
-/* The stage at the other end when it is on another rank, else -1. */
+/* The stage at the other end if it is on another rank, else -1. */
 static int remote(const struct sl_schedule *s, int stage, int peer) {
   return peer >= 0 && peer < s->stages && s->stage_rank[peer] != s->stage_rank[stage] ? peer : -1;
 }
@@ -107,7 +107,7 @@ static enum sl_status check_action(struct checker *k, const struct sl_action *a)
   return sl_action_computes(a->kind) || is_transfer(a->kind) ? check_micro(k, a) : check_stage_action(k, a);
 }
 
-/* What (stage, micro-batch) must have seen in the end, and what is missing. */
+/* What is still missing for a (stage, micro-batch) at the end. */
 static const char *missing(const struct checker *k, int stage, int seen) {
   const struct sl_schedule *s = k->s;
   const bool split = seen & I;

@@ -1,6 +1,6 @@
-/* Byte-pair encoding; see bpe.h. The order of joins is that of `tokenizers` (models/bpe/word.rs, merge_all): the pair of the lowest rank, of
- * several the leftmost. A heap has them, so that a word of any length takes n log n; most words are short and were seen before, so that
- * their ids come from a table. */
+/* Byte-pair encoding; see bpe.h. The order of merges is that of `tokenizers` (models/bpe/word.rs, merge_all): the pair
+ * with the lowest rank, the leftmost one in a tie. Pairs are in a heap, so a word of any length takes n log n; most
+ * words are short and were seen before, and their ids come from a table. */
 #include "core/tokenizer/bpe.h"
 
 #include <stdlib.h>
@@ -20,7 +20,7 @@ struct sl_bpe_entry {
   uint32_t ids[CACHED_IDS];
 };
 
-/* Symbols of a word are a list; one that was joined to its left has no bytes left. */
+/* The symbols of a word form a list; one that was merged into its left neighbour has no bytes left. */
 struct sl_bpe_symbol {
   uint32_t id;
   int64_t previous, next; /* -1: none */
@@ -28,7 +28,7 @@ struct sl_bpe_symbol {
 };
 
 struct sl_bpe_join {
-  int64_t at; /* the left one */
+  int64_t at; /* the left one of the pair */
   uint32_t rank, made;
 };
 
@@ -51,12 +51,12 @@ static const struct sl_bpe_pair *find_pair(const struct sl_bpe *b, uint32_t left
 
 int sl_bpe_byte_of(int32_t c) {
   if ((c >= '!' && c <= '~') || (c >= 0xa1 && c <= 0xac) || (c >= 0xae && c <= 0xff)) return c;
-  const int32_t n = c - 256; /* the n-th byte that does not print: 0 to 32, 127 to 160, 173 */
+  const int32_t n = c - 256; /* the n-th byte that is not printable: 0 to 32, 127 to 160, 173 */
   if (n < 0 || n > 67) return -1;
   return n <= 32 ? n : n <= 66 ? n - 33 + 127 : 173;
 }
 
-/* What a token of the vocabulary stands for, in out[0..*size): of a byte-level one its bytes. False: nothing that a text can have. */
+/* The bytes that a token of the vocabulary stands for, in out[0..*size). False: no text can contain it. */
 static bool bytes_of(const struct sl_bpe *b, const char *token, char *out, size_t *size) {
   const size_t length = strlen(token);
   *size = 0;
@@ -77,7 +77,7 @@ static bool bytes_of(const struct sl_bpe *b, const char *token, char *out, size_
   return true;
 }
 
-/* Text of a word that is being made. */
+/* Memory for the text of a word being built. */
 struct room {
   char *bytes;
   size_t capacity;
@@ -100,7 +100,7 @@ static enum sl_status read_vocabulary(struct sl_bpe *b, const char *name, const 
   return SL_OK;
 }
 
-/* The two halves of a merge, "a b" or ["a", "b"]. The first form is cut in place, in `room`. */
+/* The two halves of a merge, "a b" or ["a", "b"]. The first form is split in place, in `room`. */
 static enum sl_status halves_of(const char *name, size_t i, const json_t *merge, struct room *room, const char **left,
                                 const char **right) {
   *left = json_string_value(json_array_get(merge, 0));
@@ -163,7 +163,7 @@ static enum sl_status read_flag(const char *name, const json_t *model, const cha
   return SL_OK;
 }
 
-/* What changes the ids and is not modelled. */
+/* Refuses features that would change the ids and are not modelled. */
 static enum sl_status refuse(const char *name, const json_t *model) {
   static const char *const affixes[] = {"continuing_subword_prefix", "end_of_word_suffix"};
   const char *type = json_string_value(json_object_get(model, "type"));
@@ -181,7 +181,7 @@ static enum sl_status refuse(const char *name, const json_t *model) {
   return SL_OK;
 }
 
-/* The symbols of single bytes. A byte-level model has all of them. */
+/* Finds the symbols of single bytes. A byte-level model has all of them. */
 static enum sl_status find_bytes(struct sl_bpe *b, const char *name) {
   bool all = true;
   for (int i = 0; i < 256; i++) {
@@ -241,7 +241,8 @@ static size_t put_symbol(struct sl_bpe *b, size_t count, uint32_t id) {
   return count + 1;
 }
 
-/* Of a character that the vocabulary lacks. *unknown: the symbol before it was such a one. */
+/* Adds the symbol for a character that is not in the vocabulary. *unknown: the symbol before it was such a character
+ * too. */
 static size_t put_unknown(struct sl_bpe *b, size_t count, const char *at, size_t bytes, bool *unknown) {
   if (b->byte_fallback) {
     for (size_t i = 0; i < bytes; i++) count = put_symbol(b, count, (uint32_t)b->byte_id[(unsigned char)at[i]]);
@@ -284,7 +285,8 @@ static void swap_joins(struct sl_bpe_join *a, struct sl_bpe_join *b) {
   *b = x;
 }
 
-/* Symbol `at` and the next one, if they can be joined. Each join makes at most two more possible, so there is room. */
+/* Pushes the pair of symbol `at` and its successor, if it can be merged. Each merge makes at most two more possible, so
+ * there is room. */
 static void push_join(struct sl_bpe *b, int64_t at) {
   if (at < 0 || b->symbols[at].next < 0) return;
   const struct sl_bpe_pair *pair = find_pair(b, b->symbols[at].id, b->symbols[b->symbols[at].next].id);
@@ -317,7 +319,7 @@ static void join_symbols(struct sl_bpe *b, size_t count) {
     struct sl_bpe_symbol *left = &s[join.at];
     if (left->gone || left->next < 0) continue;
     const struct sl_bpe_pair *pair = find_pair(b, left->id, s[left->next].id);
-    if (pair == NULL || pair->made != join.made) continue; /* one of them has become another meanwhile */
+    if (pair == NULL || pair->made != join.made) continue; /* one of them has been merged meanwhile */
     s[left->next].gone = true;
     left->id = join.made;
     left->next = s[left->next].next;

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <utf8proc.h>
 
-/* Unicode's forms, as utf8proc has them. */
+/* Unicode's normal forms, by utf8proc's flags. */
 static const struct form {
   const char *name;
   utf8proc_option_t options;
@@ -82,7 +82,7 @@ static enum sl_status to_form(const struct form *form, const char *text, size_t 
 }
 
 static enum sl_status prepend(const char *to, const char *text, size_t size, char **out, size_t *out_size) {
-  const size_t n = size > 0 ? strlen(to) : 0; /* nothing stays nothing */
+  const size_t n = size > 0 ? strlen(to) : 0; /* an empty text stays empty */
   SL_TRY(sl_malloc(out, n + size + 1, 1));
   memcpy(*out, to, n);
   memcpy(*out + n, text, size);

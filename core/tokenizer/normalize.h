@@ -1,4 +1,5 @@
-/* What becomes of a text before it is cut into words: Unicode's normal forms, and the replacements of SentencePiece's models. */
+/* Normalises a text before it is split into words: Unicode's normal forms, and the replacements of SentencePiece's
+ * models. */
 #pragma once
 
 #include "core/base/status.h"
@@ -19,10 +20,10 @@ struct sl_normalizer {
   size_t count, capacity;
 };
 
-/* Read the "normalizer" of tokenizer `name`, which must outlive it; null: none. Errors: SL_ERR_INPUT with the key. What was made is
- * sl_normalizer_free's after a failure, too. */
+/* Reads the "normalizer" of tokenizer `name`, which must outlive it; null: none. Call sl_normalizer_free after a
+ * failure too. Errors: SL_ERR_INPUT with the key. */
 enum sl_status sl_normalizer_open(struct sl_normalizer *normalizer, const char *name, const json_t *json);
 void sl_normalizer_free(struct sl_normalizer *normalizer);
-/* `text`, UTF-8, in its normal form: *out, of *out_size bytes, is to be freed; NULL: `text` itself. Errors: SL_ERR_MEMORY. */
+/* Normalises `text`, UTF-8: *out, of *out_size bytes, to be freed; NULL: `text` is unchanged. Errors: SL_ERR_MEMORY. */
 enum sl_status sl_normalize(const struct sl_normalizer *normalizer, const char *text, size_t size, char **out,
                             size_t *out_size);

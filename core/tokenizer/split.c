@@ -1,5 +1,5 @@
-/* Cutting a text into words; see split.h. Patterns are those of Oniguruma, which `tokenizers` uses; PCRE2 with Unicode's properties takes them as they
- * are. */
+/* Splits a text into words; see split.h. Patterns are those of Oniguruma, which `tokenizers` uses; PCRE2 with Unicode
+ * properties accepts them unchanged, except for a few classes. */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "core/tokenizer/split.h"
 
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* GPT-2's, which ByteLevel has built in. Source: tokenizers, pre_tokenizers/byte_level.rs. */
+/* GPT-2's pattern, built into ByteLevel. Source: tokenizers, pre_tokenizers/byte_level.rs. */
 #define BYTE_LEVEL_PATTERN "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+"
 #define META "\xe2\x96\x81" /* U+2581 */
 
@@ -21,8 +21,8 @@ static enum sl_status add(struct sl_splitter *s, struct sl_split_step step) {
   return SL_OK;
 }
 
-/* Classes that the two libraries do not have alike, as Oniguruma's sets: White_Space, of which PCRE2 has U+180E too many; and what stands in
- * words, of which it has no marks. */
+/* Classes in which the two libraries differ, as Oniguruma's sets: White_Space, to which PCRE2 adds U+180E; and word
+ * characters, from which PCRE2 omits marks. */
 static const struct class {
   char letter;
   const char *set;
@@ -30,7 +30,7 @@ static const struct class {
 
 enum { CLASSES = sizeof classes / sizeof *classes, SET_MOST = 64 };
 
-/* The set of the escape \LETTER, and whether it is all but that; NULL: the escape is the same in both. */
+/* The set of the escape \LETTER, and whether it is negated; NULL: the escape is the same in both libraries. */
 static const char *set_of(char letter, bool in_set, bool *negated) {
   *negated = letter >= 'A' && letter <= 'Z';
   for (int i = 0; i < CLASSES; i++) {
@@ -40,7 +40,7 @@ static const char *set_of(char letter, bool in_set, bool *negated) {
   return NULL;
 }
 
-/* The pattern with these classes written out, to be freed. */
+/* The pattern with these classes expanded, to be freed. */
 static enum sl_status write_out(const char *pattern, char **out) {
   bool in_set = false, negated = false;
   SL_TRY(sl_malloc(out, strlen(pattern) * SET_MOST + 1, 1));
@@ -81,12 +81,12 @@ static enum sl_status add_pattern(struct sl_splitter *s, const char *pattern, bo
     return sl_fail(SL_ERR_INPUT, "%s: pre_tokenizer.pattern: character %zu of '%s': %s", s->name, (size_t)at, pattern,
                    why);
   }
-  (void)pcre2_jit_compile(code, PCRE2_JIT_COMPLETE); /* only faster */
+  (void)pcre2_jit_compile(code, PCRE2_JIT_COMPLETE); /* only makes it faster */
   step->match = pcre2_match_data_create(1, NULL);
   return step->match != NULL ? SL_OK : sl_fail(SL_ERR_MEMORY, "out of memory: a pattern");
 }
 
-/* A flag that is there or has its default. */
+/* A flag that is given or has its default. */
 static bool flag(const json_t *json, const char *key, bool otherwise) {
   const json_t *value = json_object_get(json, key);
   return json_is_boolean(value) ? json_is_true(value) : otherwise;
@@ -183,12 +183,12 @@ struct walk {
   const struct sl_splitter *splitter;
   sl_split_fn each;
   void *context;
-  pcre2_match_context *matching; /* with a stack that grows: a run of a million blanks is one match */
+  pcre2_match_context *matching; /* with a stack that grows: a run of a million blanks is a single match */
 };
 
 static enum sl_status cut(const struct walk *w, size_t step, const char *text, size_t size, bool first);
 
-/* The word at hand of a text that a pattern cuts: what comes next may belong to it. */
+/* The current word of a text that a pattern splits: the next piece may belong to it. */
 struct pending {
   const char *text;
   size_t step, from, to; /* from == to: none */
@@ -230,7 +230,7 @@ static enum sl_status cut_pattern(const struct walk *w, size_t step, const char 
                      w->splitter->name, size, found);
     const PCRE2_SIZE *at = pcre2_get_ovector_pointer(s->match);
     const size_t begin = at[0], end = at[1];
-    if (end <= done || begin < done || begin >= end) break; /* \K may move the beginning */
+    if (end <= done || begin < done || begin >= end) break; /* \K may move the beginning of a match */
     SL_TRY(take_piece(w, &p, done, begin, false));
     SL_TRY(take_piece(w, &p, begin, end, true));
     done = end;
@@ -250,7 +250,7 @@ static enum sl_status cut_bytes(const struct walk *w, size_t step, const char *t
   return status;
 }
 
-/* Words from one "▁" to the next, or all at once. */
+/* Words from one "▁" to the next, or the whole text at once. */
 static enum sl_status cut_at_meta(const struct walk *w, size_t step, const char *text, size_t size, bool first) {
   if (!w->splitter->steps[step].cuts) return cut(w, step + 1, text, size, first);
   for (size_t from = 0; from < size;) {

@@ -1,4 +1,4 @@
-/* Cutting a text into words, which byte-pair encoding joins nothing across: the "pre_tokenizer". */
+/* Splits a text into words, across which byte-pair encoding never merges: the "pre_tokenizer". */
 #pragma once
 
 #include "core/base/status.h"
@@ -8,26 +8,26 @@
 #include <stddef.h>
 
 enum sl_split_kind {
-  SL_SPLIT_PATTERN, /* at what a regular expression matches */
-  SL_SPLIT_BYTES,   /* a blank in front, perhaps: words are bytes from here on */
+  SL_SPLIT_PATTERN, /* at the matches of a regular expression */
+  SL_SPLIT_BYTES,   /* possibly adds a blank in front; from here on words are bytes */
   SL_SPLIT_META     /* blanks become "▁", and words begin with one */
 };
 
-/* What becomes of a match. */
+/* What happens to a match. */
 enum sl_split_behavior {
-  SL_SPLIT_ISOLATED, /* a word */
-  SL_SPLIT_REMOVED,  /* no word */
-  SL_SPLIT_PREVIOUS, /* the end of the word before, unless that is a match */
-  SL_SPLIT_NEXT      /* the beginning of the word behind, unless that is a match */
+  SL_SPLIT_ISOLATED, /* becomes a word */
+  SL_SPLIT_REMOVED,  /* is dropped */
+  SL_SPLIT_PREVIOUS, /* is appended to the word before, unless that is a match */
+  SL_SPLIT_NEXT      /* is prepended to the word after, unless that is a match */
 };
 
 struct sl_split_step {
   enum sl_split_kind kind;
-  void *code, *match; /* of PATTERN: PCRE2's; owned */
-  bool invert;        /* what is not matched counts as matched, and the other way round */
+  void *code, *match; /* of PATTERN: PCRE2 objects; owned */
+  bool invert;        /* matches and the text between them change roles */
   enum sl_split_behavior behavior;
-  bool blank;          /* of BYTES: where none stands in front */
-  bool first_only;     /* of META: "▁" in front of the text's beginning alone */
+  bool blank;          /* of BYTES: add a blank in front if there is none */
+  bool first_only;     /* of META: "▁" only at the beginning of the text */
   bool prepends, cuts; /* of META */
 };
 
@@ -38,13 +38,14 @@ struct sl_splitter {
   bool byte_level;
 };
 
-/* Each word, in order. */
+/* Called for each word, in order. */
 typedef enum sl_status (*sl_split_fn)(void *context, const char *word, size_t size);
 
-/* Read the "pre_tokenizer" of tokenizer `name`, which must outlive it; null: a text is a word. Errors: SL_ERR_INPUT with the key. What was made is
- * sl_splitter_free's after a failure, too. */
+/* Reads the "pre_tokenizer" of tokenizer `name`, which must outlive it; null: the text is one word. Call
+ * sl_splitter_free after a failure too. Errors: SL_ERR_INPUT with the key. */
 enum sl_status sl_splitter_open(struct sl_splitter *splitter, const char *name, const json_t *json);
 void sl_splitter_free(struct sl_splitter *splitter);
-/* `text` is UTF-8. `first`: it is the beginning of what is encoded. Errors: those of `each`; SL_ERR_INPUT: a pattern gives up; SL_ERR_MEMORY. */
+/* Splits `text`, UTF-8. `first`: it is the beginning of what is encoded. Errors: those of `each`; SL_ERR_INPUT: a
+ * pattern exceeded its limits; SL_ERR_MEMORY. */
 enum sl_status sl_split(const struct sl_splitter *splitter, const char *text, size_t size, bool first, sl_split_fn each,
                         void *context);

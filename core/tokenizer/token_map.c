@@ -12,7 +12,7 @@ uint64_t sl_token_map_hash(const char *bytes, size_t size) {
   return hash ^ hash >> 29;
 }
 
-/* The slot of these bytes, or the free one where they would stand. */
+/* The slot of these bytes, or the free one where they belong. */
 static uint32_t *slot_of(const struct sl_token_map *w, const char *bytes, size_t size) {
   size_t at = sl_token_map_hash(bytes, size) & (w->slot_count - 1);
   for (; w->slots[at] != 0; at = (at + 1) & (w->slot_count - 1)) {

@@ -20,10 +20,10 @@ struct sl_token_map {
   size_t slot_count;
 };
 
-/* The same for every machine and run. FNV-1a. */
+/* FNV-1a; the same on every machine and in every run. */
 uint64_t sl_token_map_hash(const char *bytes, size_t size);
-/* Map these bytes to `id`, instead of what they were mapped to. Errors: SL_ERR_MEMORY. */
+/* Maps these bytes to `id`, replacing any earlier mapping. Errors: SL_ERR_MEMORY. */
 enum sl_status sl_token_map_put(struct sl_token_map *words, const char *bytes, size_t size, uint32_t id);
-/* -1: not there. */
+/* The id of these bytes; -1: none. */
 int64_t sl_token_map_find(const struct sl_token_map *words, const char *bytes, size_t size);
 void sl_token_map_free(struct sl_token_map *words);

@@ -1,5 +1,5 @@
-/* The parts of a tokenizer, one behind the other: added tokens, normal form, added tokens that are in it, words, their ids. See
- * tokenizer.h. */
+/* Runs the steps of a tokenizer: added tokens, normalisation, added tokens of the normalised text, words, their ids.
+ * See tokenizer.h. */
 #include "core/tokenizer/tokenizer.h"
 
 #include "core/base/file.h"
@@ -15,8 +15,8 @@
 
 struct sl_tokenizer {
   char *name;                      /* owned */
-  json_t *json;                    /* which the parts borrow from */
-  struct sl_added raw, normalized; /* tokens that are looked for before, and behind, the normal form */
+  json_t *json;                    /* borrowed from by the parts */
+  struct sl_added raw, normalized; /* tokens that are matched before and after normalisation */
   struct sl_normalizer normalizer;
   struct sl_splitter splitter;
   struct sl_bpe bpe;
@@ -24,7 +24,7 @@ struct sl_tokenizer {
 
 /* ---- reading ---- */
 
-/* What the file has beside is not for us to drop without a word. */
+/* Keys that are not modelled must not be ignored silently. */
 static enum sl_status check_keys(const struct sl_tokenizer *t) {
   static const char *const known[] = {"version",       "truncation",     "padding", "added_tokens", "normalizer",
                                       "pre_tokenizer", "post_processor", "decoder", "model"};
@@ -152,7 +152,7 @@ static enum sl_status encode_word(void *context, const char *word, size_t size) 
 
 typedef enum sl_status (*piece_fn)(struct job *job, const char *text, size_t size, bool first);
 
-/* What stands between added tokens goes to `each`. */
+/* Calls `each` for the text between added tokens. */
 static enum sl_status around(struct job *job, const struct sl_added *added, const char *text, size_t size, bool first,
                              piece_fn each) {
   size_t from = 0, begin, end;
