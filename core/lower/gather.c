@@ -5,9 +5,8 @@
  * parameters:
  *   - an op's parameters that are not gathered are, in one coalesced call;
  *   - then the trace is read ahead, prefetching until stage3_prefetch_bucket_size elements are requested or
- *   stage3_max_live_parameters would be live;
- *   - after its use a parameter is released, unless it is used again within stage3_max_reuse_distance elements of the
- *   trace.
+ *     stage3_max_live_parameters would be live;
+ *   - after its use a parameter is released, unless the trace uses it again within stage3_max_reuse_distance elements.
  * FSDP, where units are wrapped layers: the next unit is gathered while the current one computes (limit_all_gathers),
  * and a unit is released after its last use in the pass (FULL_SHARD) or in the micro-batch (SHARD_GRAD_OP). ZeRO++'s
  * hpZ: what a forward gathers over all data-parallel ranks leaves on each rank a part of a second copy, which the ranks

@@ -6,16 +6,13 @@
  * the clocks of the ops that they name. Periods are copied once
  *   - three consecutive ones are identical, in waits and in clocks, and
  *   - every op named in the history of a slot that changes is in a period from which on all are identical.
- * Then the next period finds the same histories and the same clocks, shifted by a period, so it is identical as well,
- * and so on. For a slot that does not change, what no period touches stays the same.
- *
- * In copied periods no lifetimes are recorded except those that reach into or out of them. All that arena.c needs of
- * lifetimes is which pairs of slots ever overlap in time, and every such pair is among the recorded lifetimes:
+ * Then the next period finds the same histories and clocks, shifted by a period, so it is identical as well, and so on.
+ * For a slot that does not change, what no period touches stays the same.
+ * In copied periods only lifetimes that reach into or out of them are recorded. arena.c needs to know which pairs of
+ * slots ever overlap in time, and every such pair is among the recorded lifetimes:
  *   - slots that do not change overlap in each period as in the one before;
- *   - a slot that changes must live through one whole derived period, and so overlaps everything that lives in a
- *   period;
- *   - two slots that change must live through a common period, or be in positions of their cycles that were derived
- *   twice. */
+ *   - a slot that changes must live through one whole derived period, and so overlaps all that lives in one;
+ *   - two slots that change must share a period, or be in positions of their cycles that were derived twice. */
 #include "core/place/periods.h"
 
 #include <stdlib.h>
