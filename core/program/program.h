@@ -103,6 +103,7 @@ static inline size_t sl_issues_repeated(const struct sl_program *program) {
 static inline struct sl_issue_ref sl_issue_find(const struct sl_program *program, size_t i) {
   const struct sl_repetition *r = &program->repeated;
   const size_t end = r->first + r->length, repeated = sl_issues_repeated(program);
+  if (program->issues == NULL) return (struct sl_issue_ref){0}; /* of a program that has none, the end */
   if (i < end) return (struct sl_issue_ref){&program->issues[i], 0};
   if (i >= end + repeated) return (struct sl_issue_ref){&program->issues[i - repeated], 0};
   return (struct sl_issue_ref){&program->issues[r->first + (i - end) % r->length],

@@ -41,7 +41,7 @@ def draw(args, table):
     if args.only in (None, "signals"):
         events += [signals.Signal(args, len(events) + i, random_, table) for i in range(args.events - len(events))]
     if args.only in (None, "saves"):
-        events += saves.saves(args, len(events), random_, args.events if args.only else args.events * 2)
+        events += saves.saves(args, len(events), random_, args.events if args.only else args.events * 5 // 3)
     return events
 
 
@@ -66,7 +66,7 @@ def main():
     parser.add_argument("sources")
     parser.add_argument("--stop-at", default="")
     parser.add_argument("--fail-at", default="")
-    parser.add_argument("--events", type=int, default=50)
+    parser.add_argument("--events", type=int, default=60)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--at-once", type=int, default=3)
     parser.add_argument("--only")
