@@ -227,14 +227,14 @@ static double patience(const struct sl_host *host) {
   return host->timeout_s + 0.25 * (host->rank < 16 ? host->rank : 16);
 }
 
-/* Nothing has moved for `still_s`. Where ranks share cores, the one we wait for may want this one: it is given up for a moment, and
- * after some such moments for longer, for yielding costs as much of the core as work does. Elsewhere too, once that is a thousandth
- * of what was waited already; and a thousandth of that it stays, up to a millisecond: who waits for a rank that is gone or stopped
- * leaves the core to others. */
+/* Waits a moment after nothing has moved for `still_s` seconds. Where ranks share cores, or OMP_WAIT_POLICY is passive, the
+ * rank yields its core a few times and then sleeps, because yielding costs as much of the core as work does. Elsewhere it
+ * sleeps only after a long wait. It sleeps a thousandth of the time that it has waited, up to a millisecond, so that a
+ * rank that waits for one that is gone or stopped leaves the core to others. */
 static void wait_a_little(const struct sl_host *host, int waits, double still_s) {
   enum { YIELDS = 20, LEAST_NS = 20000, MOST_NS = 1000000 };
   const double long_s = 0.05, a_thousandth_ns = fmin(still_s * 1e6, MOST_NS);
-  if ((host->shares_cores && waits >= YIELDS) || still_s > long_s)
+  if ((host->sleeps_early && waits >= YIELDS) || still_s > long_s)
     nanosleep(&(struct timespec){.tv_nsec = (long)fmax(a_thousandth_ns, LEAST_NS)}, NULL);
   else
     sched_yield();

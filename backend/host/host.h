@@ -51,6 +51,7 @@ struct sl_host {
   const struct sl_class *rank_class;
   int rank, world;
   bool shares_cores; /* the node has fewer cores than ranks */
+  bool sleeps_early; /* waiting soon becomes sleeping: ranks share cores, or OMP_WAIT_POLICY is passive */
   struct sl_coord coord;
   /* MPI */
   bool opened; /* open succeeded completely, so MPI can be finalised on close */

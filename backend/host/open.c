@@ -9,6 +9,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/resource.h>
 
 /* MPI starts once in a process, but a backend may be opened again, so MPI ends at exit; and only when all that was opened
@@ -83,7 +84,9 @@ static enum sl_status open_mpi(struct sl_host *host) {
   MPI_Comm_set_name(host->everyone, "everyone");
   MPI_Comm_rank(host->everyone, &host->rank);
   MPI_Comm_size(host->everyone, &host->world);
+  const char *policy = getenv("OMP_WAIT_POLICY");
   host->shares_cores = shares_cores(host);
+  host->sleeps_early = host->shares_cores || (policy != NULL && strcasecmp(policy, "passive") == 0);
   const int want = host->job->plan->world;
   if (host->world == want) return SL_OK;
   enum sl_status status =

@@ -62,7 +62,8 @@ static enum sl_status warm_products(const struct sl_host *host) {
                       stack = (size_t)8 << 20; /* of OpenBLAS, which asks for it without end */
   struct shape shapes[SHAPES];
   if (!sl_machine_has_room(buffer + stack * (size_t)omp_get_max_threads()))
-    return sl_fail(SL_ERR_MEMORY, "too little address space (ulimit -v, -d): OpenBLAS takes %zu MiB more", buffer >> 20);
+    return sl_fail(SL_ERR_MEMORY, "too little address space (ulimit -v, -d): OpenBLAS takes %zu MiB more",
+                   buffer >> 20);
   const int count = shapes_of(&host->rank_class->programs[SL_PROGRAM_STEP], shapes);
   for (int i = 0; i < count; i++) SL_TRY(warm_product(&shapes[i]));
   return SL_OK;

@@ -74,8 +74,7 @@ struct sl_kernel_set {
   bool gathers_into_lists;
   int list_tensors; /* tensors of a block in such a list; what a framework keeps in one tensor counts once */
   /* every tensor-parallel rank gathers the logits of the whole vocabulary and computes the loss from them */
-  bool
-      gathers_logits;
+  bool gathers_logits;
   /* torch.compile's blocks with torchao's float8 (models/casts.h): the gradient of a weight is computed before the sum
    * of its input's gradient is sent, as autograd does; fp8 products have casts of their own, and shardlab.async_tp
    * takes effect. */
@@ -84,8 +83,7 @@ struct sl_kernel_set {
    * computed, then the input's is summed over the group, and the compute stream waits for that. */
   bool waits_for_sums;
   /* gate and up are separate modules: each sums the gradient of its input, and then the two are added */
-  bool
-      sums_apart;
+  bool sums_apart;
   bool keeps_products; /* recomputation by op keeps the tensors that it selected even where no backward reads them */
   bool recomputes_all; /* full recomputation repeats a block to its end, otherwise only as far as its backward needs */
   /* How many kernels the host has launched ahead of the device when it asks for memory; memory used by collectives and

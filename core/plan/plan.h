@@ -28,9 +28,8 @@ struct sl_plan {
   const struct sl_cluster *cluster; /* borrowed */
   int world, tp, cp, dp, pp;
   enum sl_rank_order rank_order;
-  bool sequence_parallel; /* norms, dropout and the residual stream are sharded over the tokens, 1 / tp each */
-  bool
-      scatter_gather; /* messages between stages are 1 / tp of the residual stream, see models/boundary.h */
+  bool sequence_parallel;      /* norms, dropout and the residual stream are sharded over the tokens, 1 / tp each */
+  bool scatter_gather;         /* messages between stages are 1 / tp of the residual stream, see models/boundary.h */
   struct sl_strategy strategy; /* how states are sharded over dp */
   int shard;                   /* members of a shard group; 1 when nothing is sharded */
   int secondary;               /* members of a secondary group; 1 if parameters have no second copy */
@@ -48,8 +47,8 @@ struct sl_plan {
   int embed_ranks[2];          /* pipeline ranks of the first and the last stage */
   /* all actions of every pipeline rank: compute, sends and receives, unshards, reductions, STEP */
   struct sl_schedule schedule;
-  bool unshards;               /* the schedule says when a stage's sharded parameters are gathered */
-  bool fuse_epilogues;         /* see models/epilogue.c */
+  bool unshards;                       /* the schedule says when a stage's sharded parameters are gathered */
+  bool fuse_epilogues;                 /* see models/epilogue.c */
   struct sl_kernel_costs kernel_costs; /* of the kernel set; only predictions use them */
   int vocab_multiple; /* a tp rank's rows of the vocabulary are a multiple of it, see sl_cut_local_size */
 };

@@ -59,7 +59,7 @@ struct sl_strategy {
   bool closes_after;
   /* only the first stage of the first pipeline rank has several buckets, any other has one (Megatron-LM) */
   bool whole_later_stages;
-  bool overlap;            /* reductions and gathers overlap with compute */
+  bool overlap; /* reductions and gathers overlap with compute */
   bool
       overlap_param_gather; /* the next step's forward gathers the updated parameters, bucket by bucket (Megatron-LM) */
   bool sums_whole;          /* whole gradients are all-reduced, although the optimizer state is sharded (nanotron) */
@@ -75,14 +75,13 @@ struct sl_strategy {
   enum sl_release release;
   /* optimizer state, and the reduced gradients that it reads, are in host memory, and the host runs the update */
   bool offload_optimizer;
-  bool offload_params;    /* parameter shards are in host memory and are copied to the device before each gather */
+  bool offload_params;     /* parameter shards are in host memory and are copied to the device before each gather */
   bool master_beside_fp32; /* offloaded states have an fp32 copy of fp32 parameters, too (DeepSpeed, not FSDP) */
-  bool optimizer_on_nvme; /* offloaded states are on NVMe, and in host memory only while they are updated */
-  bool params_on_nvme;    /* offloaded parameters are on NVMe, except as many as zero.param_max_in_cpu says */
-  bool gathers_at_once;   /* FSDP without limit_all_gathers: a gather does not wait for earlier compute */
+  bool optimizer_on_nvme;  /* offloaded states are on NVMe, and in host memory only while they are updated */
+  bool params_on_nvme;     /* offloaded parameters are on NVMe, except as many as zero.param_max_in_cpu says */
+  bool gathers_at_once;    /* FSDP without limit_all_gathers: a gather does not wait for earlier compute */
   /* gathered parameters are copied to where they are used (FSDP2); only in predictions of frameworks */
-  bool
-      copies_gathered;
+  bool copies_gathered;
   bool prefetch_units; /* prefetch one unit ahead (FSDP) instead of stage3_prefetch_bucket_size elements */
 };
 

@@ -20,7 +20,7 @@ struct sl_memory_report {
   int64_t logits_at_peak;             /* of these: logits, and their gradient computed in place */
   enum sl_program_kind peak_program;  /* the program of that instant; peak_issue is an index in its issue list */
   uint32_t peak_issue;
-  int64_t fragmentation;              /* peak_bytes - live_peak_bytes */
+  int64_t fragmentation; /* peak_bytes - live_peak_bytes */
   /* Bytes that PyTorch's caching allocator (core/place/allocator.h) reserves on the device for the step: reserved_bytes
    * on a device of unlimited memory; needed_bytes on the plan's device, where the allocator frees unused segments when
    * it runs short. If needed_bytes exceeds what the driver leaves of the device, the step runs out of memory. All are 0

@@ -40,9 +40,10 @@ static enum sl_status check_room(const char *name) {
   static const size_t mib = 1 << 20, buffer = 128, libraries = 160;
   const size_t need = (size_t)(blas_threads() + 1) * buffer + libraries;
   if (strcmp(name, "host") != 0 || sl_machine_has_room(need * mib)) return SL_OK;
-  return sl_fail(SL_ERR_MEMORY,
-                 "backend host: too little address space (ulimit -v, -d): OpenBLAS on %d threads and MPI take %zu MiB more",
-                 blas_threads(), need);
+  return sl_fail(
+      SL_ERR_MEMORY,
+      "backend host: too little address space (ulimit -v, -d): OpenBLAS on %d threads and MPI take %zu MiB more",
+      blas_threads(), need);
 }
 
 enum sl_status sl_exec_load(const char *name, const struct sl_exec_ops **out) {

@@ -192,12 +192,9 @@ static void a_large_world_is_summarised(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(broken_requests),
-      cmocka_unit_test(help_and_version),
-      cmocka_unit_test(a_full_disk_is_said),
-      cmocka_unit_test(offload_is_predicted),
-      cmocka_unit_test(predicted_record),
-      cmocka_unit_test(a_large_world_is_summarised),
+      cmocka_unit_test(broken_requests),         cmocka_unit_test(help_and_version),
+      cmocka_unit_test(a_full_disk_is_said),     cmocka_unit_test(offload_is_predicted),
+      cmocka_unit_test(predicted_record),        cmocka_unit_test(a_large_world_is_summarised),
       cmocka_unit_test(json_on_standard_output),
   };
   return cmocka_run_group_tests(tests, make_scratch, remove_scratch);

@@ -43,7 +43,6 @@ static const struct row {
   int stage, micro_batch, seq;
   const char *types;
 } rows[] = {{0, 1, 256, ""},
-            {2, 1, 64, "\"bf16\": {\"enabled\": true}, "},
             {3, 2, 32, "\"fp16\": {\"enabled\": true}, "},
             {1, 1, 32, "\"communication_data_type\": \"bf16\", "}};
 

@@ -93,9 +93,11 @@ static void what_is_no_text_is_escaped(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(messages_are_tame),   cmocka_unit_test(what_is_no_text_is_escaped),
+      cmocka_unit_test(messages_are_tame),
+      cmocka_unit_test(what_is_no_text_is_escaped),
       cmocka_unit_test(finds_misspellings),
-      cmocka_unit_test(goes_on_where_a_word_ends),  cmocka_unit_test(keeps_silent_when_nothing_is_near),
+      cmocka_unit_test(goes_on_where_a_word_ends),
+      cmocka_unit_test(keeps_silent_when_nothing_is_near),
       cmocka_unit_test(long_words_are_safe),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,8 +4,8 @@
 #include "core/base/file.h"
 #include "core/checkpoint/folder.h"
 #include "core/checkpoint/hash.h"
-#include "core/checkpoint/restore.h"
 #include "core/checkpoint/part.h"
+#include "core/checkpoint/restore.h"
 #include "tests/core/checkpoint/ranks.h"
 
 #include <dirent.h>

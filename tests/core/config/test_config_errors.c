@@ -82,11 +82,11 @@ static const struct {
      "'fp32']. Got: \"int8\""},
     {"{\"gradient_clipping\": -1}", "ds.json:1:2: gradient_clipping: is -1; expected a number >= 0"},
     {"{\"gradient_predivide_factor\": 0}", "ds.json:1:2: gradient_predivide_factor: is 0; expected a number > 0"},
-    {"{\"optimizer\": {\"type\": \"Lamb\"}}",
-     "ds.json:1:16: optimizer.type: Lamb is known to DeepSpeed, not modelled yet; expected Adam, AdamW, OneBitAdam or SGD"},
-    {"{\"optimizer\": {\"type\": \"AdmaW\"}}",
-     "ds.json:1:16: optimizer.type: is \"AdmaW\"; expected Adam, AdamW, OneBitAdam or SGD (no other optimizer of torch.optim is "
-     "modelled yet); did you mean \"AdamW\"?"},
+    {"{\"optimizer\": {\"type\": \"Lamb\"}}", "ds.json:1:16: optimizer.type: Lamb is known to DeepSpeed, not modelled "
+                                              "yet; expected Adam, AdamW, OneBitAdam or SGD"},
+    {"{\"optimizer\": {\"type\": \"AdmaW\"}}", "ds.json:1:16: optimizer.type: is \"AdmaW\"; expected Adam, AdamW, "
+                                               "OneBitAdam or SGD (no other optimizer of torch.optim is "
+                                               "modelled yet); did you mean \"AdamW\"?"},
     {"{\"optimizer\": {\"params\": {\"lr\": 0.1}}}",
      "ds.json:1:2: optimizer.type: missing; expected Adam, AdamW, OneBitAdam or SGD"},
     {"{\"optimizer\": {\"type\": \"Adam\",\n \"params\": {\"lr\": 1e-3, \"max_grad_norm\": 1.0}}}",
