@@ -1,4 +1,4 @@
-/* How the ranks of a job agree that all are well, and how the job ends when one is not. */
+/* How the ranks of a job agree that all have succeeded, and how the job ends when one has failed. */
 #include "backend/cuda/cuda.h"
 
 #include <stdio.h>

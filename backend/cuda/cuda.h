@@ -1,31 +1,33 @@
 /* Internal header of the CUDA backend: the state of one rank's process, and the functions that its files share.
  *
- *   exec.c       the executor table that core calls: a program's begin and end, completions
- *   put.c        enqueues an op on its stream
- *   open.c       rendezvous, device, communicators, memory, input: everything that can fail early
- *   errors.c     the messages of failed calls, and the op that each was for
- *   agree.c      ends the job unless all ranks succeeded
- *   place.c      the launcher's environment           (no CUDA)
- *   comm/rendezvous.c       rendezvous of the ranks over TCP     (no CUDA)
- *   events.c     streams and events of a program      (no CUDA)
- *   links.c      communicators of the pipeline        (no CUDA)
- *   workspace.c  memory outside the arenas            (no CUDA)
- *   memory.c     arenas, and the device's used memory as the driver reports it
- *   comm.c       NCCL communicators: id, splits, first connections
- *   collect.c    communication ops as NCCL calls
- *   loopback.c   the same when one rank of a large plan runs alone: noise replaces what peers would send
- *   operand.c    where the operands of an op stand
- *   dispatch.c   compute ops as kernel launches
- *   gemm.c       matrix products: cuBLASLt
- *   graph.c      a step recorded once and launched as one graph
- *   marks.c      finds which op of a program failed, when the device reports it late
- *   warm.c       runs every compute op once, before peers wait for each other
- *   tensor.c     the device's memory behind backend/common/tensor.h, and micro-batches through pinned memory
- *   helpers.c    threads for ops that the GPU does not run: updates on the CPU, and NVMe (backend/common/nvme.h)
- *   watch.c      the thread that ends a job if a peer dies, NCCL fails or there is no progress
- *   phase.c      tells that thread what the main thread is doing
+ *   exec.c        the executor table that core calls: begin and end of a program, completions
+ *   put.c         enqueues an op on its stream
+ *   open.c        rendezvous, device, communicators, memory, input: everything that can fail early
+ *   errors.c      the messages of failed calls, and the op that each was made for
+ *   agree.c       ends the job unless all ranks succeeded
+ *   place.c       reads the launcher's environment           (no CUDA)
+ *   events.c      the streams and events of a program        (no CUDA)
+ *   workspace.c   sizes of the memory outside the arenas     (no CUDA)
+ *   memory.c      arenas and workspace, and the device's used memory as the driver reports it
+ *   operand.c     where the operands of an op are in memory
+ *   dispatch.c    compute ops as kernel launches
+ *   control_step.cu  the step's control op as a kernel
+ *   gemm.c        matrix products by cuBLASLt
+ *   graph.c       a step that is recorded once and launched as one CUDA graph
+ *   marks.c       finds which op of a program failed, when the device reports it late; the kernel is in mark.cu
+ *   warm.c        runs every compute op once, before ranks wait for each other
+ *   tensor.c      device memory behind backend/common/tensor.h, and micro-batches through pinned memory
+ *   helpers.c     threads for ops that the GPU does not run: updates on the CPU, and NVMe (backend/common/nvme.h)
+ *   comm/rendezvous.c  rendezvous of the ranks over TCP      (no CUDA)
+ *   comm/links.c       plans the pipeline's communicators    (no CUDA)
+ *   comm/comm.c        NCCL communicators: id, splits, first connections
+ *   comm/collect.c     communication ops as NCCL calls
+ *   comm/loopback.c    the same for one rank of a large plan that runs alone: noise replaces what peers would send
+ *   comm/watch.c       the thread that ends the job if a peer dies, NCCL fails or there is no progress
+ *   comm/phase.c       tells that thread what the main thread is doing
  *
- * The host issues a whole program ahead and waits only at its end; nothing inside a step depends on the host. */
+ * The host issues a whole program ahead and waits only at its end. Within a step the GPU waits for the host only in ops
+ * that helpers.c runs, and the host for the GPU only where options.detect_anomaly asks for a check of each op. */
 #pragma once
 
 #include "backend/common/call.h"

@@ -1,8 +1,9 @@
-/* Compute ops as launches of kernels/gpu/cuda.h and products of cuBLASLt: one short function per kind; those whose kernels
- * take what the host's take, and the table of all, stand in backend/common/dispatch.inc. It is the host's dispatch
- * (backend/host/dispatch.c) with addresses in device memory, decoded in the same place (backend/common/call.c); what depends
- * on data stays there: a kernel gets the address of a number in the control block. The kernels draw a dropout's mask anew in
- * backward, the same one, and leave an operand for it as it is. */
+/* Runs compute ops by the kernels of kernels/gpu/cuda.h and by cuBLASLt's matrix products, one short function per kind
+ * of op. The functions whose kernels take the same arguments as the host's, and the table of all, are in
+ * backend/common/dispatch.inc. This file mirrors backend/host/dispatch.c with addresses in device memory; both decode
+ * ops with backend/common/call.c. Values that depend on data stay on the device: a kernel gets the address of a number
+ * in the control block. The backward kernels draw a dropout mask again, which gives the same mask, and do not touch an
+ * operand that could hold it. */
 #include "backend/common/anomaly.h"
 #include "backend/common/call.h"
 #include "backend/common/offload.h"
@@ -23,12 +24,13 @@ static struct sl_cuda *cuda_of(const struct sl_call *c) {
   return c->backend;
 }
 
-/* What a launch answered. */
+/* The status of a launch that returned `code`. */
 static enum sl_status ran(const struct sl_call *c, int code) {
   return code == 0 ? SL_OK : sl_cuda_failed(sl_op_name(c->op->kind), (cudaError_t)code);
 }
 
-/* Where a kernel reads the step's number, which keys dropout: the device's memory in a graph, NULL where its arguments say it. */
+/* Where a kernel reads the step number, which keys dropout: device memory in a graph, or NULL if the number is in the
+ * kernel's arguments. */
 static const int64_t *step_of(const struct sl_call *c) {
   const struct sl_cuda_graphs *g = &cuda_of(c)->graphs;
   return g->recording ? g->step_here : NULL;
@@ -55,7 +57,8 @@ static enum sl_status embed_bwd(const struct sl_call *c) {
                                            &dropout, step_of(c)));
 }
 
-/* On a GPU 16-bit factors are multiplied as they are: a workspace for copies, planned for a CPU, stays unused. */
+/* A GPU multiplies 16-bit factors directly, so a workspace for converted copies, which is planned for a CPU, stays
+ * unused. */
 static struct sl_cuda_product product_of(const struct sl_call *c) {
   const unsigned epilogues = SL_OP_BIAS | SL_OP_GELU | SL_OP_DGELU | SL_OP_BGRAD_A | SL_OP_BGRAD_B;
   const enum sl_at bias = c->x[SL_AT_DBIAS] ? SL_AT_DBIAS : SL_AT_BIAS;
@@ -77,7 +80,7 @@ static struct sl_cuda_product product_of(const struct sl_call *c) {
                                   .aux = c->x[SL_AT_AUX]};
 }
 
-/* The product with its bias, if it has one. */
+/* The product with its bias, if any. */
 static enum sl_status biased(const struct sl_call *c, struct sl_cuda_product p) {
   const enum sl_status status = sl_cuda_gemm_run(cuda_of(c)->gemm, c->stream, &p);
   if (status != SL_DONE) return status;
@@ -88,7 +91,8 @@ static enum sl_status biased(const struct sl_call *c, struct sl_cuda_product p) 
   return ran(c, sl_cuda_reduce_bias_add(c->stream, sl_call_type(c, SL_AT_C), p.c, bias, c->dim[0], c->dim[1]));
 }
 
-/* The sums of a factor's columns, of its type; where they are wanted in fp32, by way of the scratch (workspace.h). */
+/* The column sums of a factor, in the factor's type. If they are wanted in fp32, they go through the scratch
+ * (workspace.h). */
 static enum sl_status bias_gradient(const struct sl_call *c, bool of_a) {
   const enum sl_number type = sl_call_type(c, SL_AT_A), wanted = sl_call_type(c, SL_AT_DBIAS);
   const size_t n = c->dim[of_a ? 0 : 1];
@@ -97,7 +101,7 @@ static enum sl_status bias_gradient(const struct sl_call *c, bool of_a) {
   return to == dbias ? SL_OK : ran(c, sl_cuda_convert(c->stream, dbias, wanted, to, type, n));
 }
 
-/* The product, and then its epilogue by the kernel of the op that it stands for. */
+/* The product alone, followed by the kernel of the op that its epilogue replaces. */
 static enum sl_status gemm_apart(const struct sl_call *c, struct sl_cuda_product p) {
   const unsigned flags = p.epilogue;
   void *out = p.c, *aux = p.aux, *dbias = c->x[SL_AT_DBIAS];
@@ -142,7 +146,7 @@ static enum sl_status attention_bwd(const struct sl_call *c) {
                                                  &dropout, step_of(c)));
 }
 
-/* Sequence parallel: the op's rows are those of its place in the micro-batch. */
+/* With sequence parallelism the op's rows start at this rank's place in the micro-batch. */
 static enum sl_status residual_fwd(const struct sl_call *c) {
   const struct sl_dropout dropout = sl_call_dropout(c, c->place * c->dim[0], c->dim[1]);
   return ran(c, sl_cuda_dropout_residual(c->stream, c->type, c->x[SL_AT_OUT], c->x[SL_AT_RESIDUAL], c->x[SL_AT_X],
@@ -155,8 +159,8 @@ static enum sl_status dropout(const struct sl_call *c) {
                                         &dropout, step_of(c)));
 }
 
-/* Losses: the gradient carries the loss scale of fp16 training (1 otherwise), the reported loss does not. Where the
- * members of a group compute the same loss, the first of them alone reports it. */
+/* The gradient of a loss carries the loss scale of fp16 training (1 otherwise), the reported loss does not. Where all
+ * members of a group compute the same loss, only the first one reports it. */
 static double *loss_of(const struct sl_call *c) {
   struct sl_step_state *control = c->x[SL_AT_CONTROL];
   return c->place == 0 ? &control->loss_sum : NULL;
@@ -186,9 +190,9 @@ static enum sl_status mse(const struct sl_call *c) {
 
 /* --- state --- */
 
-/* The host's memory, and NVMe's, are filled when a run begins, and by the CPU: they need not be ones that a GPU reaches. */
+/* Buffers in host memory and on NVMe are filled by the CPU when a run begins: they need not be accessible to a GPU. */
 static enum sl_status fill_here(const struct sl_call *c) {
-  SL_CUDA_TRY(cudaStreamSynchronize(c->stream)); /* behind what the op waits for */
+  SL_CUDA_TRY(cudaStreamSynchronize(c->stream)); /* until the ops that this one waits for are complete */
   if (c->op->scale == 0)
     memset(c->x[SL_AT_X], 0, c->bytes[SL_AT_X]);
   else
@@ -204,8 +208,8 @@ static enum sl_status fill(const struct sl_call *c) {
   return SL_OK;
 }
 
-/* Between two memories of one type of numbers the copy engine moves them. Else a kernel does, which reaches the host's pinned
- * memory as it does the device's: it converts, or adds, on the way. */
+/* Between two buffers of one number type the copy engine does the copy. Otherwise a kernel converts or adds on the way;
+ * it accesses the host's pinned memory as it does the device's. */
 static enum sl_status copy(const struct sl_call *c) {
   if (sl_op_is_copy(c->op) && c->dtype[SL_AT_OUT] == c->dtype[SL_AT_X]) {
     SL_CUDA_TRY(cudaMemcpyAsync(c->x[SL_AT_OUT], c->x[SL_AT_X], c->bytes[SL_AT_X], cudaMemcpyDefault, c->stream));
@@ -236,7 +240,7 @@ static enum sl_status control_step(const struct sl_call *c) {
   return ran(c, sl_cuda_control_step(c->stream, c->x[SL_AT_CONTROL], &cuda_of(c)->rules));
 }
 
-/* What an update reads of the control block, where that stands on the device. */
+/* What an update reads from the control block on the device. */
 static struct sl_cuda_update update_of(const struct sl_call *c) {
   const struct sl_step_state *control = c->x[SL_AT_CONTROL];
   return (struct sl_cuda_update){.grad_factor = &control->grad_factor,
@@ -247,7 +251,7 @@ static struct sl_cuda_update update_of(const struct sl_call *c) {
 
 static enum sl_status adam(const struct sl_call *c) {
   const struct sl_cuda_update update = update_of(c);
-  const struct sl_adam a = sl_call_adam(c, 0); /* of its numbers only beta1 changes from step to step */
+  const struct sl_adam a = sl_call_adam(c, 0); /* of its fields only beta1 changes from step to step */
   return ran(c, sl_cuda_master_adam(c->stream, c->x[SL_AT_MASTER], c->x[SL_AT_MOMENT1], c->x[SL_AT_MOMENT2],
                                     c->x[SL_AT_GRADIENT], sl_call_type(c, SL_AT_GRADIENT), c->x[SL_AT_PARAM],
                                     sl_call_type(c, SL_AT_PARAM), c->dim[0], &a, &update));
@@ -261,7 +265,7 @@ static enum sl_status sgd(const struct sl_call *c) {
                                    c->dim[0], &s, &update));
 }
 
-/* The sum of squares of n errors, behind the partial sums; it stays on the device. */
+/* The sum of the squares of n errors, stored behind the partial sums. It stays on the device. */
 static enum sl_status squares_of(const struct sl_call *c, size_t n, double **sum) {
   char *scratch = c->x[SL_AT_SCRATCH];
   *sum = (double *)(void *)(scratch + sl_cuda_reduce_scratch_bytes(n));
@@ -307,7 +311,7 @@ static enum sl_status save_tensor(const struct sl_call *c) {
   return sl_cuda_save_tensor(cuda_of(c), c->stream, c->it);
 }
 
-/* The end of a program; files are complete when the save program is. */
+/* The end of a program. At the end of the save program the files are complete. */
 static enum sl_status join(const struct sl_call *c) {
   return cuda_of(c)->kind == SL_PROGRAM_SAVE ? sl_tensors_save_finish(&cuda_of(c)->tensors) : SL_OK;
 }
@@ -333,14 +337,13 @@ static enum sl_status fetch(void *context, void *to, const void *from, size_t by
 enum sl_status sl_cuda_look(struct sl_cuda *cuda, cudaStream_t stream, const struct sl_issued *it) {
   if (!cuda->options.detect_anomaly || sl_op_is_comm(it->op->kind)) return SL_OK;
   const struct sl_call_rank rank = sl_cuda_call_rank(cuda);
-  SL_CUDA_TRY(
-      cudaStreamSynchronize(stream)); /* what it has written must be there, and what follows must not have begun */
+  SL_CUDA_TRY(cudaStreamSynchronize(stream)); /* its results must be complete, and the next op must not have begun */
   const double at_s = sl_machine_clock() - cuda->epoch_s;
   return sl_anomaly_look(&cuda->anomaly, &rank, it, at_s, fetch, NULL);
 }
 
 enum sl_status sl_cuda_supports(const struct sl_op *op) {
-  const bool here = op->lane == SL_LANE_HOST; /* helpers.c */
+  const bool here = op->lane == SL_LANE_HOST; /* such ops run in helpers.c */
   if (sl_op_is_comm(op->kind) || (here ? sl_offload_update(op->kind) != NULL : table[op->kind] != NULL)) return SL_OK;
   return sl_fail(SL_ERR_INPUT, "the cuda backend has no \"%s\"", sl_op_name(op->kind));
 }

@@ -1,4 +1,4 @@
-/* What a failed call of CUDA or NCCL is told as, and the op that it was made for. */
+/* The messages of failed CUDA and NCCL calls, and the op that each call was made for. */
 #include "backend/cuda/cuda.h"
 
 #include <stdio.h>

@@ -1,14 +1,15 @@
-/* From waits of lanes and counts to events; see events.h. */
+/* Turns a program's waits, each a lane and a number of ops, into CUDA events; see events.h. */
 #include "backend/cuda/events.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Issue index of each op of each lane. */
+/* The issue index of each op, by lane. */
 struct lanes {
   uint32_t *issue[SL_LANE_COUNT];
   uint32_t count[SL_LANE_COUNT];
-  /* what the lane's stream has waited for so far, by lane: FIFO carries it on to later ops */
+  /* [lane][other lane]: how many ops of the other lane this lane's stream has waited for; a stream is a FIFO, so this
+   * holds for its later ops too */
   uint32_t waited[SL_LANE_COUNT][SL_LANE_COUNT];
 };
 

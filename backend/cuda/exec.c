@@ -1,9 +1,10 @@
-/* The table of the cuda backend. A lane is a stream; issue() puts an op on it behind the events that it waits for and
- * returns; advance() waits once, for the end of the program, and then hands out the completions of all its ops.
+/* The executor table of the CUDA backend. A lane is a stream. issue() enqueues an op on it, behind the events that the
+ * op waits for, and returns at once; advance() waits once, for the end of the program, and then reports the completions
+ * of all its ops.
  *
- * Steps before options.timed_from are not timed op by op: two events an op would stand between kernels that otherwise
- * follow each other at once. Their completions bear the step's end. What an event itself takes is weighed and left out of
- * an op's time. */
+ * Steps before options.timed_from are not timed op by op, because two events per op would separate kernels that
+ * otherwise run back to back. Their completions carry the time at which the step ended. The time that an event itself
+ * takes is measured and excluded from an op's time. */
 #include "backend/common/rank.h"
 #include "backend/cuda/cuda.h"
 #include "core/base/machine.h"
@@ -32,7 +33,8 @@ static enum sl_status open_cuda(void **state, const struct sl_job *job, const st
 
 /* --- a program begins --- */
 
-/* What the device has less of than before the arena; on a shared device the other ranks' moves would count too. */
+/* Memory of the device in use beyond that before the arena was allocated. It is not sampled on a shared device, where
+ * the allocations of other ranks would count too. */
 static void sample_memory(struct sl_cuda *cuda) {
   const int64_t bytes = sl_cuda_used_bytes(cuda->device) - cuda->base_bytes;
   if (!cuda->shared && bytes > cuda->peak_bytes) cuda->peak_bytes = bytes;
@@ -51,13 +53,14 @@ static enum sl_status grow_times(struct sl_cuda *cuda, size_t count) {
   return SL_OK;
 }
 
-/* What an event costs that stands behind another: the least of some pairs with nothing between them. */
+/* The time that an event takes when recorded right behind another: the shortest of several pairs with nothing between
+ * them. */
 static enum sl_status weigh_events(struct sl_cuda *cuda) {
   const size_t n = cuda->time_count < 64 ? cuda->time_count : 64;
   cuda->event_s = 0;
   for (int round = 0; round < 2; round++)
     for (size_t i = 0; i < n; i++) SL_CUDA_TRY(cudaEventRecord(cuda->times[i], cuda->lanes[SL_LANE_COMPUTE]));
-  SL_CUDA_TRY(cudaStreamSynchronize(cuda->lanes[SL_LANE_COMPUTE])); /* once a run, before its first timed step */
+  SL_CUDA_TRY(cudaStreamSynchronize(cuda->lanes[SL_LANE_COMPUTE])); /* once per run, before its first timed step */
   for (size_t i = 0; i + 1 < n; i++) {
     float ms = 0;
     SL_CUDA_TRY(cudaEventElapsedTime(&ms, cuda->times[i], cuda->times[i + 1]));
@@ -66,7 +69,7 @@ static enum sl_status weigh_events(struct sl_cuda *cuda) {
   return SL_OK;
 }
 
-/* Device times count from `base`, which is complete when the host reads its own clock. */
+/* Device times count from the event `base`, which is complete when the host reads its own clock. */
 static enum sl_status start_clock(struct sl_cuda *cuda) {
   cuda->timed = sl_program_is_step(cuda->kind) && cuda->step >= cuda->options.timed_from;
   if (!cuda->timed) return SL_OK;
@@ -74,13 +77,13 @@ static enum sl_status start_clock(struct sl_cuda *cuda) {
   SL_TRY(grow_times(cuda, 2 * cuda->program->issue_count));
   if (first) SL_TRY(weigh_events(cuda));
   SL_CUDA_TRY(cudaEventRecord(cuda->base, cuda->lanes[SL_LANE_COMPUTE]));
-  SL_CUDA_TRY(cudaEventSynchronize(cuda->base)); /* the two clocks meet here */
+  SL_CUDA_TRY(cudaEventSynchronize(cuda->base)); /* here the two clocks are read at the same moment */
   cuda->base_s = now(cuda);
   return SL_OK;
 }
 
 static enum sl_status begin_program(struct sl_cuda *cuda) {
-  /* what libraries take they take early; later steps are not to wait for the driver's answer */
+  /* libraries allocate their memory in the first steps; later steps should not wait for the driver's answer */
   if (!sl_program_is_step(cuda->kind) || cuda->step < 2) sample_memory(cuda);
   cuda->program = &cuda->rank_class->programs[cuda->kind];
   cuda->staged = 0;
@@ -116,7 +119,7 @@ static enum sl_status begin(void *state, int local, enum sl_program_kind kind, i
 
 /* --- ops --- */
 
-/* A failure while `it` was issued is its own, or an earlier op's. */
+/* A failure seen while `it` is issued may be its own or that of an earlier op. */
 static enum sl_status failed(struct sl_cuda *cuda, const struct sl_issued *it, enum sl_status status) {
   if (!sl_cuda_marks_blame(cuda, &status)) status = sl_cuda_name_op(cuda, cuda->program, it->index, status);
   return sl_cuda_die(cuda, status);
@@ -131,7 +134,8 @@ static enum sl_status issue(void *state, int local, const struct sl_issued *it) 
 
 /* --- a program ends --- */
 
-/* All lanes run dry. The first 2 ms are spun through, for a step's time should not end with a nap. */
+/* Waits until all lanes are idle. It spins for the first 2 ms, so that a sleep does not lengthen the step's measured
+ * time. */
 static enum sl_status wait_for_end(struct sl_cuda *cuda) {
   const double start = sl_machine_clock();
   if (cuda->graphs.replaying) return sl_cuda_graphs_wait(cuda);
@@ -163,7 +167,8 @@ static enum sl_status time_of(const struct sl_cuda *cuda, uint32_t i, struct sl_
   return SL_OK;
 }
 
-/* Bytes were noted where the calls were made; what NCCL puts on the wire it does not say: a ring's share. */
+/* The bytes of NCCL calls were noted when the calls were made. NCCL does not tell how many it sent over the network, so
+ * a ring's share is counted. */
 static enum sl_status count(struct sl_cuda *cuda, const struct sl_completion *done) {
   const struct sl_program *p = cuda->program;
   const struct sl_op *op = &p->ops[p->issues[done->index].op];
@@ -208,7 +213,7 @@ static enum sl_status advance(void *state, struct sl_completion *out, int max, i
   return sl_cuda_die(state, status);
 }
 
-/* --- what is asked afterwards --- */
+/* --- queries --- */
 
 static enum sl_status read_back(void *state, int local, int32_t buffer, int64_t offset, int64_t bytes, void *dst) {
   const struct sl_cuda *cuda = state;
@@ -233,7 +238,8 @@ static enum sl_status write_over(void *state, int local, int32_t buffer, int64_t
     return SL_OK;
   }
   SL_CUDA_TRY(cudaMemcpy(at, src, (size_t)bytes, cudaMemcpyDefault));
-  SL_CUDA_TRY(cudaStreamSynchronize(0)); /* `src` may be staged and on its way, and lanes do not wait for this stream */
+  SL_CUDA_TRY(cudaStreamSynchronize(0)); /* `src` may be staged and its copy in flight, and lanes do not wait for this
+                                          * stream */
   return SL_OK;
 }
 

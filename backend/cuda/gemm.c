@@ -1,17 +1,18 @@
-/* Matrix products by cuBLASLt. It is column-major: our row-major c (m,n) = a b is its c' (n,m) = b' a', so the factors
- * change places and a factor that is stored as it is used is not transposed. A bias of n numbers is then one a row of
- * c', which is what its bias epilogue adds; aux has the shape and the rows of c; and what it calls the bias gradient of A
- * is that of our b.
+/* Matrix products by cuBLASLt, which is column-major. Our row-major c (m,n) = a b is its c' (n,m) = b' a': the factors
+ * change places, and a factor that we do not transpose is not transposed there either. A bias of n numbers then has one
+ * number per row of c', as cuBLASLt's bias epilogue expects; aux has the shape and row order of c; and cuBLASLt's bias
+ * gradient of A is that of our b.
  *
- * GELU is its tanh form, which is GPT-2's gelu_new. It is taken of the sum in fp32, and aux is that sum rounded to c's
- * type: with 16 bits, gelu's argument is more exact than in two ops, of which the second reads the rounded sum. DGELU's is
- * the rounded one either way, but the factor before it is the product in fp32.
+ * GELU is the tanh form, GPT-2's gelu_new. It is applied to the sum in fp32, and aux is that sum rounded to c's type.
+ * With 16-bit types GELU's argument is therefore more exact than with two ops, the second of which reads the rounded
+ * sum. DGELU reads the rounded sum either way, but multiplies it by the product in fp32.
  *
- * Where there is no product with an epilogue, the caller does its op apart (SL_DONE); that is said once, because it takes
- * longer than predicted.
+ * If cuBLASLt does not support an epilogue, sl_cuda_gemm_run returns SL_DONE and the caller runs it as an op of its
+ * own. That takes longer than predicted, so a warning is printed once.
  *
- * The algorithm comes from its heuristic, asked once per shape, types and alignment, and kept: the second step, and the
- * second run, use the same one, so bits repeat. Split sums go through the workspace in a fixed order. */
+ * The algorithm comes from cuBLASLt's heuristic, queried once per shape, types and alignment, and cached: the second
+ * step and the second run use the same one, so results repeat bit by bit. Split sums go through the workspace in a
+ * fixed order. */
 #include "backend/cuda/cuda.h"
 
 #include <cublasLt.h>
@@ -25,7 +26,7 @@
     if (lt_code_ != CUBLAS_STATUS_SUCCESS) return failed(#e, lt_code_);                                                \
   } while (0)
 
-/* What tells two products apart. No padding may be in it: it is compared as bytes. */
+/* The key of the cache. It must have no padding, because keys are compared as bytes. */
 struct key {
   int64_t m, n, k;
   int32_t trans_a, trans_b, add, tf32, epilogue;
@@ -37,9 +38,9 @@ struct key {
 struct entry {
   struct key key;
   cublasLtMatmulDesc_t desc;
-  cublasLtMatrixLayout_t a, b, c; /* in cuBLAS's sense: a is our b */
+  cublasLtMatrixLayout_t a, b, c; /* as cuBLASLt names them: a is our b */
   cublasLtMatmulAlgo_t algo;
-  bool none; /* there is no algorithm */
+  bool none; /* cuBLASLt has no algorithm for this */
 };
 
 struct sl_cuda_gemm {
@@ -48,7 +49,7 @@ struct sl_cuda_gemm {
   size_t workspace_bytes;
   struct entry *entries; /* owned */
   size_t count, capacity;
-  unsigned lacked; /* epilogues that were said to be missing */
+  unsigned lacked; /* epilogues whose absence has been reported */
 };
 
 static enum sl_status failed(const char *call, cublasStatus_t code) {
@@ -64,7 +65,7 @@ static cudaDataType_t number_of(enum sl_dtype type) {
   return type == SL_BF16 ? CUDA_R_16BF : type == SL_F16 ? CUDA_R_16F : CUDA_R_32F;
 }
 
-/* The power of two that divides an address, 256 at most. */
+/* The largest power of two that divides an address, at most 256. */
 static int32_t alignment_of(const void *at) {
   const uintptr_t low = (uintptr_t)at & (~(uintptr_t)at + 1);
   return low == 0 || low > 256 ? 256 : (int32_t)low;
@@ -96,7 +97,8 @@ static enum sl_status set_pref(cublasLtMatmulPreference_t pref, cublasLtMatmulPr
   return SL_OK;
 }
 
-/* The epilogue's operands are parameters of a call that stand in the description. */
+/* Sets the pointers of the epilogue's operands, which cuBLASLt keeps in the descriptor although they differ per
+ * call. */
 static enum sl_status point(const struct entry *e, const struct sl_cuda_product *p) {
   if (p->bias) SL_TRY(set_desc(e->desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &p->bias, sizeof p->bias));
   if (p->aux) SL_TRY(set_desc(e->desc, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, &p->aux, sizeof p->aux));
@@ -122,8 +124,9 @@ static cublasLtEpilogue_t epilogue_of(unsigned flags) {
   }
 }
 
-/* Its conditions on an epilogue's operands. aux: rows of a multiple of 8 elements, from an address of a multiple of 16 bytes.
- * Of a bias no preference tells the heuristic the alignment, and its kernels read 16 bytes at once (pytorch #194497). */
+/* cuBLASLt's conditions on the operands of an epilogue. aux: the row length is a multiple of 8 elements and the address
+ * a multiple of 16 bytes. Bias: no preference tells the heuristic its alignment, and the kernels read 16 bytes at once
+ * (pytorch #194497). */
 static bool aligned(const struct key *key) {
   if (key->align_bias != 0 && key->align_bias < 16) return false;
   return key->align_aux == 0 || (key->n % 8 == 0 && key->align_aux >= 16);
@@ -155,7 +158,7 @@ static enum sl_status describe(struct entry *e) {
 
 static enum sl_status limit(const struct sl_cuda_gemm *g, const struct key *key, cublasLtMatmulPreference_t pref) {
   const uint32_t a = (uint32_t)key->align_b, b = (uint32_t)key->align_a, c = (uint32_t)key->align_c;
-  /* the parts of a split sum stay fp32 until all are added: the other schemes round each to the output's 16 bits */
+  /* partial sums stay fp32 until all are added: the other schemes round each to the 16 bits of the output */
   const uint32_t schemes = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
   SL_TRY(set_pref(pref, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &g->workspace_bytes, sizeof g->workspace_bytes));
   SL_TRY(set_pref(pref, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &schemes, sizeof schemes));

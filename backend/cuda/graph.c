@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* ---- may it be? ---- */
+/* ---- whether graphs can be used ---- */
 
 static bool needs_helpers(const struct sl_cuda *cuda) {
   const struct sl_program *programs = cuda->rank_class->programs;
@@ -46,7 +46,7 @@ enum sl_status sl_cuda_graphs_open(struct sl_cuda *cuda) {
   return SL_OK;
 }
 
-/* Is `mine` so for all ranks? */
+/* Sets *all to whether `mine` is true on every rank. */
 static enum sl_status of_all(struct sl_cuda *cuda, bool mine, bool *all) {
   const int32_t own = mine;
   int32_t *each;
@@ -92,27 +92,29 @@ static enum sl_status put_all(struct sl_cuda *cuda) {
   return SL_OK;
 }
 
-/* Between a beginning and an end of the compute lane: the other lanes are forked from it, and a program's last op, JOIN, has it
- * wait for them all. */
+/* The recording starts and ends on the compute lane: the other lanes fork from it, and a program's last op, JOIN, makes
+ * it wait for all of them. */
 static enum sl_status fill(struct sl_cuda *cuda) {
   const bool *uses = cuda->plans[cuda->kind].uses;
   const cudaStream_t first = cuda->lanes[SL_LANE_COMPUTE];
   SL_CUDA_TRY(
       cudaMemcpyAsync(cuda->graphs.step_here, cuda->graphs.step, sizeof *cuda->graphs.step, cudaMemcpyDefault, first));
   SL_CUDA_TRY(
-      cudaEventRecord(cuda->ends[SL_LANE_COMPUTE], first)); /* a lane is captured from where it waits for this */
+      cudaEventRecord(cuda->ends[SL_LANE_COMPUTE], first)); /* capture of another lane begins when it waits for this
+                                                             * event */
   for (int lane = 0; lane < SL_LANE_COUNT; lane++)
     if (uses[lane] && lane != SL_LANE_COMPUTE)
       SL_CUDA_TRY(cudaStreamWaitEvent(cuda->lanes[lane], cuda->ends[SL_LANE_COMPUTE], 0));
   return put_all(cuda);
 }
 
-/* Of this thread alone: others, NCCL's and the one that watches, may call CUDA meanwhile. */
+/* Captures calls of this thread only, because NCCL's threads and the watch thread may call CUDA meanwhile. */
 static enum sl_status capture(struct sl_cuda *cuda, cudaGraph_t *graph) {
   const cudaStream_t first = cuda->lanes[SL_LANE_COMPUTE];
   SL_CUDA_TRY(cudaStreamBeginCapture(first, cudaStreamCaptureModeThreadLocal));
   const enum sl_status status = fill(cuda);
-  const cudaError_t code = cudaStreamEndCapture(first, graph); /* also after a failure: no lane must stay captured */
+  const cudaError_t code = cudaStreamEndCapture(first, graph); /* also after a failure: no lane must stay in capture
+                                                                * mode */
   SL_TRY(status);
   return code == cudaSuccess ? SL_OK : sl_cuda_failed("cudaStreamEndCapture", code);
 }
@@ -123,11 +125,11 @@ static enum sl_status make_graph(struct sl_cuda *cuda, cudaGraphExec_t *out) {
   const cudaError_t code = cudaGraphInstantiate(out, graph, 0);
   sl_cuda_release("cudaGraphDestroy", cudaGraphDestroy(graph));
   if (code != cudaSuccess) return sl_cuda_failed("cudaGraphInstantiate", code);
-  SL_CUDA_TRY(cudaGraphUpload(*out, cuda->lanes[SL_LANE_COMPUTE])); /* or its first launch would take longer */
+  SL_CUDA_TRY(cudaGraphUpload(*out, cuda->lanes[SL_LANE_COMPUTE])); /* otherwise the first launch would take longer */
   return SL_OK;
 }
 
-/* What the program that has ended left of itself stays as it is. */
+/* Records the program that has just ended and keeps its call hash. */
 static enum sl_status record_step(struct sl_cuda *cuda) {
   struct sl_cuda_graphs *g = &cuda->graphs;
   g->recording = true;
@@ -150,7 +152,9 @@ static void give_up(struct sl_cuda *cuda, bool mine) {
   refuse(g, reason);
   sl_error_clear();
   if (!mine) sl_warn("%s; steps are launched op by op", reason);
-  if (cudaGetLastError() != cudaSuccess) sl_error_clear(); /* a refused capture is no failure of what follows */
+  if (cudaGetLastError() != cudaSuccess)
+    sl_error_clear(); /* clears CUDA's last error: a refused capture must not fail
+                                                            * a later call */
   if (g->steps[cuda->kind]) sl_cuda_release("cudaGraphExecDestroy", cudaGraphExecDestroy(g->steps[cuda->kind]));
   g->steps[cuda->kind] = NULL;
 }
@@ -179,7 +183,7 @@ void sl_cuda_graphs_begin(struct sl_cuda *cuda) {
   struct sl_cuda_graphs *g = &cuda->graphs;
   g->replaying = sl_program_is_step(cuda->kind) && g->steps[cuda->kind] && !cuda->timed;
   if (!g->replaying) return;
-  *g->step = cuda->step; /* nothing runs */
+  *g->step = cuda->step; /* no program runs, so this may be overwritten */
   cuda->call_hash = g->call_hash[cuda->kind];
   g->used = true;
 }
@@ -194,7 +198,7 @@ enum sl_status sl_cuda_graphs_issue(struct sl_cuda *cuda, const struct sl_issued
   return SL_OK;
 }
 
-/* The host sleeps through nine tenths of the shortest step, and then waits as closely as the driver can. */
+/* The host sleeps for nine tenths of the shortest step so far, and then waits as precisely as the driver can. */
 static void nap(const struct sl_cuda_graphs *g) {
   const double seconds = 0.9 * g->least_s - (sl_machine_clock() - g->launched_s);
   if (g->least_s < 4e-3 || seconds <= 0) return;
@@ -205,7 +209,7 @@ static void nap(const struct sl_cuda_graphs *g) {
 enum sl_status sl_cuda_graphs_wait(struct sl_cuda *cuda) {
   struct sl_cuda_graphs *g = &cuda->graphs;
   nap(g);
-  const cudaError_t code = cudaStreamSynchronize(cuda->lanes[SL_LANE_COMPUTE]); /* the step is over with it */
+  const cudaError_t code = cudaStreamSynchronize(cuda->lanes[SL_LANE_COMPUTE]); /* its end is the end of the step */
   if (code != cudaSuccess) return sl_cuda_failed("a kernel of this program", code);
   const double took = sl_machine_clock() - g->launched_s;
   if (g->least_s == 0 || took < g->least_s) g->least_s = took;

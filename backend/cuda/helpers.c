@@ -1,4 +1,4 @@
-/* Threads for ops of the host, between streams; see helpers.h. */
+/* Threads for ops that the host runs between ops of streams; see helpers.h. */
 #include "backend/cuda/helpers.h"
 
 #include "backend/common/offload.h"
@@ -13,9 +13,10 @@
 #include <string.h>
 #include <time.h>
 
-/* ---- the stream's part ---- */
+/* ---- called by the main thread and the streams ---- */
 
-/* The runtime has no call for it, and the driver's library is not linked: it is where a driver is. */
+/* The runtime API has no such call. The driver library is not linked, since it exists only where a driver is
+ * installed. */
 static enum sl_status find_wait(sl_cuda_wait_value *out) {
   enum cudaDriverEntryPointQueryResult found;
   void *at = NULL;
@@ -32,7 +33,7 @@ static enum sl_status await(const struct sl_cuda_helpers *h, cudaStream_t stream
   return code == CUDA_SUCCESS ? SL_OK : sl_cuda_failed("cuStreamWaitValue32", (cudaError_t)code);
 }
 
-/* Called by the driver, which allows no call of CUDA here. */
+/* Called by the driver, which forbids CUDA calls in here. */
 static void CUDART_CB tell(void *context) {
   struct sl_cuda_help *lane = context;
   struct sl_cuda_helpers *h = &lane->cuda->helpers;
@@ -56,7 +57,7 @@ enum sl_status sl_cuda_helpers_put(struct sl_cuda *cuda, cudaStream_t stream, co
   return SL_OK;
 }
 
-/* ---- the thread's part ---- */
+/* ---- the helper threads ---- */
 
 static void fail(struct sl_cuda_helpers *h, enum sl_status status) {
   pthread_mutex_lock(&h->lock);
@@ -84,7 +85,7 @@ static enum sl_status update(struct sl_cuda *cuda, const struct sl_issued *it) {
   return sl_offload_update(it->op->kind)(&call);
 }
 
-/* Get on with a lane; *moved: something did. */
+/* Advances the current op of a lane. Sets *moved if there was progress and *over if the op is complete. */
 static enum sl_status work(struct sl_cuda_help *lane, bool *moved, bool *over) {
   struct sl_cuda *cuda = lane->cuda;
   const struct sl_issued *it = &lane->jobs[lane->over];
@@ -110,10 +111,10 @@ static void drive(struct sl_cuda_helpers *h, int number, bool *moved) {
   lane->running = false;
   *moved = true;
   lane->over++;
-  __atomic_store_n(&h->over[number], lane->over, __ATOMIC_RELEASE); /* behind all that the op wrote */
+  __atomic_store_n(&h->over[number], lane->over, __ATOMIC_RELEASE); /* after everything that the op wrote */
 }
 
-/* Does one of the lanes first .. last have an op to do? */
+/* Whether any of the lanes first .. last has an op to run. */
 static bool has_work(struct sl_cuda_helpers *h, int first, int last) {
   for (int i = first; i <= last; i++)
     if (atomic_load(&h->lanes[i].ready) != h->lanes[i].over) return true;
@@ -131,7 +132,7 @@ static void serve(struct sl_cuda_helpers *h, int first, int last) {
     for (int i = first; i <= last; i++) drive(h, i, &moved);
     idle = moved ? 0 : idle + 1;
     if (idle > 20)
-      nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL); /* blocks are on their way */
+      nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL); /* blocks are in flight */
     else if (idle > 0)
       sched_yield();
   }
@@ -146,14 +147,15 @@ static void *serve_nvme(void *cuda) {
 
 static void *serve_cpu(void *context) {
   struct sl_cuda *cuda = context;
-  if (cuda->options.threads > 1) omp_set_num_threads(cuda->options.threads); /* else OpenMP's own choice */
+  if (cuda->options.threads > 1) omp_set_num_threads(cuda->options.threads); /* otherwise OpenMP chooses */
   serve(&cuda->helpers, SL_LANE_HOST, SL_LANE_HOST);
   return NULL;
 }
 
-/* ---- its life ---- */
+/* ---- open and close ---- */
 
-/* Ops of a lane in the largest program; of the CPU's also the scratch that they need. */
+/* The number of ops that the lane has in the largest program. For the CPU's lane, also raises *scratch to the scratch
+ * that its ops need. */
 static uint32_t count_ops(const struct sl_class *c, int lane, int64_t *scratch) {
   uint32_t most = 0;
   for (int kind = 0; kind < SL_PROGRAM_COUNT; kind++) {
@@ -240,7 +242,7 @@ static void set(struct sl_cuda_helpers *h, bool *what) {
 void sl_cuda_helpers_close(struct sl_cuda *cuda) {
   struct sl_cuda_helpers *h = &cuda->helpers;
   if (h->open) {
-    set(h, &h->skip); /* the streams that wait for an op run dry, and after that none tells of another */
+    set(h, &h->skip); /* streams that wait for an op become idle, and then none of them signals another op */
     sl_cuda_release("cudaDeviceSynchronize", cudaDeviceSynchronize());
     set(h, &h->stop);
     for (int i = 0; i < h->started; i++) pthread_join(h->threads[i], NULL);

@@ -1,4 +1,4 @@
-/* Marks behind ops, and what they say when the device is lost; see marks.h. */
+/* Marks that streams write after ops, and the error message built from them when the device is lost; see marks.h. */
 #include "backend/cuda/marks.h"
 
 #include "backend/cuda/cuda.h"
@@ -43,15 +43,17 @@ enum sl_status sl_cuda_marks_put(struct sl_cuda_marks *marks, cudaStream_t strea
   return code == 0 ? SL_OK : sl_cuda_failed("a mark", (cudaError_t)code);
 }
 
-/* --- blame --- */
+/* --- which op failed --- */
 
-/* The error that every call answers with once the context is gone; a refused call leaves it alive. */
+/* The error that every call returns once the context is lost; cudaSuccess if it is still alive, as after a refused
+ * call. */
 static cudaError_t lost(const struct sl_cuda *cuda) {
   const cudaError_t code = cudaEventQuery(cuda->base);
   return code == cudaErrorNotReady ? cudaSuccess : code;
 }
 
-/* Not over, first of its lane, and all that it waits for is over: it ran. */
+/* The op was running: it is not complete, is the first such op of its lane, and everything that it waits for is
+ * complete. */
 static bool ran(const struct sl_cuda *cuda, uint32_t issue) {
   const struct sl_program *p = cuda->program;
   const struct sl_issue *e = &p->issues[issue];
@@ -62,7 +64,8 @@ static bool ran(const struct sl_cuda *cuda, uint32_t issue) {
   return true;
 }
 
-/* Append what ran of the one kind: a collective that ran waited for others more likely than it failed. */
+/* Appends the running ops that do communicate, or those that do not. The latter come first in the message, because a
+ * running collective was more likely waiting for others than failing. */
 static size_t append_ran(const struct sl_cuda *cuda, bool communicates, char *out, size_t size, size_t length) {
   const struct sl_program *p = cuda->program;
   const uint32_t issued = atomic_load(&cuda->issued);

@@ -1,8 +1,8 @@
-/* The device's memory: one cudaMalloc for its arena, pinned memory for the host's, a file for NVMe's, the backend's own workspace,
- * and what the device itself says is used.
+/* Memory of the CUDA backend: one cudaMalloc for the device arena, pinned memory for the host arena, a file for the
+ * NVMe arena, the backend's own workspace, and the device's used memory.
  *
- * That figure comes from the driver's management library, loaded by name: it needs no CUDA context, so the context's own
- * share can be told apart, and it is the whole device's, so it is honest about what libraries take. */
+ * The used memory comes from the driver's management library (NVML), loaded by name. It needs no CUDA context, so the
+ * context's own memory can be measured, and it covers the whole device, so it includes what libraries allocate. */
 #include "backend/common/offload.h"
 #include "backend/cuda/cuda.h"
 
@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- what the device says ---- */
+/* ---- used memory ---- */
 
-struct usage { /* nvmlMemory_t */
+struct usage { /* the layout of nvmlMemory_t */
   unsigned long long total, free, used;
 };
 
@@ -30,10 +30,10 @@ static bool bind_function(void *library, const char *name, void *function) {
   return symbol != NULL;
 }
 
-/* Loaded once; stays. */
+/* Loaded at the first call and never unloaded. NULL if there is none. */
 static const struct management *management(void) {
   static struct management m;
-  static int state; /* 0 unknown, 1 there, -1 absent */
+  static int state; /* 0 not tried yet, 1 loaded, -1 absent */
   if (state != 0) return state > 0 ? &m : NULL;
   void *library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
   const bool there = library && bind_function(library, "nvmlInit_v2", &m.start) &&
@@ -58,7 +58,7 @@ int64_t sl_cuda_used_bytes(int device) {
 
 void sl_cuda_driver_version(char *out, size_t size) {
   const struct management *m = management();
-  char text[96]; /* NVML asks for 80 */
+  char text[96]; /* NVML needs 80 */
   if (m && m->version(text, sizeof text) == 0) snprintf(out, size, "%s", text);
 }
 
@@ -77,7 +77,7 @@ static enum sl_status device_bytes(char **out, int64_t bytes, const char *what) 
   const cudaError_t code = cudaMalloc(&at, (size_t)bytes);
   if (code != cudaSuccess) return too_large(bytes, what, code);
   *out = at;
-  SL_CUDA_TRY(cudaMemset(at, 0, (size_t)bytes)); /* zero at first, as on the host */
+  SL_CUDA_TRY(cudaMemset(at, 0, (size_t)bytes)); /* starts as zero, as on the host */
   return SL_OK;
 }
 
@@ -114,7 +114,7 @@ enum sl_status sl_cuda_workspace_open(struct sl_cuda *cuda) {
   return SL_OK;
 }
 
-/* Nothing is asked of a driver that may not be there for memory that was never taken. */
+/* If nothing was allocated, there may be no driver to call. */
 static void free_device(void *at) {
   if (at) sl_cuda_release("cudaFree", cudaFree(at));
 }
@@ -124,7 +124,7 @@ static void free_pinned(void *at) {
 }
 
 void sl_cuda_memory_close(struct sl_cuda *cuda) {
-  sl_nvme_close(cuda->nvme); /* before the memory that its requests name */
+  sl_nvme_close(cuda->nvme); /* before the memory that its requests point to */
   free_device(cuda->arena[SL_SPACE_DEVICE]);
   free_device(cuda->gemm_workspace);
   free_device(cuda->scratch);

@@ -1,6 +1,6 @@
-/* Opening the cuda backend: the ranks meet, each takes its device, NCCL's communicators are made and connected, then
- * memory and input; the context's own share of the device is told apart on the way. Where ranks share a device they
- * take their memory one after another, so that each sees what is its own. */
+/* Opens the CUDA backend: the ranks meet, each chooses its device, NCCL's communicators are created and connected, then
+ * memory and input are opened. The memory that the context itself takes is measured on the way. Ranks that share a
+ * device allocate one after another, so that each can measure its own share. */
 #include "backend/cuda/cuda.h"
 
 #include "core/base/machine.h"
@@ -16,7 +16,8 @@
 /* --- the device --- */
 
 enum sl_status sl_cuda_probe(int *devices) {
-  setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0); /* a hardware queue a lane: no lane waits behind another */
+  setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0); /* one hardware queue per lane, so that no lane waits behind
+                                                   * another */
   const cudaError_t code = cudaGetDeviceCount(devices);
   if (code == cudaSuccess && *devices > 0) return SL_OK;
   int driver = 0;
@@ -27,7 +28,7 @@ enum sl_status sl_cuda_probe(int *devices) {
                  driver % 1000 / 10);
 }
 
-/* 22809 is NCCL 2.28.9. */
+/* NCCL encodes 2.28.9 as 22809. */
 static enum sl_status describe_software(struct sl_exec_devices *out) {
   int driver = 0, runtime = 0, nccl = 0;
   char kernel[32] = "unknown";
@@ -50,8 +51,9 @@ enum sl_status sl_cuda_describe_device(struct sl_exec_devices *out) {
   return describe_software(out);
 }
 
-/* What tells two devices of a job apart, as NCCL does it: the host, its boot, and the place on the bus. How many devices a
- * process sees says nothing: a launcher may show each only its own. No padding: it is compared as bytes. */
+/* Identifies a device within the job as NCCL does: by host, boot, and PCI address. The number of devices that a process
+ * sees is no help, because a launcher may show each process only its own. There must be no padding: names are compared
+ * as bytes. */
 struct device_name {
   char host[256], boot[64];
   int32_t domain, bus, device;
@@ -72,7 +74,8 @@ static enum sl_status choose_device(struct sl_cuda *cuda, struct device_name *na
   return SL_OK;
 }
 
-/* Two ranks sharing a device is everybody's matter: all take turns, or none does. */
+/* Sets `shared` on every rank if any two ranks use the same device, because either all ranks take turns or none
+ * does. */
 static enum sl_status agree_sharing(struct sl_cuda *cuda, const struct device_name *mine) {
   struct device_name *all;
   SL_TRY(sl_calloc(&all, (size_t)cuda->place.world, sizeof *all));
@@ -89,19 +92,19 @@ static enum sl_status make_context(struct sl_cuda *cuda) {
   return SL_OK;
 }
 
-/* Run `take` and add to *bytes what the device has less of afterwards. On a shared device the ranks of the node do so
- * one after another. */
+/* Runs `take` and adds to *bytes the memory that it took of the device. If any device is shared, all ranks of the job
+ * do so one after another. */
 static enum sl_status in_turn(struct sl_cuda *cuda, enum sl_status (*take)(struct sl_cuda *), int64_t *bytes) {
   enum sl_status status = SL_OK;
   const int turns = cuda->shared ? cuda->place.world : 1;
   for (int turn = 0; turn < turns; turn++) {
-    sl_cuda_watch_phase(cuda, "another rank's turn to take memory"); /* each turn has the whole time */
+    sl_cuda_watch_phase(cuda, "another rank's turn to take memory"); /* restarts the timeout for each turn */
     if (turns == 1 || turn == cuda->rank) {
       const int64_t before = sl_cuda_used_bytes(cuda->device);
       status = take(cuda);
       *bytes += sl_cuda_used_bytes(cuda->device) - before;
     }
-    status = sl_cuda_agree(cuda, status); /* the end of a turn */
+    status = sl_cuda_agree(cuda, status); /* all ranks wait here for the end of the turn */
     SL_TRY(status);
   }
   return SL_OK;
@@ -153,7 +156,7 @@ static enum sl_status check_programs(const struct sl_cuda *cuda) {
   return SL_OK;
 }
 
-/* Who we are: a rank among the job's processes, or one rank of the plan alone. */
+/* Finds out which rank this is: one of the job's processes, or one rank of the plan that runs alone. */
 static enum sl_status find_place(struct sl_cuda *cuda) {
   const int world = cuda->job->plan->world;
   SL_TRY(sl_cuda_place_read(&cuda->place));
@@ -206,16 +209,17 @@ static enum sl_status open_device(struct sl_cuda *cuda) {
   SL_TRY(sl_cuda_agree(cuda, sl_cuda_comms_prepare(cuda)));
   SL_TRY(in_turn(cuda, make_context, &cuda->context_bytes));
   SL_TRY(in_turn(cuda, open_handles, &cuda->context_bytes));
-  /* NCCL's memory comes on all ranks at once: of a shared device each takes an equal part */
+  /* all ranks allocate NCCL's memory at once, so ranks that share a device count an equal part each */
   const int64_t before = sl_cuda_used_bytes(cuda->device);
   SL_TRY(sl_cuda_agree(cuda, SL_OK));
   const enum sl_status opened = sl_cuda_comms_open(cuda);
   if (opened != SL_OK)
-    return sl_cuda_die(cuda, opened); /* the others may stand inside NCCL, where nothing is agreed on */
+    return sl_cuda_die(cuda, opened); /* the other ranks may be inside NCCL, where they cannot take part in an
+                                       * agreement */
   SL_TRY(sl_cuda_agree(cuda, SL_OK));
   const int64_t taken = sl_cuda_used_bytes(cuda->device) - before;
   cuda->context_bytes += cuda->shared ? taken / cuda->place.local_world : taken;
-  SL_TRY(sl_cuda_agree(cuda, SL_OK)); /* nobody goes on to its arena before all have looked */
+  SL_TRY(sl_cuda_agree(cuda, SL_OK)); /* no rank allocates its arena before all have measured */
   return SL_OK;
 }
 
@@ -291,11 +295,11 @@ void sl_cuda_close(struct sl_cuda *cuda) {
   if (!cuda) return;
   bool in_order = true;
   sl_cuda_watch_stop(cuda);
-  /* the others look out for us until they close too */
+  /* the other ranks watch this one's connection until they close too */
   if (cuda->opened && cuda->place.world > 1) in_order = sl_star_agree(&cuda->star, SL_OK, NULL) == SL_OK;
   sl_tensors_close(&cuda->tensors);
   sl_input_close(&cuda->input);
-  sl_cuda_graphs_close(cuda); /* NCCL keeps what a graph calls until that is gone */
+  sl_cuda_graphs_close(cuda); /* NCCL keeps communicators that a graph uses alive until the graph is destroyed */
   sl_cuda_comms_close(cuda, in_order && cuda->opened);
   sl_cuda_gemm_close(cuda->gemm);
   sl_cuda_noise_close(cuda);

@@ -1,4 +1,4 @@
-/* Where the operands of an op stand. */
+/* Where the operands of an op are in memory. */
 #include "backend/cuda/cuda.h"
 
 struct sl_call_rank sl_cuda_call_rank(const struct sl_cuda *cuda) {

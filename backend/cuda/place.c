@@ -1,4 +1,4 @@
-/* The launchers' variables; see place.h. */
+/* Reads the variables that launchers set; see place.h. */
 #include "backend/cuda/place.h"
 
 #include "core/base/launchers.h"
@@ -29,7 +29,7 @@ static enum sl_status read_number(const char *name, const char *text, int low, i
 
 /* --- rank and world --- */
 
-/* Processes of node `node` by Slurm's list of repeated counts. */
+/* The processes on node `node`, from Slurm's list of counts such as "8(x2),4". */
 enum sl_status sl_cuda_place_tasks(const char *name, const char *list, int node, int *tasks) {
   const char *at = list;
   for (long seen = 0; *at;) {
@@ -54,7 +54,7 @@ enum sl_status sl_cuda_place_tasks(const char *name, const char *list, int node,
                  name, list, node);
 }
 
-/* What srun says where nobody asked for a number per node. */
+/* Srun sets this list even if nobody asked for a number of tasks per node. */
 static enum sl_status read_slurm_tasks(struct sl_cuda_place *p) {
   const char *const lists[] = {"SLURM_STEP_TASKS_PER_NODE", sl_launchers[SL_LAUNCHER_SLURM].by_node};
   const char *node = value_of("SLURM_NODEID");
@@ -87,7 +87,7 @@ static enum sl_status read_launcher(const struct sl_launcher *l, struct sl_cuda_
   return SL_OK;
 }
 
-/* --- the meeting point --- */
+/* --- the rendezvous address --- */
 
 static enum sl_status bad_address(const char *what, const char *text) {
   return sl_fail(SL_ERR_INPUT, "%s=\"%s\": expected HOST:PORT, or [IPV6]:PORT", what, text);

@@ -1,9 +1,10 @@
-/* An op onto its lane's stream, behind the events that it waits for: launched at once, or into a graph that is recorded. */
+/* Enqueues an op on its lane's stream, behind the events that it waits for. The op is launched at once, or captured
+ * while a graph is recorded. */
 #include "backend/cuda/cuda.h"
 
 #include <nvtx3/nvToolsExt.h>
 
-/* Profilers show the host's time under the action's name. */
+/* Profilers show the host's time in an NVTX range with the action's name. */
 static void name_range(struct sl_cuda *cuda, const struct sl_instance *instance) {
   char action[64];
   if (instance == cuda->named) return;
@@ -23,7 +24,7 @@ static enum sl_status communicate(struct sl_cuda *cuda, cudaStream_t stream, con
   return SL_OK;
 }
 
-/* By whoever does it: NCCL, a thread of the host, or the GPU. */
+/* Hands the op to NCCL, a thread of the host, or the GPU. */
 static enum sl_status put_op(struct sl_cuda *cuda, cudaStream_t stream, const struct sl_issued *it) {
   if (sl_op_is_comm(it->op->kind)) return communicate(cuda, stream, it);
   return sl_cuda_helps(it->op->lane) ? sl_cuda_helpers_put(cuda, stream, it) : sl_cuda_run(cuda, stream, it);
@@ -41,7 +42,7 @@ enum sl_status sl_cuda_put(struct sl_cuda *cuda, const struct sl_issued *it) {
   if (cuda->timed) SL_CUDA_TRY(cudaEventRecord(cuda->times[2 * i + 1], stream));
   SL_TRY(sl_cuda_marks_put(&cuda->marks, stream, it));
   SL_TRY(sl_cuda_look(cuda, stream, it));
-  /* another lane waits for this op, or the watch thread looks at it */
+  /* another lane waits for this op, or the watch thread checks it */
   if (plan->event_of[i] != SL_CUDA_NO_EVENT) SL_CUDA_TRY(cudaEventRecord(cuda->events[plan->event_of[i]], stream));
   atomic_store(&cuda->issued, i + 1);
   return SL_OK;

@@ -1,6 +1,7 @@
-/* The device's memory behind backend/common/tensor.h: a conversion in pinned memory and a copy each way, waited for,
- * because neither program is timed; random first values are drawn where they stand. Micro-batches go through pinned memory too, but nobody waits: the staging holds all
- * of a program's. */
+/* Device memory behind backend/common/tensor.h. Values are converted in pinned memory and copied, and each copy is
+ * waited for, because the programs that move tensors are not timed; random initial values are drawn in place.
+ * Micro-batches go through pinned memory too, but are not waited for: the staging memory holds all micro-batches of a
+ * program. */
 #include "backend/cuda/cuda.h"
 
 #include "core/op/operands.h"
@@ -13,7 +14,8 @@ static char *memory_of(const struct sl_cuda *cuda, const struct sl_tensor_place 
   return cuda->arena[place->space] + place->offset;
 }
 
-/* Memory of the host, or NVMe's mapped file: by the CPU, once what was put on the stream before is over. */
+/* Host memory and NVMe's mapped file are accessed by the CPU, once the work enqueued on the stream before is
+ * complete. */
 static enum sl_status reach(const struct sl_cuda *cuda, const struct sl_tensor_place *place, bool *here) {
   *here = place->space != SL_SPACE_DEVICE;
   if (*here) SL_CUDA_TRY(cudaStreamSynchronize(cuda->tensor_stream));
@@ -31,7 +33,7 @@ static enum sl_status put(void *context, const struct sl_tensor_place *place, co
   const size_t bytes = (size_t)(place->count * sl_dtype_bytes(place->dtype));
   sl_convert(cuda->values, (enum sl_number)place->dtype, values, SL_NUMBER_F32, (size_t)place->count);
   SL_CUDA_TRY(cudaMemcpyAsync(memory_of(cuda, place), cuda->values, bytes, cudaMemcpyDefault, cuda->tensor_stream));
-  SL_CUDA_TRY(cudaStreamSynchronize(cuda->tensor_stream)); /* the next chunk takes the same pinned memory */
+  SL_CUDA_TRY(cudaStreamSynchronize(cuda->tensor_stream)); /* the next chunk uses the same pinned memory */
   return SL_OK;
 }
 
@@ -45,12 +47,13 @@ static enum sl_status get(void *context, const struct sl_tensor_place *place, fl
   }
   const size_t bytes = (size_t)(place->count * sl_dtype_bytes(place->dtype));
   SL_CUDA_TRY(cudaMemcpyAsync(cuda->values, memory_of(cuda, place), bytes, cudaMemcpyDefault, cuda->tensor_stream));
-  SL_CUDA_TRY(cudaStreamSynchronize(cuda->tensor_stream)); /* the values are read here */
+  SL_CUDA_TRY(cudaStreamSynchronize(cuda->tensor_stream)); /* the values are read below */
   sl_convert(values, SL_NUMBER_F32, cuda->values, (enum sl_number)place->dtype, (size_t)place->count);
   return SL_OK;
 }
 
-/* What a GPU cannot reach: a chunk at a time through the memory that values pass through, which is free behind the stream. */
+/* A GPU cannot access NVMe's mapped file: values are drawn chunk by chunk in the pinned memory for values, which is
+ * free once the stream is idle. */
 static enum sl_status normal_on_nvme(struct sl_cuda *cuda, const struct sl_tensor_place *place,
                                      const struct sl_philox_key *key, uint64_t first, float width) {
   struct sl_tensor_place chunk = *place;
@@ -64,7 +67,8 @@ static enum sl_status normal_on_nvme(struct sl_cuda *cuda, const struct sl_tenso
   return SL_OK;
 }
 
-/* The device draws the host's numbers (kernels/gpu/cuda.h), into pinned memory too: a large model's first values are there at once. */
+/* The device draws the same numbers as the host (kernels/gpu/cuda.h), in pinned memory too, so that a large model's
+ * initial values take little time. */
 static enum sl_status normal(void *context, const struct sl_tensor_place *place, const struct sl_philox_key *key,
                              uint64_t first, float width) {
   struct sl_cuda *cuda = context;
@@ -83,7 +87,8 @@ enum sl_status sl_cuda_tensors_open(struct sl_cuda *cuda) {
   return sl_tensors_open(&cuda->tensors, cuda->job, &cuda->options, cuda->rank, &memory);
 }
 
-/* One rank alone: the whole piece at once on the device; what matters is that the numbers are of a trained model's size. */
+/* For one rank alone: fills its whole piece at once on the device. Only the size of the numbers matters, which is that
+ * of a model's weights. */
 static enum sl_status fill_alone(struct sl_cuda *cuda, cudaStream_t stream, const struct sl_op *op) {
   const struct sl_located where = sl_job_locate(cuda->job, cuda->rank, op->role, op->tensor);
   const struct sl_buffer *b = &cuda->rank_class->buffers[where.buffer];
@@ -108,7 +113,7 @@ enum sl_status sl_cuda_save_tensor(struct sl_cuda *cuda, cudaStream_t stream, co
 
 /* --- micro-batches --- */
 
-/* Pinned memory for operand `i`, and its copy to the device once it is filled. */
+/* Takes pinned memory for operand `i`, from which it is copied to the device once filled. */
 static char *stage(struct sl_cuda *cuda, const struct sl_issued *it, int i) {
   char *at = cuda->staging + cuda->staged;
   cuda->staged += (it->program->slices[it->op->slice + i].bytes + SL_ALIGN - 1) / SL_ALIGN * SL_ALIGN;

@@ -1,7 +1,7 @@
-/* Each compute op of the step once, before the first program, on memory that is cleared again. A kernel's code comes to
- * the device when it is first launched, and for that the driver may wait until what runs there is over: a receive that
- * spins would then wait for its peer, and the peer for ours. It also makes the first step like any other, and the memory
- * that code takes part of what is told as context. */
+/* Runs each compute op of the step once, before the first program, in memory that is cleared again. The driver loads a
+ * kernel's code to the device at its first launch, and may first wait for the kernels that run there: if one of them is
+ * a receive that spins for its peer, the peer could wait for us in turn. It also makes the first step like any other,
+ * and the memory of the code is counted as part of the context. */
 #include "backend/cuda/cuda.h"
 
 #include "backend/cuda/mark.h"
@@ -15,7 +15,8 @@ static bool runs_here(const struct sl_op *op) {
          op->kind != SL_OP_SAVE_TENSOR && op->kind != SL_OP_JOIN && !sl_cuda_helps(op->lane);
 }
 
-/* Tokens and targets are indices: 0 in every micro-batch, also where an op before it has left other bytes. */
+/* Tokens and targets are indices. They are set to 0 in every micro-batch, even if an earlier op has left other bytes
+ * there. */
 static enum sl_status load_zeros(struct sl_cuda *cuda, const struct sl_issued *it, cudaStream_t stream) {
   for (int i = 0; i < it->op->slice_count; i++)
     SL_CUDA_TRY(
@@ -23,7 +24,7 @@ static enum sl_status load_zeros(struct sl_cuda *cuda, const struct sl_issued *i
   return SL_OK;
 }
 
-/* One op, to its end: what fails here is this op and no other. */
+/* Runs one op and waits for it, so that a failure here is this op's. */
 static enum sl_status run_one(struct sl_cuda *cuda, const struct sl_issued *it, cudaStream_t stream) {
   SL_TRY(it->op->kind == SL_OP_LOAD_BATCH ? load_zeros(cuda, it, stream) : sl_cuda_run(cuda, stream, it));
   SL_CUDA_TRY(cudaStreamSynchronize(stream));
@@ -48,7 +49,7 @@ static enum sl_status run_each(struct sl_cuda *cuda, const struct sl_program *p,
   return SL_OK;
 }
 
-/* What a collective adds to a shard by (collect.c), and marks. */
+/* The kernels that add a received sum to a shard (collect.c), and that of marks. */
 static enum sl_status run_sums(struct sl_cuda *cuda, cudaStream_t stream) {
   char *at = cuda->arena[SL_SPACE_DEVICE];
   for (int type = SL_NUMBER_F32; type <= SL_NUMBER_F16 && cuda->arena_bytes[SL_SPACE_DEVICE] >= 64; type++) {

@@ -1,15 +1,18 @@
-/* What ops need beside their operands; see workspace.h. Bounds of the kernels' scratch are core's. */
+/* Memory that ops need beside their operands; see workspace.h. The upper bounds of the kernels' scratch come from
+ * core/op. */
 #include "backend/cuda/workspace.h"
 
 #include "backend/common/tensor.h"
 #include "core/op/operands.h"
 #include "core/op/workspace.h"
 
-/* Scratch of the backend's own that the GPU's kernel of `op` needs: none where the op brings enough. */
+/* The scratch that the backend must provide for the GPU's kernel of `op`: 0 if the op has a sufficient operand for
+ * it. */
 static int64_t scratch_of(const struct sl_program *p, const struct sl_op *op) {
   const int at = sl_op_at(op, SL_AT_SCRATCH);
   const bool sums =
-      op->kind == SL_OP_GEMM && sl_op_at(op, SL_AT_DBIAS) >= 0; /* a bias's gradient, where it is made apart */
+      op->kind == SL_OP_GEMM && sl_op_at(op, SL_AT_DBIAS) >= 0; /* a bias gradient that may be computed by its own
+                                                                 * kernel */
   const int64_t columns = op->dim[0] > op->dim[1] ? op->dim[0] : op->dim[1];
   const int64_t need = sums ? columns * (int64_t)sizeof(float) : sl_op_workspace(op, 1);
   return at >= 0 && at < op->slice_count && p->slices[op->slice + at].bytes >= need ? 0 : need;

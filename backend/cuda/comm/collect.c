@@ -1,13 +1,13 @@
-/* Communication ops as NCCL calls. Even pieces are NCCL's own all-gather and reduce-scatter; where members own runs of
- * different lengths, or chunks that do not stand one behind the other, a piece is a broadcast from its owner, or a
- * reduction to it, and the pieces of an op are one group. What is counted is what was handed to NCCL. */
+/* Communication ops as NCCL calls. Shards of equal length use NCCL's all-gather and reduce-scatter. If members own
+ * ranges of different lengths, or chunks that are not contiguous, each piece is a broadcast from its owner, or a reduce
+ * to it, and the pieces of an op form one NCCL group. The bytes counted are those handed to NCCL. */
 #include "backend/cuda/cuda.h"
 
 #include "core/op/operands.h"
 #include "core/op/wire.h"
 #include "kernels/gpu/cuda.h"
 
-/* An op on its way into NCCL. */
+/* An op that is being handed to NCCL. */
 struct transfer {
   struct sl_cuda *cuda;
   cudaStream_t stream;
@@ -36,7 +36,7 @@ static ncclDataType_t number_of(enum sl_dtype type) {
   }
 }
 
-/* Operand `name` of a part. */
+/* Operand `name` of one part of the op. */
 static const struct sl_slice *slice_of(const struct transfer *t, enum sl_at name, int part) {
   return &t->it->program->slices[t->op->slice + sl_op_part_at(t->op, name, part)];
 }
@@ -75,7 +75,7 @@ static bool even(const struct transfer *t) {
   return !(t->op->flags & (SL_OP_SHARE_CHUNK | SL_OP_SHARE_RANGE));
 }
 
-/* Its shard to every member's whole. */
+/* Sends the own shard into every member's whole. */
 static enum sl_status all_gather(struct transfer *t, int part) {
   char *shard = operand(t, SL_AT_SHARD, part), *whole = operand(t, SL_AT_WHOLE, part);
   const struct sl_share own = sl_share_piece(t->op, sl_op_slices(t->it->program, t->op), part, t->comm->index);
@@ -100,14 +100,15 @@ static enum sl_status all_gather(struct transfer *t, int part) {
   return SL_OK;
 }
 
-/* Where the member's piece of the sum arrives: its shard, or, where that is added to, its place in the whole. */
+/* Where this member's piece of the sum arrives: in its shard, or, if it is to be added to the shard, at its place in
+ * the whole. */
 static char *landing(const struct transfer *t, int part, const struct sl_share *own) {
   if (slice_of(t, SL_AT_SHARD, part)->access == SL_READ_WRITE)
     return operand(t, SL_AT_WHOLE, part) + own->whole_first * t->element;
   return operand(t, SL_AT_SHARD, part) + own->shard_first * t->element;
 }
 
-/* The wholes summed over the members, the member's piece to its shard. */
+/* Sums the wholes over the members; each member's piece of the sum goes to its shard. */
 static enum sl_status reduce_scatter(struct transfer *t, int part) {
   char *whole = operand(t, SL_AT_WHOLE, part);
   const struct sl_share own = sl_share_piece(t->op, sl_op_slices(t->it->program, t->op), part, t->comm->index);
@@ -121,14 +122,14 @@ static enum sl_status reduce_scatter(struct transfer *t, int part) {
   for (int g = 0; g < t->comm->size; g++) {
     const struct sl_share piece = sl_share_piece(t->op, sl_op_slices(t->it->program, t->op), part, g);
     char *from = whole + piece.whole_first * t->element;
-    char *to = g == t->comm->index ? landing(t, part, &piece) : from; /* of a member that is not the root: unused */
+    char *to = g == t->comm->index ? landing(t, part, &piece) : from; /* unused on a member that is not the root */
     if (piece.count > 0)
       SL_NCCL_TRY(ncclReduce(from, to, (size_t)piece.count, t->type, ncclSum, g, t->comm->nccl, t->stream));
   }
   return SL_OK;
 }
 
-/* What NCCL has no call for: the sum that was received is added to the shard, or, in a group of one, goes there. */
+/* What NCCL has no call for: adds the received sum to the shard, or, in a group of one, copies it there. */
 static enum sl_status settle(struct transfer *t, int part) {
   const struct sl_share own = sl_share_piece(t->op, sl_op_slices(t->it->program, t->op), part, t->comm->index);
   const bool adds = slice_of(t, SL_AT_SHARD, part)->access == SL_READ_WRITE;
@@ -142,7 +143,8 @@ static enum sl_status settle(struct transfer *t, int part) {
   return SL_OK;
 }
 
-/* A piece of its shard to every member, one from each to its whole; all are alike. */
+/* Sends one piece of the shard to every member and receives one from each into the whole; all pieces have the same
+ * size. */
 static enum sl_status all_to_all(struct transfer *t, int part) {
   char *shard = operand(t, SL_AT_SHARD, part), *whole = operand(t, SL_AT_WHOLE, part);
   const int64_t bytes = elements_of(t, SL_AT_WHOLE, part) * t->element, piece = bytes / t->comm->size;

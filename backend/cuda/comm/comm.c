@@ -1,10 +1,10 @@
-/* NCCL's communicators. The world's comes from an id that rank 0 makes (NCCL puts its own meeting point into it,
- * NCCL_COMM_ID's where that is set) and hands out over the star; every other is split off it, group classes in their
- * order and then the pipeline's rounds, the same on every rank.
+/* NCCL's communicators. The world communicator is created from an id that rank 0 generates and sends to all ranks over
+ * the star (the id contains NCCL's own rendezvous address, or that of NCCL_COMM_ID if set). Every other communicator is
+ * split off it: group classes in their order, then the pipeline's rounds, in the same order on every rank.
  *
- * NCCL connects two ranks when they first meet, on the host: in the midst of a pipeline two neighbours that both send
- * first would wait for each other for ever. So everything is connected here: collectives by NCCL itself as
- * communicators are made (NCCL_RUNTIME_CONNECT=0), pairs by a first message. */
+ * By default NCCL connects two ranks at their first exchange and blocks the host meanwhile: in the middle of a
+ * pipeline, two neighbours that both send first would wait for each other forever. Everything is therefore connected
+ * here: collectives when NCCL creates the communicators (NCCL_RUNTIME_CONNECT=0), pairs by a first message. */
 #include "backend/cuda/cuda.h"
 
 #include <stdio.h>
@@ -15,13 +15,13 @@ static void nccl_release(const char *call, ncclResult_t code) {
   if (code != ncclSuccess && *sl_error_message() == '\0') sl_warn("NCCL: %s: %s", call, ncclGetErrorString(code));
 }
 
-/* A user's own setting wins. */
+/* Does not overwrite the user's own setting. */
 static void set_default(const char *name, const char *value) {
   setenv(name, value, 0);
 }
 
-/* Ranks of one GPU. Up to 2.29 NCCL refuses two ranks of one host on one device, so each calls itself a host and they
- * talk through sockets; from 2.30 on it can be told to allow it. */
+/* For ranks that share a GPU. Until 2.29, NCCL refuses two ranks of one host on one device, so each rank claims to be a
+ * host of its own and they talk through sockets; from 2.30 on, NCCL can be told to allow it. */
 static void allow_sharing(const struct sl_cuda *cuda, int version) {
   char name[64];
   set_default("NCCL_MAX_CTAS", "2");
@@ -110,7 +110,7 @@ static enum sl_status open_groups(struct sl_cuda *cuda) {
   return SL_OK;
 }
 
-/* The link of `round` at one of whose ends this rank is; -1: none. */
+/* The link of `round` that this rank is an end of, -1 if none. */
 static int own_link(const struct sl_cuda *cuda, int round) {
   const struct sl_cuda_links *plan = &cuda->comms.plan;
   for (size_t i = 0; i < plan->count; i++) {
@@ -120,7 +120,7 @@ static int own_link(const struct sl_cuda *cuda, int round) {
   return -1;
 }
 
-/* Both ends have the same colour: the sender's rank, who is member 0. */
+/* Both ends pass the same colour, the sender's rank; the sender is member 0. */
 static enum sl_status open_link(struct sl_cuda *cuda, int round) {
   const int i = own_link(cuda, round);
   ncclComm_t none = NULL;
@@ -143,7 +143,8 @@ static enum sl_status open_links(struct sl_cuda *cuda) {
   return SL_OK;
 }
 
-/* A first message of every link, round by round: a rank is at one link of a round only. */
+/* Sends a first message over every link, round by round, since a rank is an end of at most one link per round, and then
+ * runs one all-reduce in every group. */
 static enum sl_status greet(struct sl_cuda *cuda, cudaStream_t stream, void *word) {
   for (int round = 0; round < cuda->comms.plan.rounds; round++) {
     const int i = own_link(cuda, round);
@@ -173,15 +174,17 @@ enum sl_status sl_cuda_comms_open(struct sl_cuda *cuda) {
   SL_CUDA_TRY(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
   SL_CUDA_TRY(cudaMalloc(&word, sizeof(float)));
   SL_CUDA_TRY(
-      cudaMemsetAsync(word, 0, sizeof(float), stream)); /* the default stream would not wait, nor be waited for */
+      cudaMemsetAsync(word, 0, sizeof(float), stream)); /* not cudaMemset: the default stream and this one do not wait
+                                                         * for each other */
   SL_TRY(greet(cuda, stream, word));
-  SL_CUDA_TRY(cudaStreamSynchronize(stream)); /* all connections stand before the first program starts */
+  SL_CUDA_TRY(cudaStreamSynchronize(stream)); /* all connections exist before the first program starts */
   SL_CUDA_TRY(cudaFree(word));
   SL_CUDA_TRY(cudaStreamDestroy(stream));
   return SL_OK;
 }
 
-/* In order every member closes; otherwise peers may be gone, and what is under way is given up. */
+/* In an orderly end every member closes its communicators. Otherwise peers may be gone, and operations in flight are
+ * aborted. */
 static void close_one(ncclComm_t comm, bool in_order) {
   if (!comm) return;
   if (in_order)

@@ -1,4 +1,5 @@
-/* Pairs of stages, coloured so that a rank stands once in a round; see links.h. */
+/* Pairs of stages that exchange messages, coloured so that a rank takes part in at most one link per round; see
+ * links.h. */
 #include "backend/cuda/comm/links.h"
 
 #include <stdlib.h>
@@ -56,7 +57,7 @@ static bool meets(const struct sl_cuda_link *a, const struct sl_cuda_link *b) {
   return a->from == b->from || a->from == b->to || a->to == b->from || a->to == b->to;
 }
 
-/* The first round in which none of the links before it touches either stage. */
+/* The first round in which no earlier link shares a stage with link `i`. */
 static int first_round(const struct sl_cuda_links *links, size_t i) {
   for (int round = 0;; round++) {
     bool taken = false;

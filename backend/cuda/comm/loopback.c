@@ -1,6 +1,7 @@
-/* One rank of a large plan, alone: its communication is looped back. What peers would send is copied from blocks of
- * random normal numbers, so that memory sees the traffic and the kernels that follow see numbers of a sane size (zeros
- * run faster than real data). Scalars, such as losses and flags, stay the rank's own, as if every peer had sent 0. */
+/* Runs the communication ops of one rank of a large plan that runs alone. The data that peers would send is copied from
+ * blocks of random normal numbers, so that the memory traffic is real and the kernels that follow see numbers of
+ * realistic size (zeros run faster than real data). Scalars, such as losses and flags, keep the rank's own value, as if
+ * every peer had sent 0. */
 #include "backend/cuda/cuda.h"
 
 #include "core/op/operands.h"
@@ -11,7 +12,8 @@
 
 enum { NOISE_BYTES = 4 << 20, TYPES = 3 };
 
-/* By type (core/base/dtype.h: fp32, bf16, fp16), and by what they stand for: states 0.02 wide, activations 1. */
+/* By type (core/base/dtype.h: fp32, bf16, fp16), and by use: states have a standard deviation of 0.02, activations of
+ * 1. */
 struct sl_cuda_noise {
   char *blocks[TYPES][2];
 };
@@ -44,7 +46,7 @@ void sl_cuda_noise_close(struct sl_cuda *cuda) {
 static enum sl_status receive(const struct sl_cuda *cuda, cudaStream_t stream, const struct sl_issued *it, char *to,
                               int64_t bytes) {
   const struct sl_op *op = it->op;
-  if (op->dtype == SL_U8) { /* packed numbers (kernels/quantize.h): of scale 0 */
+  if (op->dtype == SL_U8) { /* packed numbers (kernels/quantize.h), with scale 0 */
     SL_CUDA_TRY(cudaMemsetAsync(to, 0, (size_t)bytes, stream));
     return SL_OK;
   }
@@ -63,7 +65,7 @@ enum sl_status sl_cuda_loop_back(struct sl_cuda *cuda, cudaStream_t stream, cons
   const bool pairs = !sl_op_in_place(op->kind), scatters = sl_op_moves(op->kind) == SL_MOVE_REDUCE;
   *bytes = 0;
   for (int part = 0; part < sl_op_parts(op); part++) {
-    /* what arrives is the whole, or, of a reduce_scatter, this rank's piece of the shard */
+    /* the whole arrives, or, for a reduce-scatter, this rank's piece of the shard */
     const int whole = sl_op_part_at(op, pairs ? SL_AT_WHOLE : SL_AT_X, part);
     const int target = scatters ? sl_op_part_at(op, SL_AT_SHARD, part) : whole;
     char *to = sl_cuda_operand(cuda, it, target);

@@ -1,4 +1,4 @@
-/* What the main thread tells the watch thread (watch.c) of where it stands. */
+/* How the main thread tells the watch thread (watch.c) what it is doing. */
 #include "backend/cuda/cuda.h"
 #include "core/base/machine.h"
 

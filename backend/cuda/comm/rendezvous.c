@@ -1,5 +1,6 @@
-/* TCP among the ranks; see comm/rendezvous.h. A frame is a header and its bytes. Rank 0 reads a frame of every rank, in rank order,
- * and sends all of them to each; it is also who tells of an end, because everybody is connected to it. */
+/* TCP connections between the ranks; see comm/rendezvous.h. A frame is a header followed by its bytes. In an exchange,
+ * rank 0 reads one frame from every rank, in rank order, and then sends all of them to each. Rank 0 also announces that
+ * the job has ended, because every rank is connected to it. */
 #include "backend/cuda/comm/rendezvous.h"
 #include "core/base/machine.h"
 
@@ -24,9 +25,9 @@ struct frame {
   uint32_t magic, kind, rank, bytes;
 };
 
-/* --- bytes through a socket, until `deadline` --- */
+/* --- send and receive bytes until `deadline` --- */
 
-/* 1: ready; 0: too late. */
+/* Returns 1 if ready, 0 if the deadline has passed or poll failed. */
 static int wait_ready(int fd, short events, double deadline) {
   for (;;) {
     const double left = deadline - sl_machine_clock();
@@ -66,7 +67,7 @@ static enum moved send_frame(int fd, enum frame_kind kind, int rank, const void 
   return sent == MOVED ? transmit(fd, in, bytes, deadline) : sent;
 }
 
-/* What an ABORT frame says: the rank that ended and why. The frame's head has been read. */
+/* Reads the text of an ABORT frame, which says which rank ended the job and why. The frame's header has been read. */
 static enum sl_status aborted(int fd, const struct frame *head, double deadline) {
   char text[TEXT] = "";
   const size_t bytes = head->bytes < TEXT ? head->bytes : TEXT - 1;
@@ -99,7 +100,7 @@ static enum sl_status write_frame(const struct sl_star *star, int fd, int rank, 
   return how == MOVED ? SL_OK : lost(star, rank, how);
 }
 
-/* --- meeting --- */
+/* --- rendezvous --- */
 
 struct hello {
   uint32_t rank, world;
@@ -108,10 +109,10 @@ struct hello {
 static void tune(int fd) {
   const int yes = 1;
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
-  setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof yes); /* a host that vanishes says nothing by itself */
+  setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof yes); /* a host that vanishes sends no message */
 }
 
-/* `host` NULL: any address of this machine. */
+/* With `host` NULL: any address of this machine. */
 static enum sl_status resolve(const char *host, int family, int port, struct addrinfo **out) {
   char service[16];
   const struct addrinfo hints = {
@@ -123,7 +124,7 @@ static enum sl_status resolve(const char *host, int family, int port, struct add
                  gai_strerror(code));
 }
 
-/* -1 and errno where that cannot be. */
+/* Returns a listening socket, or -1 with errno set. */
 static int listen_on(const struct addrinfo *at, int world) {
   const int fd = socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0), yes = 1, no = 0;
   if (fd < 0) return -1;
@@ -136,8 +137,9 @@ static int listen_on(const struct addrinfo *at, int world) {
   return -1;
 }
 
-/* Where ranks are on other nodes, at any address: the name by which they know this node may stand for its loopback here,
- * as in Debian's /etc/hosts. A socket of IPv6 takes callers of both kinds; some machines have IPv4 alone. */
+/* If some ranks are on other nodes, listens at any address, because the name by which they know this node may resolve
+ * to its loopback address here, as in Debian's /etc/hosts. An IPv6 socket accepts callers of both kinds; IPv4 is the
+ * fallback for machines without IPv6. */
 static enum sl_status listen_at(const char *host, int port, int world, bool spread, int *out) {
   const char *at = spread ? NULL : host;
   const int families[] = {spread ? AF_INET6 : AF_UNSPEC, AF_INET};
@@ -155,7 +157,7 @@ static enum sl_status listen_at(const char *host, int port, int world, bool spre
                  at ? at : "any address,", port, strerror(why));
 }
 
-/* One caller: who it is. Strangers are turned away. */
+/* Reads who a caller is. A caller that does not speak our protocol is disconnected. */
 static enum sl_status admit(struct sl_star *star, int fd, double deadline) {
   struct frame head;
   struct hello hello;
@@ -197,7 +199,7 @@ static enum sl_status gather(struct sl_star *star, int listener, double deadline
   return SL_OK;
 }
 
-/* Rank 0 may start later than we: try until the time is over. */
+/* Rank 0 may start later than this rank, so try until the deadline. */
 static enum sl_status call_root(struct sl_star *star, const char *host, int port, double deadline) {
   const struct hello hello = {(uint32_t)star->rank, (uint32_t)star->world};
   int why = ETIMEDOUT;
@@ -236,7 +238,7 @@ enum sl_status sl_star_open(struct sl_star *star, int rank, int world, bool spre
   if (status == SL_OK && rank == 0) status = listen_at(host, port, world, spread, &listener);
   if (status == SL_OK && rank == 0) status = gather(star, listener, deadline);
   if (listener >= 0) close(listener);
-  /* nobody goes on before all are there */
+  /* no rank goes on before all have arrived */
   if (status == SL_OK) status = sl_star_agree(star, SL_OK, NULL);
   if (status != SL_OK) sl_star_close(star);
   return status;
@@ -293,7 +295,7 @@ enum sl_status sl_star_agree(struct sl_star *star, enum sl_status mine, int *cul
   return status;
 }
 
-/* --- ends --- */
+/* --- aborts --- */
 
 static enum sl_status watch_socket(const struct sl_star *star, int fd, int rank) {
   struct pollfd p = {.fd = fd, .events = POLLIN};
@@ -301,7 +303,8 @@ static enum sl_status watch_socket(const struct sl_star *star, int fd, int rank)
   if (fd < 0 || poll(&p, 1, 0) <= 0) return SL_OK;
   const ssize_t n = recv(fd, &head, sizeof head, MSG_PEEK | MSG_DONTWAIT);
   if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) return lost(star, rank, GONE);
-  if (n < (ssize_t)sizeof head || head.magic != MAGIC || head.kind != FRAME_ABORT) return SL_OK; /* an early exchange */
+  /* the frame of an exchange that came early */
+  if (n < (ssize_t)sizeof head || head.magic != MAGIC || head.kind != FRAME_ABORT) return SL_OK;
   const double deadline = sl_machine_clock() + 1;
   receive(fd, &head, sizeof head, deadline);
   return aborted(fd, &head, deadline);

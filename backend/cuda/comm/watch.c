@@ -1,9 +1,9 @@
-/* The watch thread: whatever the main thread waits for (NCCL's meeting, a full launch queue, a program's end), it looks
- * every 50 ms whether the job can still go on, and ends this process when it cannot: a peer is gone, NCCL reports an
- * error, or nothing got further for SHARDLAB_TIMEOUT_S seconds. The message names the rank and the communication op
- * that is not complete; the other ranks hear of it over the star and end too.
+/* The watch thread. Whatever the main thread waits for (NCCL's rendezvous, a full launch queue, a program's end), this
+ * thread checks every 50 ms whether the job can still go on, and ends the process if it cannot: a peer is gone, NCCL
+ * reports an error, or there was no progress for SHARDLAB_TIMEOUT_S seconds. The message names the rank and the
+ * communication op that is not complete; the other ranks receive it over the star and end too.
  *
- * It ends the process by _exit: the main thread may stand inside a driver call that will never return. */
+ * The process ends by _exit, because the main thread may be inside a driver call that never returns. */
 #include "backend/cuda/cuda.h"
 #include "core/base/machine.h"
 
@@ -21,22 +21,23 @@ static const struct sl_op *op_of(const struct sl_cuda *cuda, uint32_t issue) {
   return &cuda->program->ops[cuda->program->issues[issue].op];
 }
 
-/* Of a graph: has it come behind this communication op? */
+/* In a graph: whether a mark shows that this communication op is complete. */
 static bool is_marked(const struct sl_cuda *cuda, uint32_t issue) {
   const struct sl_op *op = op_of(cuda, issue);
   return cuda->graphs.replaying && sl_op_is_comm(op->kind) &&
          cuda->marks.over[op->lane] > cuda->program->issues[issue].lane_index;
 }
 
-/* The first issue from `looked` on whose event is not complete; a failure of the device ends the search. */
+/* Finds the first issue, from `looked` on, whose event is not complete. A failure of the device is returned. */
 static enum sl_status look(struct sl_cuda *cuda, uint32_t *stands_at) {
   const struct sl_cuda_events *plan = &cuda->plans[cuda->kind];
   const uint32_t issued = atomic_load(&cuda->issued);
   uint32_t i = cuda->watch.looked;
-  SL_CUDA_TRY(cudaSetDevice(cuda->device)); /* this thread's own choice, else a context on device 0 comes into being */
+  SL_CUDA_TRY(cudaSetDevice(cuda->device)); /* the device is chosen per thread; otherwise this thread would create a
+                                             * context on device 0 */
   for (; i < issued; i++) {
     if (plan->event_of[i] == SL_CUDA_NO_EVENT || is_marked(cuda, i)) continue;
-    /* of a graph events tell nothing, but any tells of a device that is lost */
+    /* events recorded in a graph say nothing about progress, but any event reports a lost device */
     const bool graph = cuda->graphs.replaying;
     const cudaError_t code = cudaEventQuery(graph ? cuda->base : cuda->events[plan->event_of[i]]);
     if (code != cudaSuccess && code != cudaErrorNotReady) return sl_cuda_failed("cudaEventQuery", code);
@@ -49,8 +50,8 @@ static enum sl_status look(struct sl_cuda *cuda, uint32_t *stands_at) {
   return SL_OK;
 }
 
-/* The communication op that a stuck program waits for: the first incomplete one; the last of them may be on its way into
- * NCCL, whose call does not return. */
+/* Describes the communication op that a stuck program waits for: the first incomplete one. It may be the op that is
+ * being issued, if its NCCL call does not return. */
 static void stands_in(const struct sl_cuda *cuda, uint32_t from, char *out, size_t size) {
   uint32_t issued = atomic_load(&cuda->issued);
   if (issued < cuda->program->issue_count) issued++;
@@ -72,7 +73,7 @@ static void where(const struct sl_cuda *cuda, uint32_t stands_at, char *out, siz
     snprintf(out, size, "%s", cuda->watch.phase ? cuda->watch.phase : "its own work");
 }
 
-/* `quiet`: another rank has told the reason. */
+/* `quiet`: another rank has already reported the reason. */
 static _Noreturn void end_process(struct sl_cuda *cuda, enum sl_status status, const char *text, bool quiet) {
   sl_cuda_claim_end(cuda);
   if (!quiet) fprintf(stderr, "shardlab: rank %d: %s\n", cuda->rank, text);
@@ -89,12 +90,12 @@ static enum sl_status check(struct sl_cuda *cuda, uint32_t *stands_at) {
     SL_TRY(look(cuda, stands_at));
   }
   const double still = sl_machine_clock() - w->moved_s;
-  /* the lower rank gives up first, and ends the job before the others speak */
+  /* lower ranks time out first, so that one rank reports and ends the job */
   if ((!w->running && !w->phase) || still < cuda->timeout_s + 0.25 * (cuda->rank < 16 ? cuda->rank : 16)) return SL_OK;
   return sl_fail(SL_ERR_PEER, "no progress for %g s (SHARDLAB_TIMEOUT_S sets the limit)", cuda->timeout_s);
 }
 
-/* An op of ours that failed is the reason; for all else it helps to know what the rank waits for. */
+/* If one of our own ops failed, that is the reason. For any other failure the message says what the rank waits for. */
 static _Noreturn void give_up(struct sl_cuda *cuda, enum sl_status status, uint32_t stands_at) {
   char at[256], text[2048];
   if (cuda->watch.running && sl_cuda_marks_blame(cuda, &status)) end_process(cuda, status, sl_error_message(), false);
@@ -120,7 +121,9 @@ enum sl_status sl_cuda_watch_start(struct sl_cuda *cuda) {
   struct sl_cuda_watch *w = &cuda->watch;
   atomic_init(&w->stop, false);
   w->moved_s = sl_machine_clock();
-  if (cuda->place.world == 1) return SL_OK; /* nobody to wait for: a failure shows where the call is made */
+  if (cuda->place.world == 1)
+    return SL_OK; /* there are no peers to wait for, and a failure is reported where the call
+                                             * is made */
   if (pthread_mutex_init(&w->lock, NULL) != 0) return sl_fail(SL_ERR_MEMORY, "no memory for a lock");
   if (pthread_create(&w->thread, NULL, watch, cuda) != 0) {
     pthread_mutex_destroy(&w->lock);
