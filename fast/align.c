@@ -1,4 +1,4 @@
-/* Prefix, run and rest of actions; see align.h. */
+/* Finds prefix, run and rest of actions; see align.h. */
 #include "fast/align.h"
 
 #include <stdlib.h>
@@ -11,7 +11,7 @@ int64_t sl_fast_operand_bytes(const struct sl_program *p, const struct sl_op *op
   return sum;
 }
 
-/* The same kind of op, of any size. */
+/* Whether the two are the same kind of op, of any size. */
 static bool alike(const struct sl_op *x, const struct sl_op *y) {
   return x->kind == y->kind && x->lane == y->lane && x->group == y->group && x->dtype == y->dtype &&
          x->flags == y->flags && x->phase == y->phase && x->peer == y->peer;
@@ -39,14 +39,15 @@ static bool same(const struct sl_program *p, size_t issue, const struct sl_progr
   return sl_fast_same_op(p, op_at(p, issue), q, op_at(q, other)) && sl_fast_same_lanes(p, issue, q, other);
 }
 
-/* The same, or an op on all of a rank's parameters or gradients, whose size grows with the depth. */
+/* Whether the two are the same, or ops on all of a rank's parameters or gradients, whose size grows with the depth. */
 static bool matches(const struct sl_program *p, size_t issue, const struct sl_program *q, size_t other) {
   const struct sl_op *x = op_at(p, issue), *y = op_at(q, other);
   const bool may_grow = x->phase == SL_PHASE_STEP || x->layer < 0;
   return same(p, issue, q, other) || (may_grow && alike(x, y) && sl_fast_same_lanes(p, issue, q, other));
 }
 
-/* Are the `run` issues from `first` the same as those before them, of which there are `before`? */
+/* Whether the `run` issues from `first` repeat the `run` issues before them; `before` issues precede `first` in the
+ * action. */
 static bool repeats(const struct sl_program *p, size_t first, size_t run, size_t before) {
   if (before < run) return false;
   for (size_t k = first; k < first + run; k++)
@@ -54,7 +55,7 @@ static bool repeats(const struct sl_program *p, size_t first, size_t run, size_t
   return true;
 }
 
-/* Actions m of a and n of b, whose issues begin at i and j. */
+/* Aligns actions m of a and n of b, whose issues begin at i and j. */
 static bool align_action(const struct sl_program *a, const struct sl_instance *m, size_t i, const struct sl_program *b,
                          const struct sl_instance *n, size_t j, struct sl_fast_align *out) {
   const size_t count = (size_t)m->op_count, deeper = (size_t)n->op_count, run = deeper - count;
@@ -68,7 +69,8 @@ static bool align_action(const struct sl_program *a, const struct sl_instance *m
     rest++;
   *out = (struct sl_fast_align){(int32_t)prefix, (int32_t)run, (int32_t)(count - rest)};
   if (prefix + rest < count) return false;
-  while (run > 0 && !repeats(b, j + prefix, run, prefix)) /* the run may stand as much earlier as the rest goes */
+  while (run > 0 && !repeats(b, j + prefix, run, prefix)) /* the run may begin earlier, by as many ops as the rest can
+                                                           * grow */
     if (prefix-- <= count - rest) return false;
   out->prefix = (int32_t)prefix;
   return true;

@@ -1,23 +1,26 @@
-/* Two programs of one plan at two depths, the second `more` blocks a stage deeper: which of their ops are the same.
+/* Compares two programs of one plan at two depths, the second with more blocks per stage, and finds which of their ops
+ * are the same.
  *
- * An action of the deeper one is that of the shallower one with a run of ops put in: a prefix that both have, the run, and a rest
- * that both have. What stands in the run is a block like the one before it, so programs of any depth follow (fast/stretch.h). */
+ * An action of the deeper program is the shallower one's with a run of ops inserted: a prefix that both have, the run,
+ * and a rest that both have. The run repeats the ops of the block before it, so programs of any depth can be derived
+ * (fast/stretch.h). */
 #pragma once
 
 #include "core/program/program.h"
 
-/* Of an action's ops: those before the run are `prefix`, the run has `run` (0: a stage without blocks), its place may be as early
- * as behind `earliest`. */
+/* How the ops of an action align: `prefix` ops precede the run, which has `run` ops (0 in a stage without blocks). The
+ * run could also be inserted earlier, down to behind the first `earliest` ops. */
 struct sl_fast_align {
   int32_t prefix, run, earliest;
 };
 
-/* *aligned: (instances of a's step), the caller's to free; NULL where the two are not so. Errors: SL_ERR_MEMORY. */
+/* *aligned: (instances of a's step), owned by the caller; NULL if the two programs do not align. Errors:
+ * SL_ERR_MEMORY. */
 enum sl_status sl_fast_align(struct sl_fast_align **aligned, const struct sl_program *a, const struct sl_program *b);
-/* Are two ops the same but for where their operands stand? */
+/* Whether two ops are the same except for the places of their operands. */
 bool sl_fast_same_op(const struct sl_program *p, const struct sl_op *x, const struct sl_program *q,
                      const struct sl_op *y);
-/* Do two issues wait for the same lanes? */
+/* Whether two issues wait for the same lanes. */
 bool sl_fast_same_lanes(const struct sl_program *p, size_t issue, const struct sl_program *q, size_t other);
-/* Bytes of an op's operands. */
+/* The bytes of an op's operands. */
 int64_t sl_fast_operand_bytes(const struct sl_program *p, const struct sl_op *op);

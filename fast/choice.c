@@ -1,4 +1,4 @@
-/* What a choice says, in words and as a configuration; see fast.h. */
+/* A choice as text and as a configuration; see fast.h. */
 #include "fast/fast.h"
 
 #include <stdio.h>
@@ -22,7 +22,7 @@ void sl_fast_configure(const struct sl_config *config, const struct sl_fast_choi
   out->sl.tp = choice->tp;
   out->sl.pp = choice->pp;
   out->sl.sequence_parallel = choice->sequence_parallel && choice->tp > 1;
-  out->sl.tp_comm_overlap &= out->sl.sequence_parallel; /* wherever it can be */
+  out->sl.tp_comm_overlap &= out->sl.sequence_parallel; /* where it applies */
   out->sl.recompute_count = 1;
   out->sl.recompute[0] = choice->recompute;
   out->sl.virtual_stages = choice->pp > 1 && choice->virtual_stages > 1 ? choice->virtual_stages : 1;

@@ -1,4 +1,4 @@
-/* Where formulas end; see covers.h. */
+/* The limits of the formulas; see covers.h. */
 #include "fast/covers.h"
 
 #include "core/plan/kernels.h"
@@ -20,7 +20,8 @@ bool sl_fast_covers_inputs(const struct sl_model *model, const struct sl_config 
          config->optimizer.type != SL_OPT_ONEBIT_ADAM;
 }
 
-/* Do all groups of the world sit alike: units of every level hold whole replicas, or whole replicas fill them? */
+/* Whether all groups of the world have the same place in the topology: the units of every level hold whole replicas, or
+ * whole replicas fill them. */
 static bool aligned(const struct sl_cluster *cluster, int64_t size) {
   for (int i = 0; i < cluster->n_link; i++) {
     const int64_t span = cluster->link[i].span;
@@ -66,8 +67,9 @@ bool sl_fast_covers_choice(const struct sl_config *config, const struct sl_clust
   if (pipeline && (c->schedule > SL_FAST_1F1B || c->virtual_stages > 1)) return false;
   if (pipeline && c->stage_layers == NULL && config->sl.stages_by != SL_STAGES_UNIFORM) return false;
   const bool rough = costs->comm_compute_share > 0 || costs->host_launch > 0 || costs->host_collective > 0;
-  if (c->tp > 1 && c->world > c->tp && rough) return false; /* collectives of two kinds beside the same kernels */
-  if (pipeline && rough) return false; /* which kernels run beside messages, and what a host waits for */
+  if (c->tp > 1 && c->world > c->tp && rough) return false; /* collectives of two kinds overlap the same kernels */
+  /* a pipeline needs to know which kernels overlap messages, and what a host waits for */
+  if (pipeline && rough) return false;
   if (c->tp > 1 && c->sequence_parallel && config->sl.tp_comm_overlap) return false;
   if (c->tp > 1 && (config->sl.launch_blocking || sl_kernel_set(config->sl.kernels)->gathers_logits)) return false;
   return aligned(cluster, c->tp) && aligned(cluster, (int64_t)c->world / c->pp);

@@ -1,4 +1,4 @@
-/* Configurations to predictions: what is known of blocks and stages, or of whole steps, is looked up; see fast.h. */
+/* Predicts choices, and caches blocks, stages and whole steps; see fast.h. */
 #include "fast/fast.h"
 
 #include "core/op/op.h"
@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a block's cost hangs on. */
+/* What the cost of a block depends on. */
 struct block_key {
   int64_t micro_batch;
   int tp, zero_stage, recompute;
@@ -27,22 +27,22 @@ struct block_key {
 struct block {
   struct block_key key;
   struct sl_fast_sample sample;
-  char *refused; /* why there is no such block; NULL: there is one */
+  char *refused; /* why this block cannot be built, NULL if it can */
 };
 
 struct stage_key {
-  int32_t block, place, dp, blocks, schedule; /* schedule: some frameworks refuse some */
+  int32_t block, place, dp, blocks, schedule; /* schedule: some frameworks refuse some schedules */
 };
 
-/* What all ranks of a world take to agree. */
+/* The seconds of the all-reduce over all ranks of a world. */
 struct agreed {
   int world;
   double seconds;
 };
 
-/* Do formulas cover the strategy of a choice? */
+/* Whether the formulas cover the strategy of a choice. */
 struct way {
-  int tp, pp, dp, zero_stage, schedule; /* tp 0: a free place */
+  int tp, pp, dp, zero_stage, schedule; /* tp 0: an unused entry */
   bool covered;
 };
 
@@ -53,14 +53,14 @@ struct sl_fast {
   const struct sl_config *config;
   const struct sl_cluster *cluster;
   struct sl_kernel_costs costs; /* of the kernel set's profile */
-  struct sl_cost_rank rank;     /* of a world that fills nodes */
+  struct sl_cost_rank rank;     /* in a world that fills its nodes */
   struct block *blocks;
   size_t block_count, block_capacity;
   struct sl_fast_map stages; /* struct sl_fast_stage_cost */
   struct sl_fast_wholes wholes;
   struct agreed agreed[AGREED];
   struct way ways[WAYS];
-  bool covered; /* model, configuration and cluster, by formulas */
+  bool covered; /* the formulas cover model, configuration and cluster */
 };
 
 enum sl_status sl_fast_open(struct sl_fast **out, const struct sl_model *model, const struct sl_config *config,
@@ -144,7 +144,7 @@ static enum sl_status find_block(struct sl_fast *f, const struct sl_fast_choice 
   struct block *b = &f->blocks[f->block_count];
   sl_fast_configure(f->config, choice, &config);
   *b = (struct block){.key = key};
-  const bool clear = sl_error_message()[0] == '\0'; /* the first message is the one that is told */
+  const bool clear = sl_error_message()[0] == '\0'; /* an earlier message must not be taken for this failure's */
   const enum sl_status status = take_block(f, &config, b);
   if (status == SL_ERR_INPUT && clear) b->refused = strdup(sl_error_message());
   *out = f->block_count;
@@ -194,7 +194,7 @@ struct step {
   size_t block;
   const struct sl_fast_stage_cost *stages[SL_FAST_MAX_STAGES];
   double transfer[SL_FAST_MAX_STAGES], ends[SL_FAST_MAX_STAGES];
-  double hosts[SL_FAST_MAX_STAGES]; /* when each stage's host is through with the backwards */
+  double hosts[SL_FAST_MAX_STAGES]; /* when each stage's host has launched all backwards */
 };
 
 static int64_t blocks_of(const struct sl_fast *f, const struct sl_fast_choice *c, int stage) {
@@ -223,7 +223,7 @@ static enum sl_status find_stages(struct sl_fast *f, struct step *s) {
   return SL_OK;
 }
 
-/* Do all stages begin where units of every level do, so that all messages cross the same link? */
+/* Whether stages are a multiple of every level's units apart, so that all messages cross the same link. */
 static bool crosses_alike(const struct sl_cluster *cluster, int64_t apart) {
   for (int i = 0; i < cluster->n_link; i++)
     if (cluster->link[i].span != INT64_MAX && apart % cluster->link[i].span != 0) return false;
@@ -246,7 +246,7 @@ static void price_transfers(const struct sl_fast *f, struct step *s) {
   }
 }
 
-/* The sum of the loss, squares and flags over all ranks. */
+/* The all-reduce of the loss, squares and flags over all ranks. */
 static double agreement(struct sl_fast *f, int world) {
   struct agreed *const known = &f->agreed[(unsigned)world % AGREED];
   const struct sl_cost_group group = {.stride = 1, .size = world, .inner = world};
@@ -259,7 +259,7 @@ static double agreement(struct sl_fast *f, int world) {
   return known->seconds;
 }
 
-/* The gradient of a tied embedding, over the two pipeline ranks that hold it. */
+/* The all-reduce of a tied embedding's gradient over the two pipeline ranks that hold it. */
 static double tie(const struct sl_fast *f, const struct step *s) {
   const struct sl_fast_choice *c = s->choice;
   const double size = s->stages[0]->tied_bytes;
@@ -271,12 +271,12 @@ static double tie(const struct sl_fast *f, const struct step *s) {
   return sl_cost_collective(&f->rank, &link, &work);
 }
 
-/* When a stage's gradients are complete. */
+/* When all gradients of a stage are complete. */
 static double reduced_at(const struct step *s, int stage) {
   return s->ends[stage] + s->stages[stage]->tail[s->choice->n_micro == 1];
 }
 
-/* When the part of a tied embedding's gradient that it holds is. */
+/* When the stage's own part of a tied embedding's gradient is complete. */
 static double tied_at(const struct step *s, int stage) {
   return s->ends[stage] + s->stages[stage]->tied_tail[s->choice->n_micro == 1];
 }
@@ -285,7 +285,8 @@ static double most(double a, double b) {
   return a > b ? a : b;
 }
 
-/* When the slowest stage's gradients and their norm are there, and what the slowest does once all ranks agree. */
+/* The end of the step: when the gradients of the slowest stage and their norm are complete, and then what the slowest
+ * stage does after the all-reduce of all ranks. */
 static void put_end(struct sl_fast *f, const struct step *s, struct sl_fast_prediction *out) {
   const struct sl_fast_choice *c = s->choice;
   const double seconds = tie(f, s), agree = agreement(f, c->world);
@@ -304,7 +305,7 @@ static void put_end(struct sl_fast *f, const struct step *s, struct sl_fast_pred
   out->optimizer_s = norm + agree + update;
 }
 
-/* The stage that computes most, and how long. */
+/* The stage with the most computation, and its seconds. */
 static int busiest(const struct step *s, double *seconds) {
   const double m = (double)s->choice->n_micro;
   int found = 0;
@@ -324,7 +325,8 @@ static double last_end(const struct step *s) {
   return end;
 }
 
-/* Parts of the step, once its times are known; `untransferred`: the end of all backwards were messages there at once. */
+/* The parts of the step, once its times are known. `untransferred`: the end of all backwards if messages took no
+ * time. */
 static void put_parts(const struct step *s, double untransferred, struct sl_fast_prediction *out) {
   const double m = (double)s->choice->n_micro;
   double busy;
@@ -337,8 +339,8 @@ static void put_parts(const struct step *s, double untransferred, struct sl_fast
   out->exposed_dp_s = held + out->step_time_s - last_end(s) - out->optimizer_s;
 }
 
-/* With as many micro-batches in flight as there are, all forwards come before any backward, and before the gradients; and none is
- * received beside a backward. */
+/* If all micro-batches are in flight, all forwards precede any backward and the gradients, and no micro-batch is
+ * received during a backward. */
 static double working(const struct sl_fast_stage_cost *x, int64_t in_flight, int64_t n_micro) {
   const double kept = (double)in_flight * x->kept;
   if (in_flight < n_micro) return kept + x->work;
@@ -358,7 +360,7 @@ static void put_memory(const struct step *s, struct sl_fast_prediction *out) {
   }
 }
 
-/* In closed form where that is known, else one action after the other. */
+/* Uses the closed form if there is one, and otherwise simulates action by action. */
 static enum sl_status run(const struct sl_fast *f, struct step *s, const double *transfer) {
   const struct sl_fast_pipeline pipeline = {.schedule = s->choice->pp > 1 ? s->choice->schedule : SL_FAST_1F1B,
                                             .stages = s->choice->pp,
@@ -390,7 +392,7 @@ static enum sl_status predict_by_formulas(struct sl_fast *f, const struct sl_fas
   return SL_OK;
 }
 
-/* Do formulas cover a choice? Its strategy is chosen once. */
+/* Whether the formulas cover a choice. Its strategy is chosen once and cached. */
 static enum sl_status find_way(struct sl_fast *f, const struct sl_fast_choice *c, bool *covered) {
   const int dp = c->world / (c->tp * c->pp);
   const struct way key = {c->tp, c->pp, dp, c->zero_stage, (int)c->schedule, false};

@@ -1,16 +1,17 @@
-/* The fast clock: step time and peak memory of a configuration in about a microsecond, for searching many.
+/* The fast clock: predicts a configuration's step time and peak memory in about a microsecond, so that many can be
+ * searched.
  *
- * What a block costs comes from our own lowering and from cost/ (sample.h), once for each (tp, micro-batch, recomputation,
- * sequence parallelism, ZeRO stage) of a model, a base configuration and a cluster. A stage is then the sum of its blocks
- * (stage.h), a step what its schedule makes of its stages (schedule.h). The exact clock (sim/) is what it is held against.
+ * The cost of a block comes from lowering a small plan and from cost/ (sample.h), once per (tp, micro-batch,
+ * recomputation, sequence parallelism, ZeRO stage) of a model, a base configuration and a cluster. The cost of a stage
+ * is the sum of its blocks (stage.h), and that of a step what its schedule makes of its stages (schedule.h). An action
+ * waits for the device, its input, and the host that launches it; reductions slow the kernels that they overlap. Tests
+ * compare the results with the exact clock (sim/).
  *
- * A host that launches is a third thing that an action waits for, beside the device and its input; reductions slow the kernels
- * beside them.
- *
- * What these formulas do not cover (covers.h: sharded gradients and parameters, schedules other than gpipe and 1f1b, transfers that slow
- * a pipeline's kernels, and more) is played as a whole (whole.h): milliseconds for the first of a shape, and no time for the same with
- * another number of micro-batches. So it covers whatever the exact clock does, and never stands in another configuration for the one
- * asked for. Step time and memory are within 1 % of the exact clock's on the configurations that its tests draw. */
+ * What these formulas do not cover (covers.h: sharded gradients and parameters, schedules other than gpipe and 1f1b,
+ * transfers that slow a pipeline's kernels, and more) is simulated as a whole step (whole.h). That takes milliseconds
+ * for the first configuration of a shape, and no time for the same one with another number of micro-batches. The fast
+ * clock thus covers whatever the exact clock does, and never approximates a configuration by another. Step time and
+ * memory are within 1 % of the exact clock's on the configurations that its tests draw. */
 #pragma once
 
 #include "core/cluster/cluster.h"
@@ -18,7 +19,7 @@
 #include "core/config/config.h"
 #include "core/model/model.h"
 
-/* By name: see core/schedule/action.h. */
+/* The schedules, by name; see core/schedule/action.h. */
 #define SL_FAST_SCHEDULE_MAP(X)                                                                                        \
   X(GPIPE, "gpipe")                                                                                                    \
   X(1F1B, "1f1b")                                                                                                      \
@@ -35,46 +36,48 @@ enum sl_fast_schedule {
 };
 const char *sl_fast_schedule_name(enum sl_fast_schedule schedule);
 
-/* What varies; all else is the base configuration's. */
+/* What varies between predictions; everything else is as in the base configuration. */
 struct sl_fast_choice {
   int world, tp, pp;
-  int64_t micro_batch, n_micro; /* sequences a rank and micro-batch; micro-batches a step */
+  int64_t micro_batch, n_micro; /* sequences per rank and micro-batch; micro-batches per step */
   int zero_stage;
-  bool sequence_parallel; /* read where tp > 1 */
+  bool sequence_parallel; /* only read if tp > 1 */
   enum sl_recompute recompute;
-  enum sl_fast_schedule schedule; /* read where pp > 1 */
-  int virtual_stages;             /* stages a pipeline rank; 0: as the schedule has them */
-  const int64_t *stage_layers; /* (pp), borrowed; NULL: as even as can be, and the configuration asks for no others */
+  enum sl_fast_schedule schedule; /* only read if pp > 1 */
+  int virtual_stages;             /* stages per pipeline rank; 0: the schedule's default */
+  const int64_t *stage_layers;    /* (pp), borrowed; NULL: as even as possible, if the configuration does not ask for
+                                * another partition */
 };
 
-/* Seconds of the slowest rank; bytes of the fullest. The parts add up to the step. */
+/* Times are seconds of the slowest rank, memory is bytes of the fullest. The parts add up to the step time. */
 struct sl_fast_prediction {
   double step_time_s;
-  double compute_s;    /* forwards and backwards of the stage that is busiest, its kernels alone */
-  double bubble_s;     /* that stage's wait for others, transfers aside */
-  double exposed_tp_s; /* what tensor parallelism's collectives add to it */
-  double exposed_pp_s; /* what transfers between stages add to the step */
-  double exposed_dp_s; /* reductions after the last backward, gathers after the update */
-  double optimizer_s;  /* norm, agreement of all ranks, update */
-  double memory_bytes; /* of the device: the most that lives at once; an arena has its fragmentation beyond it */
-  bool whole;          /* not by formulas: then bubble_s has the transfers, and exposed_pp_s is 0 */
+  double compute_s;    /* forwards and backwards of the busiest stage, its kernels alone */
+  double bubble_s;     /* time that this stage waits for others, without transfers */
+  double exposed_tp_s; /* exposed collectives of tensor parallelism in that stage */
+  double exposed_pp_s; /* exposed transfers between stages */
+  double exposed_dp_s; /* reductions after the last backward, and all-gathers after the update */
+  double optimizer_s;  /* norm, the all-reduce of all ranks, and update */
+  double memory_bytes; /* of the device: the most that is allocated at once, without the fragmentation of an arena */
+  bool whole;          /* simulated as a whole step; then bubble_s includes the transfers, and exposed_pp_s is 0 */
 };
 
-/* The configuration of a choice, as its file might have said it: what the exact clock would be given. */
+/* The full configuration of a choice, as a file could give it to the exact clock. */
 void sl_fast_configure(const struct sl_config *config, const struct sl_fast_choice *choice, struct sl_config *out);
 
 struct sl_fast;
 
-/* A cache of blocks and stages, for one thread at a time. `model`, `config` and `cluster` are borrowed until sl_fast_close.
- * Errors: SL_ERR_INPUT for a configuration whose recomputation differs between pipeline ranks, which a choice cannot say. */
+/* A cache of blocks and stages, to be used by one thread at a time. `model`, `config` and `cluster` are borrowed until
+ * sl_fast_close. Errors: SL_ERR_INPUT for a configuration whose recomputation differs between pipeline ranks, which a
+ * choice cannot express. */
 enum sl_status sl_fast_open(struct sl_fast **out, const struct sl_model *model, const struct sl_config *config,
                             const struct sl_cluster *cluster);
 void sl_fast_close(struct sl_fast *fast);
-/* Take new numbers: those that `cluster` has now of its device (rates, efficiencies, latencies) and of its links, and `costs` of the
- * kernel set (NULL: its profile's). What was lowered is kept and priced anew, as if all had been opened with these numbers. What
- * else the cluster says (nodes, devices a node, memory) may not have changed. Errors: as sl_fast_open; then the numbers from before
- * are not to be asked for again until a call succeeds. */
+/* Uses new numbers: the current ones of `cluster` for its device (rates, efficiencies, latencies) and its links, and
+ * `costs` for the kernel set (NULL: its profile's). Lowered programs are kept and priced again, as if everything had
+ * been opened with these numbers. The rest of the cluster (nodes, devices per node, memory) must not have changed.
+ * Errors: as sl_fast_open; after an error no prediction may be asked for until another call succeeds. */
 enum sl_status sl_fast_reprice(struct sl_fast *fast, const struct sl_kernel_costs *costs);
-/* Errors: SL_ERR_INPUT: no plan. */
+/* Errors: SL_ERR_INPUT if the choice has no plan. */
 enum sl_status sl_fast_predict(struct sl_fast *fast, const struct sl_fast_choice *choice,
                                struct sl_fast_prediction *out);

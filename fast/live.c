@@ -1,4 +1,4 @@
-/* What lives when in a small plan's step; see live.h. */
+/* Memory in use over the course of a small plan's step; see live.h. */
 #include "fast/live.h"
 
 #include "core/program/memory_report.h"
@@ -30,7 +30,7 @@ static double lives(const struct sl_memory_sample *x) {
   return sum;
 }
 
-/* The first sample behind `issue`. */
+/* The first sample after `issue`. */
 static size_t sample_behind(const struct sl_memory_report *r, size_t issue) {
   size_t low = 0, high = r->curve_count;
   while (low < high) {
@@ -44,7 +44,7 @@ static size_t sample_behind(const struct sl_memory_report *r, size_t issue) {
   return low;
 }
 
-/* The most that lives beyond the steps at issues [first, end) of a step, of which `base` does. */
+/* The peak memory of issues [first, end) of a step, in excess of `base`. */
 static double most_live(const struct sl_class *c, size_t first, size_t end, double base) {
   const struct sl_memory_report *r = &c->memory[SL_SPACE_DEVICE];
   const size_t behind = sample_behind(r, first);
@@ -56,7 +56,7 @@ static double most_live(const struct sl_class *c, size_t first, size_t end, doub
   return most;
 }
 
-/* Issues of an instance: the first, and the one behind the last. They follow each other as instances do. */
+/* The first issue of an instance, and the one behind its last. Issues follow each other in the order of instances. */
 static size_t first_issue(const struct sl_program *p, const struct sl_instance *n) {
   size_t sum = 0;
   for (const struct sl_instance *before = p->instances; before < n; before++) sum += (size_t)before->op_count;
@@ -67,7 +67,7 @@ static size_t end_issue(const struct sl_program *p, const struct sl_instance *n)
   return first_issue(p, n) + (size_t)n->op_count;
 }
 
-/* Where the lowest block of a stage begins in a backward. */
+/* The issue at which the lowest block of a stage begins in a backward. */
 static size_t bottom_issue(const struct sl_program *p, const struct sl_instance *n, int lowest) {
   const size_t end = end_issue(p, n);
   size_t i = first_issue(p, n);
@@ -84,14 +84,15 @@ static bool uses(const struct sl_program *p, const struct sl_instance *n, int32_
   return false;
 }
 
-/* Of what a stage receives. */
+/* The bytes that a stage receives per micro-batch. */
 static double stream_bytes(const struct sl_class *c) {
   for (size_t i = 0; i < c->buffer_count; i++)
     if (strcmp(c->buffers[i].name, "stream") == 0) return aligned(c->buffers[i].bytes);
   return 0;
 }
 
-/* What a micro-batch in flight holds: what stands from its forward to its backward, the stage's input among it. */
+/* What a micro-batch in flight holds: the buffers that are in use from its forward to its backward, including the
+ * stage's input. */
 static double kept_bytes(const struct sl_class *c, const struct sl_instance *forward,
                          const struct sl_instance *backward, bool receives) {
   const struct sl_program *p = &c->programs[SL_PROGRAM_STEP];
@@ -148,7 +149,8 @@ void sl_fast_read_memory(struct sl_fast_stage *out, const struct sl_plan *plan, 
   }
 }
 
-/* The tensors whose gradients an op writes have `bytes` left; number[t]: which of the stage's tensors t is. */
+/* Records that `bytes` are in use after an op, for the tensors whose gradients it writes. number[t]: which of the
+ * stage's tensors t is. */
 static void leave(const struct sl_plan *plan, const struct sl_class *c, const struct sl_op *op, const int32_t *number,
                   double bytes, struct sl_fast_stage *out) {
   const struct sl_pp_rank *rank = &plan->pp_ranks[c->pp_rank];
@@ -157,10 +159,10 @@ static void leave(const struct sl_plan *plan, const struct sl_class *c, const st
     for (int t = 0; t < rank->tensor_count && sl_fast_writes_gradient(c, &slices[i]); t++)
       if (number[t] >= 0 && sl_fast_touches(c, &slices[i], &rank->tensors[t]))
         raise(&out->tensor[number[t]].left,
-              out->tensor[number[t]].where < 0 ? 0 : bytes); /* the head writes tied ones */
+              out->tensor[number[t]].where < 0 ? 0 : bytes); /* the head writes the gradients of tied embeddings */
 }
 
-/* From the end of the topmost block upwards. */
+/* Walks backward through the issues, from the end of the topmost block. */
 void sl_fast_read_left(struct sl_fast_stage *out, const struct sl_plan *plan, const struct sl_class *c,
                        const int32_t *number) {
   const struct sl_program *p = &c->programs[SL_PROGRAM_STEP];
@@ -174,7 +176,7 @@ void sl_fast_read_left(struct sl_fast_stage *out, const struct sl_plan *plan, co
   const size_t first = first_issue(p, last);
   while (i > first && p->ops[p->issues[i - 1].op].layer != top) i--;
   for (; i > first; i--) {
-    leave(plan, c, &p->ops[p->issues[i - 1].op], number, most, out); /* a bucket closes behind the op */
+    leave(plan, c, &p->ops[p->issues[i - 1].op], number, most, out); /* a bucket closes after the op */
     while (k > 0 && r->curve[k - 1].issue > i - 1) k--;
     const double now = k > 0 ? lives(&r->curve[k - 1]) - base : 0;
     if (now > most) most = now;

@@ -1,4 +1,4 @@
-/* What is known already, by what it hangs on: open addressing over keys of a few numbers. */
+/* A cache of results by key: a hash table with open addressing, whose keys are a few integers. */
 #pragma once
 
 #include "core/base/status.h"
@@ -13,18 +13,18 @@ struct sl_fast_key {
 
 struct sl_fast_slot {
   struct sl_fast_key key;
-  void *value; /* NULL: a free place */
+  void *value; /* NULL: an unused slot */
 };
 
-/* Zero is an empty one. Values are the caller's. */
+/* A zeroed struct is an empty map. The caller owns the values. */
 struct sl_fast_map {
-  struct sl_fast_slot *slots; /* a power of two of them; owned */
+  struct sl_fast_slot *slots; /* (capacity), a power of two; owned */
   size_t count, capacity;
 };
 
-/* NULL: not there. */
+/* Returns NULL if the key is absent. */
 void *sl_fast_map_find(const struct sl_fast_map *map, const struct sl_fast_key *key);
-/* `key` is not there yet, `value` not NULL. Errors: SL_ERR_MEMORY. */
+/* `key` must be absent, and `value` not NULL. Errors: SL_ERR_MEMORY. */
 enum sl_status sl_fast_map_add(struct sl_fast_map *map, const struct sl_fast_key *key, void *value);
-/* Empty it; `release` gets every value. */
+/* Empties the map and calls `release` on every value. */
 void sl_fast_map_clear(struct sl_fast_map *map, void (*release)(void *value));

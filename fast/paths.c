@@ -13,7 +13,7 @@ static const struct sl_fast_timed *last_backward(const struct sl_fast_pipeline *
   return &at(p, stage)->last[p->micro_batches == 1];
 }
 
-/* When the first micro-batch reaches each stage; the first one's is there at 0. */
+/* When the first micro-batch reaches each stage; it reaches the first stage at 0. */
 static void go_down(const struct sl_fast_pipeline *p, double *reached) {
   double out = at(p, 0)->forward.out;
   reached[0] = 0;
@@ -23,7 +23,7 @@ static void go_down(const struct sl_fast_pipeline *p, double *reached) {
   }
 }
 
-/* The first forward of a stage, from where go_down has it. */
+/* The first forward of a stage, from the time in `reached`. */
 static double first_end(const struct sl_fast_pipeline *p, int stage) {
   return stage == 0 ? at(p, 0)->forward.end : at(p, stage)->forward.end_arrived;
 }
@@ -32,13 +32,14 @@ static double first_out(const struct sl_fast_pipeline *p, int stage) {
   return stage == 0 ? at(p, 0)->forward.out : at(p, stage)->forward.out_arrived;
 }
 
-/* All backwards of a stage but the last, one after the other. */
+/* All backwards of a stage except the last, one after the other. */
 static double backwards_before_last(const struct sl_fast_pipeline *p, int stage) {
   const double m = (double)p->micro_batches;
   return m < 2 ? 0 : at(p, stage)->first.end + (m - 2) * at(p, stage)->next.end;
 }
 
-/* From where each stage may begin its last backward (on its own account) to where each ends it, the one behind included. */
+/* begins[s]: when stage s could begin its last backward without waiting for the stage after it. ends[s]: when it ends
+ * that backward, having waited. */
 static void go_up(const struct sl_fast_pipeline *p, const double *begins, double *ends) {
   double arrived = -1;
   for (int s = p->stages - 1; s >= 0; s--) {
@@ -55,10 +56,10 @@ static void go_up(const struct sl_fast_pipeline *p, const double *begins, double
 
 /* ---- gpipe ---- */
 
-/* When the last stage has done all forwards. */
+/* When the last stage has ended all forwards. */
 static double forwards_end(const struct sl_fast_pipeline *p, const double *reached) {
   const double more = (double)(p->micro_batches - 1);
-  double arrived = 0, end = 0; /* of the last micro-batch, at the stage in turn */
+  double arrived = 0, end = 0; /* the last micro-batch, at stage s */
   for (int s = 0; s < p->stages; s++) {
     const struct sl_fast_timed *f = &at(p, s)->forward;
     const double begins = reached[s] + (more > 0 ? first_end(p, s) + (more - 1) * f->end : 0);
@@ -91,7 +92,7 @@ static void sum_gpipe(const struct sl_fast_pipeline *p, double *ends) {
 
 /* ---- 1f1b ---- */
 
-/* A forward and a backward of a stage in the steady state, on its own, and as the ends of a cycle. */
+/* A forward and a backward of a stage in the steady state, by themselves and at the two ends of a cycle. */
 static double slot_of(const struct sl_fast_pipeline *p, int s) {
   return at(p, s)->forward.end + at(p, s)->next.end;
 }
@@ -108,7 +109,8 @@ static double pass(const struct sl_fast_pipeline *p, int s) {
   return at(p, s)->forward.out_arrived + at(p, s)->next.out_arrived;
 }
 
-/* What a cycle from the last stage over the `more` in front of it gains on as many slots of it. */
+/* gain[k]: by how many seconds a cycle from the last stage over the k stages before it exceeds the k + 1 slots of the
+ * last stage that it replaces. */
 struct cycles {
   double gain[SL_FAST_MAX_STAGES];
   int longest;
@@ -126,7 +128,7 @@ static void extend(const struct sl_fast_pipeline *p, struct cycles *c) {
   }
 }
 
-/* The most that cycles gain in `slots` slots: those of the best mean first, then what still goes in. */
+/* The most that cycles gain in `slots` slots: first the cycle with the best gain per slot, then what still fits. */
 static double gain_of(const struct cycles *c, int64_t slots) {
   double sum = 0;
   while (slots >= 2) {
@@ -145,13 +147,13 @@ static double gain_of(const struct cycles *c, int64_t slots) {
   return sum;
 }
 
-/* Where stage s, all forwards and backwards of which the path takes, begins its last backward. */
+/* When stage s begins its last backward, if the path takes all its forwards and backwards. */
 static double stay(const struct sl_fast_pipeline *p, const double *reached, int s) {
   return reached[s] + first_end(p, s) + (double)(p->micro_batches - 1) * at(p, s)->forward.end +
          backwards_before_last(p, s);
 }
 
-/* Is no stage slower than the last? */
+/* Whether no stage is slower than the last. */
 static bool slowest_last(const struct sl_fast_pipeline *p) {
   const double last = slot_of(p, p->stages - 1) * (1 + 1e-12);
   for (int s = 0; s + 1 < p->stages; s++)

@@ -1,4 +1,5 @@
-/* Lanes are FIFO, and an op starts when its waits are over: the rules of the exact clock (sim/lanes.c), for one rank. */
+/* Lanes are FIFO, and an op starts when its waits are over: the same rules as the exact clock's (sim/lanes.c), for one
+ * rank. */
 #include "fast/play.h"
 
 #include <math.h>
@@ -10,7 +11,7 @@ struct taking {
   struct sl_fast_track *track;
   const struct sl_program *program;
   const struct sl_fast_wanted *wanted;
-  int32_t *beat_of[SL_LANE_COUNT]; /* of the instance's ops of a lane */
+  int32_t *beat_of[SL_LANE_COUNT]; /* beats of the instance's ops, by lane */
   uint32_t first[SL_LANE_COUNT];   /* ops of a lane before the instance */
   uint32_t count[SL_LANE_COUNT];
 };
@@ -30,7 +31,7 @@ static enum sl_status add_index(struct sl_fast_track *t, struct sl_fast_range *r
   return SL_OK;
 }
 
-/* What the issue waits for. Of what came before the instance only the input may be late. */
+/* Keeps what the issue waits for. Of the ops before the instance, only the receive of its input may be incomplete. */
 static enum sl_status take_waits(struct taking *t, const struct sl_issue *issue, struct sl_fast_range *out) {
   *out = (struct sl_fast_range){(int32_t)t->track->index_count, 0};
   for (uint32_t i = 0; i < issue->wait_count; i++) {
@@ -55,7 +56,7 @@ bool sl_fast_touches(const struct sl_class *c, const struct sl_slice *slice, con
   return slice->offset < hi && lo < slice->offset + slice->bytes;
 }
 
-/* Tensors whose gradient the op writes. */
+/* Keeps the tensors whose gradient the op writes. */
 static enum sl_status take_writes(struct taking *t, const struct sl_op *op, struct sl_fast_range *out) {
   *out = (struct sl_fast_range){(int32_t)t->track->index_count, 0};
   if (t->wanted == NULL) return SL_OK;
@@ -84,7 +85,7 @@ static enum sl_status take_beat(struct taking *t, const struct sl_issue *issue, 
   return SL_OK;
 }
 
-/* What the first send behind the action waits for. */
+/* Keeps what the first send after the action waits for. */
 static enum sl_status take_sent(struct taking *t, size_t from) {
   const struct sl_program *p = t->program;
   for (size_t i = from; i < p->issue_count; i++) {
@@ -125,7 +126,7 @@ void sl_fast_track_free(struct sl_fast_track *t) {
 
 /* ---- playing it ---- */
 
-/* When all that is waited for is over. */
+/* When everything waited for is complete. */
 static double waited(const struct sl_fast_track *t, struct sl_fast_range waits, double arrived) {
   double at = -INFINITY;
   for (int32_t i = waits.first; i < waits.first + waits.count; i++) {
@@ -135,19 +136,19 @@ static double waited(const struct sl_fast_track *t, struct sl_fast_range waits, 
   return at;
 }
 
-/* From when the device is free, the input there, and the host at the first launch. */
+/* When the device is free, when the input arrives, and when the host reaches the action. */
 struct from {
   double free_at, arrived, host;
 };
 
-/* Where a play is. */
+/* The state of a play. */
 struct playing {
   struct sl_fast_track *track;
   const struct sl_fast_beats *with;
   struct from from;
-  double host, least;            /* when the host has launched what it has; the least end by the host alone */
-  double beside_from, beside_to; /* the last collective of the action's own */
-  int32_t kernel;                /* the last; -1: none yet */
+  double host, least; /* when the host has finished its launches so far; the earliest end by the host alone */
+  double beside_from, beside_to; /* start and end of the last collective of the action */
+  int32_t kernel;                /* the last one, -1 if none yet */
   double kernel_start;
 };
 
@@ -168,7 +169,7 @@ static double launched(struct playing *p, const struct sl_fast_beat *b, double r
   return p->host > ready ? p->host : ready;
 }
 
-/* The end of a kernel with `seconds` to go at `start`, which is slowed while the collective beside it lasts. */
+/* The end of a kernel that has `seconds` of work left at `start` and is slowed while the collective runs. */
 static double slowed_end(const struct playing *p, double start, double seconds) {
   const double lead = p->beside_from > start ? p->beside_from - start : 0, left = seconds - lead;
   if (left <= 0 || p->beside_to <= start) return start + seconds;
@@ -176,9 +177,11 @@ static double slowed_end(const struct playing *p, double start, double seconds) 
   return left <= span * speed ? start + lead + left / speed : p->beside_to + (left - span * speed);
 }
 
-/* A collective stands in the way of kernels from `ready` on, before the host calls it: of the one that runs, too. */
+/* Notes a collective from `ready`, even before the host calls it, to `end`; the kernel that is running is slowed
+ * too. */
 static void stand_beside(struct playing *p, double ready, double end) {
-  const double from = ready <= p->beside_to ? p->beside_from : ready; /* one after the other */
+  const double from = ready <= p->beside_to ? p->beside_from : ready; /* collectives that follow each other count as
+                                                                       * one */
   p->beside_from = ready;
   p->beside_to = end;
   if (p->kernel >= 0 && !isinf(ready)) {
@@ -201,7 +204,7 @@ static double end_of(struct playing *p, int32_t beat, double ready, double start
   return start + seconds;
 }
 
-/* When a beat's waits are over and its lane is free; NAN: what it waits for has not begun. */
+/* When a beat's waits are over and its lane is free; NAN if something that it waits for has not begun. */
 static double ready_of(const struct playing *p, const struct sl_fast_beat *b) {
   const struct sl_fast_track *t = p->track;
   for (int32_t i = b->waits.first; i < b->waits.first + b->waits.count; i++)
@@ -211,8 +214,8 @@ static double ready_of(const struct playing *p, const struct sl_fast_beat *b) {
   return waits > lane_free ? waits : lane_free;
 }
 
-/* The beat that starts next, the earliest at the heads of the lanes and a collective before a kernel, so that kernels are known
- * to run when a collective begins; from `first`, the first that has not begun. */
+/* The beat that starts next: the earliest of those at the heads of the lanes, a collective before a kernel, so that the
+ * running kernel is known when a collective begins. `first` is the first beat that has not begun. */
 static size_t next_beat(const struct playing *p, size_t first, double *ready) {
   const struct sl_fast_track *t = p->track;
   uint32_t seen = 0;

@@ -1,4 +1,4 @@
-/* Buckets and their reductions; see reduce.h. Whole gradients only: those of ZeRO 0 and 1. */
+/* Buckets and their reductions; see reduce.h. This file handles whole gradients only, those of ZeRO 0 and 1. */
 #include "fast/reduce.h"
 
 #include "core/op/op.h"
@@ -6,7 +6,7 @@
 #include "cost/compute.h"
 #include "cost/topology.h"
 
-/* A collective of a group, whatever its size. */
+/* A collective of a group, of any size. */
 struct call {
   enum sl_op_kind kind;
   enum sl_dtype dtype;
@@ -20,7 +20,7 @@ static struct call open_call(const struct sl_fast_setting *s, enum sl_op_kind ki
   return (struct call){kind, dtype, members, sl_cost_group_link(s->cluster, &group)};
 }
 
-/* Over `count` elements, of which the busiest member of uneven shares puts `wire` on its link. */
+/* The seconds of a collective over `count` elements. If shares are uneven, the busiest member sends `wire` elements. */
 static double seconds_of(const struct call *c, const struct sl_cost_rank *rank, int64_t count, int64_t wire,
                          bool uneven) {
   const double element = (double)sl_dtype_bytes(c->dtype);
@@ -35,36 +35,38 @@ static double seconds_of(const struct call *c, const struct sl_cost_rank *rank, 
   return sl_cost_collective(rank, &c->link, &work);
 }
 
-/* The walk over gradients in the order of backward. */
+/* The walk over gradients, in the order in which the backward completes them. */
 struct walk {
   const struct sl_fast_setting *s;
-  struct call reduce, sum; /* over data-parallel ranks; over tp */
+  struct call reduce, sum; /* over the data-parallel ranks; over tensor parallelism */
   int64_t count, partial;  /* elements in the open bucket */
-  int64_t hi;              /* flat element behind it */
-  double ready;            /* of its last gradient */
-  double late;             /* the host, at the backward's start */
-  double at, slow;         /* where the backward is; share of their speed that kernels lose beside a reduction */
-  double bare;             /* where it would be without reductions */
-  double host;             /* seconds of the host for buckets so far */
-  double call;             /* seconds of a blocking host for a reduction */
-  double live;             /* bytes: the most of the stage's and of copies for the wire, as buckets close */
+  int64_t hi;              /* the flat index behind the open bucket */
+  double ready;            /* when its last gradient is complete */
+  double late;             /* of the host, at the start of the backward */
+  double at, slow; /* the time that the backward has reached; the share of their speed that kernels lose during a
+                    * reduction */
+  double bare;     /* the time without reductions */
+  double host;     /* the host's seconds for buckets so far */
+  double call;     /* the seconds of a reduction's launch by a host that blocks */
+  double live;     /* bytes: the peak of the stage's memory and the copies for communication, as buckets close */
   double held, held_before, dp_lane, tp_lane;
   double tied_over;                     /* when the tied embedding's bucket was reduced */
   double closed;                        /* when the bucket before was complete */
-  double busy;                          /* the partition, with reductions */
-  double copy_launch, copy_per_element; /* to the type of the wire */
-  int64_t unit, part;                   /* elements of the flat space; a member's of what is not tied */
-  int64_t tied;          /* elements of a tied embedding, which stands first and is a partition of its own */
-  int64_t flat, padding; /* where the walk is; elements behind the next tensor */
+  double busy;                          /* until when reductions use the partition */
+  double copy_launch, copy_per_element; /* of the copy to the communication type */
+  int64_t unit, part;                   /* elements of the flat space; a member's share of those that are not tied */
+  int64_t tied;          /* elements of a tied embedding, which comes first and is a partition of its own */
+  int64_t flat, padding; /* the position of the walk; padding elements behind the next tensor */
   int64_t closed_before; /* elements in buckets that are complete before the lowest block */
   int64_t blocks;        /* of the stage */
-  int buckets, opened;   /* in all, and of those that fill one after the other */
-  bool other;            /* than the first micro-batch's backward */
+  int buckets, opened;   /* in all, and those that fill one after the other */
+  bool other;            /* not the first micro-batch's backward */
   bool serial, travels, recast, sharded;
   bool whole; /* the stage is one bucket */
 };
 
-/* What a partition's least busy member has of [lo, hi): all others' shares pass the busiest link. */
+/* The elements of [lo, hi) that the member with the fewest of them has: the shares of all others cross the busiest
+ * link. */
 static int64_t least_share(const struct walk *w, int64_t lo, int64_t hi) {
   const int members = w->reduce.members;
   const int64_t last = (members - 1) * w->part;
@@ -86,14 +88,14 @@ static double later(double a, double b) {
   return a > b ? a : b;
 }
 
-/* Kernels of `seconds` more, slower while a reduction runs. */
+/* Adds `seconds` of kernels, which are slowed while a reduction runs. */
 static void compute(struct walk *w, double seconds) {
   const double busy = w->dp_lane - (w->at + w->held), beside = busy * (1 - w->slow);
   if (w->slow == 0 || busy <= 0) return;
   w->held += seconds < beside ? seconds / (1 - w->slow) - seconds : busy - beside;
 }
 
-/* The backward goes on to `to`, which the host lets it reach at `hosted`. */
+/* Moves the backward on to `to`; the host lets it get there at `hosted`. */
 static void go_to(struct walk *w, double to, double hosted) {
   if (to < w->at) return;
   compute(w, to - w->at);
@@ -102,7 +104,7 @@ static void go_to(struct walk *w, double to, double hosted) {
   w->held = later(w->held, hosted + w->host - to);
 }
 
-/* Seconds of the host for a bucket. */
+/* The host's seconds for a bucket. */
 static double host_of(const struct walk *w) {
   const struct sl_kernel_costs *costs = &w->s->rank->kernel_costs;
   const double sum = w->partial > 0 ? costs->host_collective : 0;
@@ -123,7 +125,7 @@ static void close_bucket(struct walk *w, int64_t lo) {
   }
   if (w->travels && w->recast) {
     const double seconds = w->copy_launch + (double)w->count * w->copy_per_element;
-    const double stall = at - (w->ready + w->held); /* the copy stands in the lane of what computes, behind the sum */
+    const double stall = at - (w->ready + w->held); /* the copy is on the compute lane, behind the sum */
     if (stall > 0) w->held += stall;
     const double before = w->held;
     compute(w, seconds);
@@ -142,27 +144,27 @@ static void close_bucket(struct walk *w, int64_t lo) {
   w->ready = 0;
 }
 
-/* The bucket of a tied embedding. */
+/* Closes the bucket of a tied embedding. */
 static void close_tied(struct walk *w) {
   const double ready = w->ready;
   close_bucket(w, 0);
   w->tied_over = w->travels ? w->dp_lane : ready + w->held;
 }
 
-/* A reduction into a part of the whole gradient stands in the way of whatever writes there. */
+/* A reduction into part of the whole gradient delays whatever writes there next. */
 static void wait_for_reduction(struct walk *w, double begins) {
   if (!w->sharded || !w->travels || w->recast || w->buckets == 0 || begins < w->closed) return;
   const double late = w->busy - (begins + w->held);
   if (late > 0) w->held += late;
 }
 
-/* What lives beside the copies of all buckets that have closed. */
+/* Notes the memory in use: `left` and the copies of all buckets that have closed. */
 static void note_live(struct walk *w, double left) {
   const double copies = (double)(w->unit - w->hi) * (double)sl_dtype_bytes(w->s->config->communication_data_type);
   if (w->travels && w->recast) w->live = later(w->live, left + copies);
 }
 
-/* `left`: bytes that live from where its gradient is complete. */
+/* Adds a tensor's gradient to the open bucket. `left`: bytes in use once the gradient is complete. */
 static void take(struct walk *w, const struct sl_fast_tensor *t, double begins, double ready, double hosted,
                  double left) {
   const struct sl_strategy *s = &w->s->strategy;
@@ -182,7 +184,7 @@ static void take(struct walk *w, const struct sl_fast_tensor *t, double begins, 
   if (ready > w->ready) w->ready = ready;
 }
 
-/* Tensors first .. end - 1 of the stage, once; `above`: blocks that come before theirs. */
+/* Adds the tensors first .. end - 1 of the stage. `above`: blocks that come before theirs. */
 static void take_run(struct walk *w, const struct sl_fast_stage *stage, int first, int end, double blocks,
                      int64_t above) {
   const struct sl_fast_action *a = w->other ? &stage->next : &stage->first;
@@ -196,7 +198,8 @@ static void take_run(struct walk *w, const struct sl_fast_stage *stage, int firs
   }
 }
 
-/* The head's use of a tied embedding, whose gradient is there before the blocks' though it stands in front of them. */
+/* Handles a tied embedding whose gradient the head completes before the blocks do, although it precedes them in the
+ * flat space. */
 static bool take_early(struct walk *w, const struct sl_fast_stage *stage, int first_block) {
   const struct sl_fast_tensor *t = &stage->tensor[0];
   if (first_block != 1 || !t->tied || t->ready[w->other].block > 0) return false;
@@ -206,8 +209,8 @@ static bool take_early(struct walk *w, const struct sl_fast_stage *stage, int fi
   return true;
 }
 
-/* The last two buckets of a stage that looks a tied embedding up: what is open, and the embedding, which goes first where one op
- * completes both. */
+/* The last two buckets of a stage that also looks the tied embedding up: the open one, and that of the embedding, which
+ * is reduced first if one op completes both. */
 static void close_both(struct walk *w, const struct sl_fast_tensor *tied, double blocks) {
   const double ready = sl_fast_at(tied->ready[w->other], blocks), open_ready = w->ready;
   const int64_t count = w->count, partial = w->partial, hi = w->hi, lo = w->flat;
@@ -239,7 +242,7 @@ static void walk_tensors(struct walk *w, const struct sl_fast_stage *stage, int6
     if (b == blocks - 1) w->closed_before = w->unit - w->hi;
     take_run(w, stage, first_block, behind, 2, b);
   }
-  const int tied = first_block > 0 && stage->tensor[0].tied; /* visited apart */
+  const int tied = first_block > 0 && stage->tensor[0].tied; /* handled separately */
   take_run(w, stage, tied, first_block, (double)blocks, 0);
   w->held_before = w->at + w->held - w->bare;
   if (tied && !early) {
@@ -249,7 +252,7 @@ static void walk_tensors(struct walk *w, const struct sl_fast_stage *stage, int6
   if (w->count > 0) close_bucket(w, early ? w->tied : 0);
 }
 
-/* A copy between the types of accumulation and of the wire. */
+/* The cost of a copy from the accumulation type to the communication type. */
 static void price_copy(struct walk *w) {
   const struct sl_config *c = w->s->config;
   w->copy_launch = w->s->rank->launch;
@@ -258,7 +261,8 @@ static void price_copy(struct walk *w) {
   w->copy_per_element = (factor > 0 ? factor : 1) * bytes / w->s->rank->memory_bandwidth;
 }
 
-/* Updated parameters of a flat partition, allgather_bucket_size elements at a time (core/lower/update.c). */
+/* The all-gather of a flat partition's updated parameters, allgather_bucket_size elements at a time
+ * (core/lower/update.c). */
 static double gather_seconds(const struct walk *w, int64_t unit, int64_t first_device) {
   const struct sl_fast_setting *s = w->s;
   const int64_t limit = s->config->zero.allgather_bucket_size;

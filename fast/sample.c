@@ -1,4 +1,4 @@
-/* Lowering a small plan and playing its actions; see sample.h. */
+/* Lowers small plans and plays their actions; see sample.h. */
 #include "fast/sample.h"
 
 #include "core/job/job.h"
@@ -9,10 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Three blocks at least: the topmost is played before there are gradients, the lowest is the bottom, and one is neither. */
+/* At least three blocks: the topmost, whose backward runs before there are gradients, the lowest, and one that is
+ * neither. */
 enum { LEAST_BLOCKS = 3, PIPELINE = 3 };
 
-/* One small plan and what was built of it. */
+/* A small plan and what was built from it. */
 struct small {
   struct sl_model model;
   struct sl_config config;
@@ -26,7 +27,7 @@ static void close_small(struct small *s) {
   free(s->model.tensors);
 }
 
-/* `blocks` of the model's blocks a stage. */
+/* Builds a plan with `blocks` blocks per stage. */
 static enum sl_status open_small(struct small *s, const struct sl_model *model, const struct sl_config *config,
                                  const struct sl_cluster *cluster, int blocks, int pp, int members) {
   const struct sl_build_options options = {.memory_curve = true, .unplaced = true};
@@ -52,7 +53,7 @@ fail:
 
 /* ---- works of ops ---- */
 
-/* work_of[op]: the index of its work. Of communication only tensor parallelism's is priced. */
+/* work_of[op]: the index of its work. The only communication that is priced here is that of tensor parallelism. */
 static enum sl_status take_works(const struct small *s, const struct sl_class *c, const struct sl_program *p,
                                  struct sl_fast_works *works, int32_t *work_of) {
   for (size_t i = 0; i < p->op_count; i++) {
@@ -68,10 +69,10 @@ static enum sl_status take_works(const struct small *s, const struct sl_class *c
   return SL_OK;
 }
 
-/* ---- what one depth says ---- */
+/* ---- one depth ---- */
 
-/* The tensors of a rank's first stage of two blocks or more: those of the ends, and of the topmost block. number[t]: which of
- * them the rank's tensor t is; -1: none. */
+/* Reads the tensors of the first stage of a rank that has two blocks or more: those outside the blocks, and those of
+ * the topmost block. number[t]: which of them the rank's tensor t is; -1: none. */
 static enum sl_status read_tensors(const struct small *s, const struct sl_pp_rank *pp_rank, struct sl_fast_stage *out,
                                    int32_t *number) {
   const int last = s->plan.stages[pp_rank->stages[0]].first_layer + s->plan.stages[pp_rank->stages[0]].layer_count - 1;
@@ -104,7 +105,7 @@ static enum sl_status read_step(const struct sl_program *p, const struct sl_fast
     out->step[rest][out->step_count[rest]++] = work_of[i];
     struct sl_fast_moved *moved = op->kind == SL_OP_NORM ? &out->stage.norm : &out->stage.update;
     if (sl_op_is_comm(op->kind)) continue;
-    if (op->kind == SL_OP_PASS) { /* of the kernel set, beside an update (core/lower/update.c) */
+    if (op->kind == SL_OP_PASS) { /* a pass of the kernel set next to an update (core/lower/update.c) */
       out->stage.beside.launches.ends += (double)op->dim[1];
       out->stage.beside.bytes.ends += works->all[work_of[i]].work.bytes;
       continue;
@@ -198,7 +199,7 @@ static void play_stage(const struct sl_cost_rank *rank, const struct sl_fast_wor
 /* ---- two depths ---- */
 
 static void join(struct sl_fast_linear *x, struct sl_fast_linear deeper) {
-  if (isinf(x->ends)) return; /* at every depth */
+  if (isinf(x->ends)) return; /* -INFINITY at every depth */
   const double block = deeper.ends - x->ends;
   *x = (struct sl_fast_linear){x->ends - LEAST_BLOCKS * block, block};
 }

@@ -1,23 +1,24 @@
-/* Actions of all stages, one after the other as they become possible; see schedule.h. */
+/* Runs actions of all stages one by one, each as soon as its input is available; see schedule.h. */
 #include "fast/schedule.h"
 
 #include <stdlib.h>
 
 struct runner {
   const struct sl_fast_pipeline *p;
-  double *arrived_f, *arrived_b; /* per stage and micro-batch: when what the action reads is there; < 0: not yet */
+  double *arrived_f, *arrived_b; /* per stage and micro-batch: when the input of its action arrives; < 0: not yet
+                                  * known */
   double *free_at;               /* per stage */
-  double *host;                  /* per stage: when the host has launched what it has; it waits for each message */
-  double *rate;                  /* per stage: seconds of the host for a second of its last action */
-  double *sent_from, *sent_to;   /* per stage: the last message it sent */
-  int64_t *forwards, *backwards; /* per stage: done */
+  double *host; /* per stage: when the host has finished its launches so far; it waits for each message */
+  double *rate; /* per stage: the host's seconds per second of the last action */
+  double *sent_from, *sent_to;   /* per stage: the last message that it sent */
+  int64_t *forwards, *backwards; /* per stage: how many are done */
 };
 
 static size_t cell(const struct runner *r, int stage, int64_t micro_batch) {
   return (size_t)stage * (size_t)r->p->micro_batches + (size_t)micro_batch;
 }
 
-/* Is a forward the next action of a stage? */
+/* Whether the next action of a stage is a forward. */
 static bool forward_next(const struct runner *r, int stage) {
   const struct sl_fast_pipeline *p = r->p;
   const int64_t f = r->forwards[stage], b = r->backwards[stage];
@@ -29,13 +30,13 @@ static double later(double a, double b) {
   return a > b ? a : b;
 }
 
-/* What an action from `begin` to `end` loses beside the stage's last message. */
+/* The seconds that an action from `begin` to `end` loses to the stage's last message. */
 static double lost(const struct runner *r, int stage, double begin, double end) {
   const double from = later(r->sent_from[stage], begin), to = r->sent_to[stage] < end ? r->sent_to[stage] : end;
   return to > from ? r->p->slow * (to - from) : 0;
 }
 
-/* Run an action whose input is there at `there`; returns when its output is. The host waits for the end of the
+/* Runs an action whose input arrives at `there`; returns when its output is complete. The host waits for the end of the
  * stage's last message, which may come while it launches the action. */
 static double run_action(struct runner *r, int stage, const struct sl_fast_timed *t, double there) {
   const double free_at = r->free_at[stage], begin = later(free_at, there);
@@ -44,7 +45,8 @@ static double run_action(struct runner *r, int stage, const struct sl_fast_timed
   if (sent <= begin) {
     host = later(host, sent);
   } else if (sent < begin + t->end) {
-    host = later(host, sent - rate * (sent - begin)); /* it has launched for as long as the message was on its way */
+    host = later(host, sent - rate * (sent - begin)); /* it has been launching for as long as the message was in
+                                                       * flight */
   }
   const double end = later(later(free_at + t->end, there + t->end_arrived), host + t->end_hosted);
   const double out = later(later(free_at + t->out, there + t->out_arrived), host + t->out_hosted);
@@ -55,7 +57,7 @@ static double run_action(struct runner *r, int stage, const struct sl_fast_timed
   return out + held;
 }
 
-/* The message of stage `from` that is ready at `out`; returns when it is at `to`. */
+/* Sends the message of stage `from` that is ready at `out`; returns when it arrives at `to`. */
 static double send(struct runner *r, int from, int to, double out) {
   const double arrives = out + r->p->transfer[from < to ? from : to];
   const double beside = (r->free_at[to] < arrives ? r->free_at[to] : arrives) - out;

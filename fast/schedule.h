@@ -1,4 +1,4 @@
-/* What a schedule makes of its stages: when each ends its last backward. */
+/* Runs the actions of all stages in the order of a schedule: when each stage ends its last backward. */
 #pragma once
 
 #include "core/base/status.h"
@@ -12,10 +12,10 @@ struct sl_fast_pipeline {
   int stages;
   int64_t micro_batches;
   const struct sl_fast_stage_cost *const *stage; /* (stages) */
-  double slow;                                   /* share of their speed that kernels lose beside a message */
+  double slow;            /* the share of their speed that kernels lose while a message is sent */
   const double *transfer; /* (stages - 1): seconds of a message from a stage to the next, or back */
 };
 
 /* ends[s]: seconds from the start of the step to the end of the last backward of stage s. */
-/* hosts[s], may be NULL: when the host of stage s has launched it. */
+/* hosts[s]: when the host of stage s has launched it. `hosts` may be NULL. */
 enum sl_status sl_fast_run_pipeline(const struct sl_fast_pipeline *pipeline, double *ends, double *hosts);

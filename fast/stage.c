@@ -1,4 +1,4 @@
-/* Stages from blocks; see stage.h. */
+/* Builds stages from blocks; see stage.h. */
 #include "fast/stage.h"
 
 #include "core/op/op.h"
@@ -49,7 +49,8 @@ static struct sl_fast_timed timed(const struct sl_fast_action *a, double n) {
   return t;
 }
 
-/* How much later than the device the host comes to the last backward of a step. In a pipeline it waits for its neighbours. */
+/* By how much the host reaches the last backward of a step later than the device. In a pipeline it waits for its
+ * neighbours. */
 static double host_late(const struct sl_fast_stage_cost *c, bool pipeline, bool only) {
   const struct sl_fast_timed *const before[] = {&c->forward, &c->first, &c->forward};
   double free_at = 0, host = 0;
@@ -62,7 +63,7 @@ static double host_late(const struct sl_fast_stage_cost *c, bool pipeline, bool 
   return host - free_at;
 }
 
-/* The last backward of a step, with what its reductions add. `late`: as above. */
+/* The last backward of a step, including what its reductions add. */
 static struct sl_fast_timed reduced(const struct sl_fast_timed *own, const struct sl_fast_reduction *r) {
   struct sl_fast_timed t = *own;
   t.end += r->held, t.end_arrived += r->held, t.end_hosted += r->held + r->host;
@@ -72,7 +73,7 @@ static struct sl_fast_timed reduced(const struct sl_fast_timed *own, const struc
   return t;
 }
 
-/* What a member has of a stage's elements: of a tied embedding, which is a partition of its own, and of the rest. */
+/* A member's elements of a stage: of a tied embedding, which is a partition of its own, and of the rest. */
 struct parts {
   int64_t tied, rest;
 };
@@ -86,7 +87,8 @@ static struct parts parts_of(const struct sl_fast_stage *stage, int64_t numel, b
   return (struct parts){round_up(tied, multiple) / members, round_up(numel - tied, multiple) / members};
 }
 
-/* The squares of `count` elements, of which a member has at most its part (core/lower/update.c: square_stretch). */
+/* Adds the seconds for the squares of `count` elements, of which a member has at most `part` (core/lower/update.c:
+ * square_stretch). */
 static enum sl_status add_stretch(const struct sl_fast_setting *s, int64_t count, int64_t part, double *sum) {
   const enum sl_dtype type = s->config->grad_accum_dtype;
   struct sl_op op = sl_op_plain(SL_OP_NORM, type, SL_PHASE_STEP);
@@ -104,7 +106,8 @@ static enum sl_status add_stretch(const struct sl_fast_setting *s, int64_t count
   return SL_OK;
 }
 
-/* The norm of a partition whose elements are not all counted equally often: of each stretch of those that are. */
+/* The norm of a partition whose elements are not all counted equally often: one op per stretch of equally counted
+ * elements. */
 static enum sl_status stretches_seconds(const struct sl_fast_setting *s, const struct sl_fast_stage *stage,
                                         int64_t blocks, struct parts parts, double *sum) {
   int64_t open = 0;
@@ -126,7 +129,7 @@ static enum sl_status stretches_seconds(const struct sl_fast_setting *s, const s
   return add_stretch(s, open, parts.rest, sum);
 }
 
-/* The most in `part` and the parts behind it. */
+/* The highest peak in `part` and in the parts after it. */
 static double most_of(const struct sl_fast_stage *stage, enum sl_fast_time time, enum sl_fast_part part, double n) {
   double most = 0;
   for (int k = (int)part; k < SL_FAST_PARTS; k++) {
@@ -136,7 +139,8 @@ static double most_of(const struct sl_fast_stage *stage, enum sl_fast_time time,
   return most;
 }
 
-/* What the lowest block of the last backward has beyond that of the first, which adds to no gradients. */
+/* By how much the lowest block of the last backward exceeds that of the first, which does not add to earlier
+ * gradients. */
 static double accumulating(const struct sl_fast_stage *stage, double n) {
   const double others = (stage->in_flight - 1) * sl_fast_at(stage->kept, n) + stage->input;
   const double more =

@@ -1,8 +1,8 @@
-/* Runs of ops put in again and again; see stretch.h.
+/* Inserts runs of ops again and again; see stretch.h.
  *
- * With t runs put into each action, what an op waits for, a number of ops of a lane, grows by as much with every t: count(t) =
- * count(0) + t (count(1) - count(0)), whose two terms the two depths have. Of the c-th copy of a run it also grows with c, by what
- * the run waits for beyond what the block before it does. */
+ * An op waits for a number of ops of a lane. With t runs inserted into each action, this count grows by the same amount
+ * with every t: count(t) = count(0) + t (count(1) - count(0)), and the two depths give both terms. In the c-th copy of
+ * a run it also grows with c, by the difference between the counts of the run and of the block before it. */
 #include "fast/stretch.h"
 
 #include "core/job/job.h"
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One class's step at two depths, and what is made of them. */
+/* The step of one class at two depths, and what is derived from them. */
 struct stretch {
   const struct sl_program *a, *b;
   const struct sl_fast_align *aligned;
@@ -21,12 +21,12 @@ struct stretch {
   bool fits;
 };
 
-/* Waits of an issue: count = of[0] + ... as the caller adds them up. */
+/* The waits of an issue, NULL if it has none. */
 static const struct sl_wait *waits_of(const struct sl_program *p, size_t issue) {
   return p->issues[issue].wait_count > 0 ? &p->waits[p->issues[issue].wait] : NULL;
 }
 
-/* An issue of op `op` of the new program, whose waits stand at the end of its list already. */
+/* Adds an issue of op `op` of the new program, whose waits are already at the end of its list. */
 static enum sl_status add_issue(struct sl_program *out, uint32_t op, uint32_t instance, uint32_t wait_count) {
   const enum sl_lane lane = out->ops[op].lane;
   SL_TRY(sl_grow(&out->issues, &out->issue_capacity, out->issue_count + 1, sizeof *out->issues));
@@ -43,7 +43,7 @@ static enum sl_status add_wait(struct sl_program *out, uint32_t lane, int64_t co
   return SL_OK;
 }
 
-/* Issue `i` of a, which is issue `j` of b. */
+/* Adds issue `i` of a, which corresponds to issue `j` of b. */
 static enum sl_status add_aligned(struct stretch *s, size_t i, size_t j) {
   const struct sl_issue *x = &s->a->issues[i];
   s->fits &= sl_fast_same_lanes(s->a, i, s->b, j);
@@ -55,7 +55,8 @@ static enum sl_status add_aligned(struct stretch *s, size_t i, size_t j) {
   return s->fits ? add_issue(s->out, x->op, x->instance, x->wait_count) : SL_OK;
 }
 
-/* Copy `c` of issue `j` of b, of a run of `run`; issue `i` of a is the same of the block before it. */
+/* Adds copy `c` of issue `j` of b, which is in a run of `run` issues; issue `i` of a is its counterpart in the block
+ * before. */
 static enum sl_status add_copy(struct stretch *s, size_t i, size_t j, int32_t run, int64_t c) {
   const size_t before = j - (size_t)run;
   const struct sl_issue *x = &s->b->issues[j];
@@ -68,7 +69,7 @@ static enum sl_status add_copy(struct stretch *s, size_t i, size_t j, int32_t ru
   return s->fits ? add_issue(s->out, x->op + (uint32_t)s->a->op_count, x->instance, x->wait_count) : SL_OK;
 }
 
-/* One action, whose issues begin at `i` in a and at `j` in b. */
+/* Adds an action, whose issues begin at `i` in a and at `j` in b. */
 static enum sl_status add_action(struct stretch *s, const struct sl_fast_align *at, int32_t count, size_t i, size_t j) {
   const size_t run = (size_t)at->run;
   for (size_t k = 0; s->fits && k < (size_t)at->prefix; k++) SL_TRY(add_aligned(s, i + k, j + k));
@@ -81,7 +82,7 @@ static enum sl_status add_action(struct stretch *s, const struct sl_fast_align *
 
 /* ---- ops and their operands ---- */
 
-/* The operands that b's op has more than a's, `times` as often. */
+/* Adds the operands that b's op has in excess of a's, `times` times. */
 static enum sl_status more_operands(struct stretch *s, const struct sl_op *x, const struct sl_op *y, struct sl_op *op) {
   struct sl_program *out = s->out;
   const struct sl_slice *own = sl_op_slices(s->a, x), *deeper = sl_op_slices(s->b, y);
@@ -101,7 +102,7 @@ static enum sl_status more_operands(struct stretch *s, const struct sl_op *x, co
   return SL_OK;
 }
 
-/* Op `x` of a, which is y of b, at the depth of the new program. */
+/* Grows op `x` of a, which corresponds to `y` of b, to the depth of the new program. */
 static enum sl_status grow_op(struct stretch *s, int32_t x, const struct sl_op *y) {
   struct sl_op *op = &s->out->ops[x];
   const struct sl_op *own = &s->a->ops[x];
@@ -117,7 +118,7 @@ static enum sl_status grow_op(struct stretch *s, int32_t x, const struct sl_op *
   return SL_OK;
 }
 
-/* All of a's ops and, behind them, b's. */
+/* Adds all of a's ops and, behind them, b's. */
 static enum sl_status add_ops(struct stretch *s) {
   const struct sl_program *a = s->a, *b = s->b;
   struct sl_program *out = s->out;
@@ -197,7 +198,7 @@ enum sl_status sl_fast_stretch(struct sl_job *out, const struct sl_job *a, const
 
 /* ---- memory ---- */
 
-/* live[i]: the most bytes that live at issue i of the step; the caller's to free. */
+/* live[i]: the peak bytes in use at issue i of the step; owned by the caller. */
 static enum sl_status live_at_issues(const struct sl_class *c, double **live) {
   const struct sl_memory_report *r = &c->memory[SL_SPACE_DEVICE];
   const size_t count = c->programs[SL_PROGRAM_STEP].issue_count;
@@ -216,16 +217,17 @@ static enum sl_status live_at_issues(const struct sl_class *c, double **live) {
   return SL_OK;
 }
 
-/* What lives at the issues of a step at two depths, and at a third that is twice as much deeper; NULL: that is not known. */
+/* Bytes in use at the issues of a step: at two depths, and, unless NULL, at a third one that is twice as much
+ * deeper. */
 struct lives {
   double *shallow, *deep, *third;
 };
 
-/* A line through an issue at two depths. */
+/* Extrapolation of an issue's bytes from two depths. */
 struct line {
   const struct lives *lives;
   int64_t times;
-  double most, beyond; /* bytes: the most on any line; by how much one goes beyond the third depth, at most */
+  double most, beyond; /* the highest of all extrapolations; by how many bytes one exceeds the third depth, at most */
 };
 
 static void follow(struct line *l, size_t x, size_t y, size_t z) {
@@ -235,8 +237,9 @@ static void follow(struct line *l, size_t x, size_t y, size_t z) {
     l->beyond = a + 2 * each - l->lives->third[z];
 }
 
-/* Every issue has as much more with each block. The action's first block is as far from its begin in both depths, its last one as
- * far from its end; between them it is both. */
+/* The bytes at each issue grow by the same amount with every block. Issues of the action's first block are matched by
+ * their distance from its beginning, those of its last block by their distance from its end, and those between by
+ * both. */
 static void follow_all(struct line *l, const struct sl_program *a, const struct sl_fast_align *aligned) {
   size_t i = 0, j = 0, h = 0;
   for (size_t n = 0; n < a->instance_count; n++) {
@@ -279,9 +282,10 @@ done:
   return status;
 }
 
-/* ---- two of them ---- */
+/* ---- comparison of two jobs ---- */
 
-/* Shards and scratch are rounded up: their sizes grow with the depth but for that. */
+/* Whether two sizes are equal up to rounding: shards and scratch are rounded up, so they do not grow exactly with the
+ * depth. */
 static bool as_large(int64_t x, int64_t y) {
   const double most = 1e-5 * (double)(x > y ? x : y), apart = (double)(x > y ? x - y : y - x);
   return apart <= most;

@@ -1,17 +1,19 @@
-/* Programs of any depth from those of two: what the exact clock would be given, without the model's blocks being lowered one by one. */
+/* Derives programs of any depth from those of two depths: the same programs as the exact clock simulates, without
+ * lowering the model's blocks one by one. */
 #pragma once
 
 #include "core/program/program.h"
 
-/* `a` and `b` are jobs of one plan but for the blocks of its stages, of which b's have a few more. *out, where *fits, has the step
- * programs, without buffers, of the plan whose stages have `times` as many more than a's; it is a job of a's plan, and sl_job_free's.
- * *fits is false where blocks do not follow each other alike, such as where buckets of gradients are cut anywhere. */
+/* `a` and `b` are jobs of the same plan except for the number of blocks per stage, of which b has a few more. *fits is
+ * false if blocks do not repeat, as when buckets of gradients are cut at arbitrary places. Otherwise *out has the step
+ * programs, without buffers, of the plan whose stages exceed a's by `times` that many blocks; it refers to a's plan,
+ * and is released by sl_job_free. */
 enum sl_status sl_fast_stretch(struct sl_job *out, const struct sl_job *a, const struct sl_job *b, int64_t times,
                                bool *fits);
-/* The most bytes of the device that live at once in a step of class `i` of that plan; all jobs have memory curves. `third`: the job
- * whose stages have twice as many more as b's, with the step programs that follow, or NULL. Negative: they do not fit, or at some
- * issue of the third less lives than follows. */
+/* The peak bytes of device memory in a step of class `i` of that plan; all jobs must have memory curves. `third`: NULL,
+ * or the job whose stages exceed a's by twice as many blocks as b's, with its derived step programs. Negative if the
+ * programs do not align, or if less is in use at some issue of `third` than extrapolation gives. */
 enum sl_status sl_fast_stretch_live(const struct sl_job *a, const struct sl_job *b, const struct sl_job *third, int i,
                                     int64_t times, double *bytes);
-/* Do two jobs have the same step programs, but for where operands stand, and for sizes that are rounded up? */
+/* Whether two jobs have the same step programs, except for the places of operands and for sizes that are rounded up. */
 bool sl_fast_same_steps(const struct sl_job *x, const struct sl_job *y);

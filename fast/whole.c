@@ -1,4 +1,4 @@
-/* Whole steps; see whole.h. */
+/* Whole steps on the exact clock; see whole.h. */
 #include "fast/whole.h"
 
 #include "core/job/job.h"
@@ -19,21 +19,21 @@ struct plan {
   struct sl_config config;
   struct sl_plan plan;
   struct sl_job job;
-  bool shallow; /* the model's tensors are its own */
+  bool shallow; /* its model's tensors are its own, not borrowed */
 };
 
-/* A step of some micro-batches. */
+/* A step of a number of micro-batches. */
 struct step {
   struct plan *plan;
-  struct sl_job deep; /* of that plan, stretched; no classes: the plan's own job is meant */
+  struct sl_job deep; /* derived from that plan; if it has no classes, the plan's own job is used */
   int64_t micro_batches;
-  double *live; /* per class: the most bytes at once */
+  double *live; /* per class: the peak bytes */
   struct sl_fast_prediction seconds;
-  struct sl_fast_prediction each; /* of a micro-batch in the middle, without a pipeline */
+  struct sl_fast_prediction each; /* of a micro-batch in the middle of the step, without a pipeline */
 };
 
 struct sl_fast_whole {
-  struct step steps[2]; /* the shorter first, or the step itself and none */
+  struct step steps[2]; /* the shorter one first; or only the step itself */
   int count;
 };
 
@@ -52,7 +52,7 @@ static void close_step(struct step *s) {
   *s = (struct step){0};
 }
 
-/* What is asked for. */
+/* What a caller of sl_fast_whole_take asks for. */
 struct request {
   const struct sl_model *model;
   const struct sl_config *config;
@@ -63,12 +63,12 @@ struct request {
   int64_t layers[SL_MAX_STAGES]; /* of each stage */
   int64_t least;                 /* of those that have any */
   struct sl_strategy strategy;
-  int64_t more; /* blocks by which programs are alike; 0: not known yet, -1: none */
+  int64_t more; /* the number of blocks after which programs repeat; 0: not known yet, -1: they do not */
 };
 
 /* ---- plans ---- */
 
-/* The plan with `less` blocks less in every stage that has any. */
+/* Opens the plan with `less` fewer blocks in every stage that has any. */
 static enum sl_status open_plan(struct plan **out, const struct request *r, int64_t less, bool build) {
   const struct sl_build_options options = {.memory_curve = less > 0, .unplaced = true, .repeated = less == 0};
   enum sl_status status;
@@ -100,7 +100,7 @@ fail:
   return status;
 }
 
-/* Stages of the plan as it is. */
+/* Reads the stages of the plan at full depth. */
 static enum sl_status read_stages(struct request *r) {
   struct plan *p;
   SL_TRY(open_plan(&p, r, 0, false));
@@ -112,12 +112,13 @@ static enum sl_status read_stages(struct request *r) {
     r->layers[i] = p->plan.stages[i].layer_count;
     if (r->layers[i] > 0 && (r->least == 0 || r->layers[i] < r->least)) r->least = r->layers[i];
   }
-  if (idle || r->stages > SL_MAX_STAGES || !sl_model_reads_tokens(r->model)) r->least = 0; /* no list has such stages */
+  /* such plans are never shortened */
+  if (idle || r->stages > SL_MAX_STAGES || !sl_model_reads_tokens(r->model)) r->least = 0;
   close_plan(p);
   return SL_OK;
 }
 
-/* Parameters of a rank in its blocks' plan: of one block, of all. */
+/* The parameters that a rank has of one block, or of all tensors. */
 static int64_t numel_of(const struct request *r, bool all) {
   int64_t sum = 0;
   for (int i = 0; i < r->model->tensor_count; i++)
@@ -125,15 +126,15 @@ static int64_t numel_of(const struct request *r, bool all) {
   return sum / r->config->sl.tp;
 }
 
-/* Blocks from either end behind which all are alike: those that DeepSpeed's stage 3 looks ahead, or keeps what it gathered for, and
- * those of a bucket. */
+/* The number of blocks from either end after which all blocks are treated the same: those whose parameters ZeRO stage 3
+ * prefetches or keeps gathered, and those that a bucket spans. */
 static int64_t reach(const struct request *r) {
   const struct sl_config *c = r->config;
   const struct sl_strategy *s = &r->strategy;
   const int64_t block = numel_of(r, false), all = numel_of(r, true), bucket = s->bucket;
   int64_t most = s->units != SL_UNITS_LAYER && bucket < all ? bucket : 0;
   if (!sl_model_blocks_alike(r->model))
-    return r->model->n_layer; /* windows alternate: no block stands for the others */
+    return r->model->n_layer; /* attention windows alternate: no block represents the others */
   if (block < 1 || (s->units == SL_UNITS_FLAT && all >= 2 * c->zero.allgather_bucket_size)) return r->model->n_layer;
   if (!s->shard_params || s->release != SL_RELEASE_DISTANCE) return most > 0 ? most / block + 1 : 0;
   if (c->zero.max_reuse_distance > most) most = c->zero.max_reuse_distance;
@@ -153,7 +154,7 @@ static enum sl_status take_live(struct step *s, const struct sl_job *a, const st
   return SL_OK;
 }
 
-/* Does what follows from two depths hold for a third: the same programs, and the same memory? */
+/* Whether a third depth confirms what was derived from two: the same programs and the same memory. */
 static enum sl_status check_third(const struct request *r, int64_t less, const struct sl_job *a, const struct sl_job *b,
                                   bool *fits) {
   enum sl_status status;
@@ -175,8 +176,8 @@ done:
   return status;
 }
 
-/* The step from those with `depth` blocks in the shallowest stage and with `more`; that with twice as many more says whether what
- * follows from these two is right. */
+/* Derives the step from a plan with `depth` blocks in the shallowest stage and one with `more` blocks more. A third
+ * one, with twice as many more, tells whether the result is right. */
 static enum sl_status try_depth(struct step *out, const struct request *r, int64_t depth, int64_t more, bool *fits) {
   enum sl_status status;
   const int64_t less = r->least - depth;
@@ -198,7 +199,8 @@ done:
   return status;
 }
 
-/* The fewest blocks by which programs may be alike: those that a bucket spans, and those that recomputation leaves out. */
+/* The smallest number of blocks after which programs may repeat: those that a bucket spans, rounded up to the interval
+ * of recomputation. */
 static int64_t least_more(const struct request *r, int64_t every) {
   const struct sl_strategy *s = &r->strategy;
   const bool buckets = s->units != SL_UNITS_LAYER && s->bucket < numel_of(r, true);
@@ -206,9 +208,9 @@ static int64_t least_more(const struct request *r, int64_t every) {
   return (span + every - 1) / every * every;
 }
 
-/* Depths are tried only where all of them together have fewer blocks than the model. */
+/* Tries a depth only if all plans tried together have fewer blocks than the model. */
 static enum sl_status take_step(struct step *out, struct request *r) {
-  enum { LEAST_BLOCKS = 5, TIMES = 3 }; /* what lives grows up to the third block from an end */
+  enum { LEAST_BLOCKS = 5, TIMES = 3 }; /* memory still changes up to the third block from either end */
   const int64_t every = r->config->sl.recompute_every > 1 ? r->config->sl.recompute_every : 1;
   const int64_t first = r->more > 0 ? r->more : least_more(r, every);
   const int64_t last = r->more > 0 ? r->more : first + (TIMES - 1) * every;
@@ -235,15 +237,14 @@ struct lengths {
   int64_t shorter, longer;
 };
 
-enum {
-  LONE = 4,
-  SETTLED = 8
-}; /* micro-batches without a pipeline: a first, a last and two between them; until hosts and what slows
-                                 * kernels down have settled */
+/* Micro-batches without a pipeline. LONE: a first, a last and two between them. SETTLED: until the host's lag and the
+ * slowing of kernels are steady. */
+enum { LONE = 4, SETTLED = 8 };
 
-/* Micro-batches of steps whose pipelines have been full: with more stages a rank, more are in flight, and what slows kernels down
- * takes a few to settle. Some schedules deal them in equal rounds of about one a rank (core/schedule/action.h), whose size must be the
- * step's. */
+/* The numbers of micro-batches of two steps whose pipelines are full for a while. With more stages per rank, more
+ * micro-batches are in flight, and the slowing of kernels takes a few of them to become steady. Some schedules deal
+ * micro-batches in equal rounds of about one per rank (core/schedule/action.h); the rounds of these steps must have the
+ * size of the original step's. */
 static struct lengths lengths_of(const struct sl_config *c, int64_t n_micro) {
   const int64_t rounds = n_micro / c->sl.pp, round = rounds > 0 ? n_micro / rounds : n_micro;
   const int64_t unit = strncmp(c->sl.schedule, "interleaved", 11) == 0 ? round : c->sl.pp;
@@ -255,7 +256,8 @@ static struct lengths lengths_of(const struct sl_config *c, int64_t n_micro) {
   return (struct lengths){shorter, shorter + unit};
 }
 
-/* What is in flight grows with the micro-batches where all forwards come first, and the fullest moment changes with it. */
+/* If all forwards come first, the number of micro-batches in flight grows with their total, and the time of the memory
+ * peak changes with it. */
 int64_t sl_fast_whole_length(const struct sl_config *config, int64_t n_micro) {
   const char *name = config->sl.schedule;
   const bool first = config->sl.pp > 1 && (strcmp(name, "gpipe") == 0 || strcmp(name, "looped-bfs") == 0);
@@ -302,7 +304,7 @@ fail:
 
 /* ---- seconds ---- */
 
-/* Where seconds go: of the step, and up to the ends of the last two micro-batches but one. */
+/* Where the time goes: in the whole step, and up to the ends of the third-last and the second-last micro-batch. */
 struct watch {
   struct sl_timeline step, up_to[2];
   int64_t micro_batches;
@@ -326,7 +328,7 @@ static void forget(void *context) {
   for (int i = 0; i < 2; i++) sl_timeline_forget(&w->up_to[i]);
 }
 
-/* Where a rank's seconds went; what is neither compute nor a collective is a bubble, transfers included. */
+/* The breakdown of a rank's time. Whatever is neither compute nor a collective is a bubble, transfers included. */
 static enum sl_status parts_of(const struct sl_timeline *t, int local, double seconds, struct sl_fast_prediction *out) {
   struct sl_breakdown b;
   SL_TRY(sl_timeline_breakdown(t, local, &b));

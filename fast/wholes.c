@@ -20,7 +20,7 @@ enum sl_status sl_fast_wholes_price(struct sl_fast_wholes *k, const struct sl_ke
   return SL_OK;
 }
 
-/* Layers of stages, as a number of which no two alike are to be feared (FNV-1a). */
+/* The layers of all stages as one number, so that equal numbers can be taken for equal layers (FNV-1a). */
 static int64_t layers_key(const struct sl_fast_choice *c) {
   uint64_t h = 0xcbf29ce484222325u;
   if (c->stage_layers == NULL) return 0;
@@ -28,12 +28,13 @@ static int64_t layers_key(const struct sl_fast_choice *c) {
   return (int64_t)h;
 }
 
-/* What of a choice is neither a size nor a number of ranks. */
+/* The part of a choice that is neither a size nor a number of ranks. */
 static int64_t flags_of(const struct sl_fast_choice *c) {
   return c->zero_stage | c->sequence_parallel << 2 | (int64_t)c->recompute << 3 | (int64_t)c->schedule << 6;
 }
 
-/* What is known of the programs of a choice, whatever its micro-batches and its data parallelism. */
+/* Finds what is known about the programs of a choice, which depends neither on its micro-batches nor on its
+ * data-parallel degree. */
 static enum sl_status find_shape(struct sl_fast_wholes *k, const struct sl_fast_choice *c, int64_t **more) {
   const bool many = c->world > c->tp * c->pp;
   const struct sl_fast_key key = {{(int64_t)c->tp << 32 | c->pp, flags_of(c), many, layers_key(c), c->virtual_stages}};
@@ -45,7 +46,8 @@ static enum sl_status find_shape(struct sl_fast_wholes *k, const struct sl_fast_
   return status;
 }
 
-/* The same is refused at once when it is asked for again. `clear`: the message of the failure is its own. */
+/* Remembers that a step was refused, so that the same request is refused at once. `clear`: no other message was
+ * recorded before the failure's. */
 static void remember(struct sl_fast_wholes *k, const struct sl_fast_key *key, enum sl_status status, bool clear) {
   char *text = status == SL_ERR_INPUT && clear ? strdup(sl_error_message()) : NULL;
   if (text != NULL && sl_fast_map_add(&k->refused, key, text) != SL_OK) free(text);

@@ -1,17 +1,17 @@
-/* Whole steps (whole.h) that are known already, and what is known of the shapes of others. */
+/* A cache of whole steps (whole.h), and of what is known about the programs of further choices. */
 #pragma once
 
 #include "fast/map.h"
 #include "fast/whole.h"
 
-/* Zero is an empty one. */
+/* A zeroed struct is an empty cache. */
 struct sl_fast_wholes {
   struct sl_fast_map wholes;  /* struct sl_fast_whole */
   struct sl_fast_map shapes;  /* int64_t: `more` of sl_fast_whole_take */
-  struct sl_fast_map refused; /* char: why a step has no plan */
+  struct sl_fast_map refused; /* char: why this step has no plan */
 };
 
-/* What a choice stands beside, borrowed; `config` has the choice. */
+/* The inputs apart from the choice, borrowed. `config` includes the choice. */
 struct sl_fast_inputs {
   const struct sl_model *model;
   const struct sl_config *config;
@@ -22,6 +22,6 @@ struct sl_fast_inputs {
 /* Errors: those of a plan. */
 enum sl_status sl_fast_wholes_predict(struct sl_fast_wholes *known, const struct sl_fast_inputs *in,
                                       const struct sl_fast_choice *choice, struct sl_fast_prediction *out);
-/* Price all of them anew. */
+/* Prices all of them again. */
 enum sl_status sl_fast_wholes_price(struct sl_fast_wholes *known, const struct sl_kernel_costs *costs);
 void sl_fast_wholes_clear(struct sl_fast_wholes *known);

@@ -1,4 +1,4 @@
-/* One price for ops that are alike; see works.h. */
+/* Prices identical ops once; see works.h. */
 #include "fast/works.h"
 
 #include "core/op/op.h"
@@ -44,7 +44,7 @@ static enum sl_status price(const struct sl_fast_work *x, const struct sl_cluste
   return SL_OK;
 }
 
-/* Nothing for the calls of data parallelism, which are not known here. */
+/* The host's seconds for a launch; 0 for calls of data parallelism, which are not known here. */
 static double host_seconds(const struct sl_fast_work *x, const struct sl_cluster *cluster,
                            const struct sl_cost_rank *rank, bool stalls) {
   if (x->work.lane == SL_LANE_COMPUTE) return sl_cost_launch_host(rank, &x->work);
