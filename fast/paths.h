@@ -7,7 +7,7 @@
  *   1f1b   down to the last stage, its m forwards and backwards, up to the first: (m + p - 1)(f + b) + 2 (p - 1) c
  *          for equal stages. On the way, the path may leave the last stage for a cycle over k more stages. It replaces
  *          k + 1 of the m slots and crosses 2 k boundaries: if nothing hides transfers, (m - 1) / p times over all
- * p. */
+ *          p stages. */
 #pragma once
 
 #include "fast/schedule.h"

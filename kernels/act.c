@@ -20,12 +20,12 @@ static const sl_real cubic = (sl_real)0.044715;
 static const sl_real root_half = (sl_real)0.70710678118654752440; /* sqrt(1/2) */
 static const sl_real density = (sl_real)0.39894228040143267794;   /* 1 / sqrt(2 pi) */
 
-/* What an exponential is taken of, so that it stays finite (as in gelu.c). */
+/* An upper bound on the argument of an exponential, so that it stays finite (as in gelu.c). */
 static inline sl_real bounded(sl_real x) {
   return x > 80 ? 80 : x;
 }
 
-/* The activation and its slope at one number. */
+/* The activation of one number, and its derivative. */
 static inline sl_real act_at(sl_real x, enum sl_act act, sl_real cap) {
   switch (act) {
   case SL_ACT_GELU_TANH:

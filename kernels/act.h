@@ -2,9 +2,9 @@
  * kernels/gelu.h, Llama's SwiGLU in kernels/llama.h.
  *
  *   gelu_tanh  kernels/gelu.h
- *   gelu       x Phi(x),  Phi(x) = erfc(-x / sqrt(2)) / 2                       (Hendrycks and Gimpel, arXiv:1606.08415)
+ *   gelu       x Phi(x),  Phi(x) = erfc(-x / sqrt(2)) / 2                  (Hendrycks and Gimpel, arXiv:1606.08415)
  *   relu       max(x, 0)
- *   cap        cap tanh(x / cap)                                                (Gemma 2's soft cap, arXiv:2408.00118)
+ *   cap        cap tanh(x / cap)                                           (Gemma 2's soft cap, arXiv:2408.00118)
  *   silu       x / (1 + exp(-x)) */
 #ifndef SL_KERNELS_ACT_H
 #define SL_KERNELS_ACT_H

@@ -1,7 +1,7 @@
-/* Causal attention on the host, forward (kernels/attention.h; backward stands in attention_backward.c).
+/* Causal attention on the host, forward (kernels/attention.h; the backward is in attention_backward.c).
  *
- * One task is one (sequence, head). K is packed transposed, V and blocks of 32 queries as padded rows; all products are
- * register tiles (kernels/tile.h) over the lower triangle only. */
+ * One task is one (sequence, head). K is packed transposed, V and blocks of 32 queries are packed as padded rows; all
+ * products are register tiles (kernels/tile.h) over the lower triangle only. */
 #include "kernels/attention.h"
 #include "kernels/attention_pack.h"
 #include "kernels/philox_inline.h"
@@ -29,14 +29,14 @@ static void softmax_row(sl_real *x, size_t n) {
   for (size_t i = 0; i < n; i++) x[i] *= inverse;
 }
 
-/* What a head leaves for backward: probabilities (T,T), and where dropout's mask is stored, that and what it leaves of them;
- * else both are NULL. */
+/* What a head keeps for backward: the probabilities (T,T), and, if dropout's mask is stored, the mask and the
+ * probabilities after dropout; otherwise both are NULL. */
 struct kept {
   sl_store *probs, *dropped;
   uint8_t *mask;
 };
 
-/* A row's scores through dropout, its mask and the result to `kept`. */
+/* Applies dropout to a row of probabilities; writes the mask and the result to `kept`. */
 static void drop_row(sl_real *row, struct kept kept, size_t t, size_t T, struct sl_mask mask,
                      const struct sl_philox_key *key, uint64_t first) {
   const size_t n = t + 1;
@@ -52,8 +52,8 @@ static void drop_row(sl_real *row, struct kept kept, size_t t, size_t T, struct 
   memset(kept.dropped + t * T + n, 0, (T - n) * sizeof *kept.dropped);
 }
 
-/* Softmax of the block's rows, to what is kept of this head; scores keep what multiplies V: after dropout, with zeros
- * from the diagonal to the end of the block. */
+/* Softmax of the block's rows, written to what is kept of this head. `scores` becomes what multiplies V: the
+ * probabilities after dropout, with zeros from the diagonal to the end of the block. */
 static void block_softmax(struct sl_attention_buffers b, const struct sl_attention_shape *s,
                           struct sl_attention_padded p, size_t t0, struct kept kept, struct sl_mask mask,
                           const struct sl_philox_key *key, uint64_t first, double alibi) {

@@ -46,20 +46,20 @@ size_t SL_K(sl_attention_backward_scratch_bytes)(const struct sl_attention_shape
   return sl_scratch_bytes(thread_reals(shape), threads);
 }
 
-/* What the steps of one query head share. */
+/* What the functions for one query head share. */
 struct head {
   const struct sl_attention_shape *s;
   struct sl_attention_padded p;
   struct buffers b;
   const sl_store *probs;   /* (T,T) */
-  const sl_store *dropped; /* (T,T), where the mask was stored */
+  const sl_store *dropped; /* (T,T), if the mask was stored */
   struct sl_mask mask;
   const struct sl_philox_key *key;
-  uint64_t first; /* dropout's element of (0,0) */
+  uint64_t first; /* the global dropout element of (0,0) */
 };
 
-/* ds of the keys [from, from + n) of query t, with respect to capped scores, becomes that with respect to scaled products: the
- * scores are formed again, for P does not tell them. */
+/* Turns ds of the keys [from, from + n) of query t from the gradient of capped scores into that of scaled products. The
+ * scores are computed again, since P does not determine them. */
 static void uncap_row(const struct head *h, sl_real *ds, size_t t, size_t from, size_t n, sl_real scale) {
   const sl_real *q = h->b.q + t * h->p.Dp, cap = (sl_real)h->s->cap;
   for (size_t i = 0; i < n; i++) {
@@ -72,7 +72,7 @@ static void uncap_row(const struct head *h, sl_real *ds, size_t t, size_t from, 
   }
 }
 
-/* n gradients of masked probabilities become gradients of scores, in place. */
+/* Turns n gradients of masked probabilities into gradients of scores, in place. */
 static void softmax_backward_row(sl_real *ds, const sl_store *probs, size_t n, sl_real scale) {
   sl_room room;
   sl_real dot = 0;
@@ -93,8 +93,8 @@ static void softmax_backward_row(sl_real *ds, const sl_store *probs, size_t n, s
   }
 }
 
-/* ds becomes the gradient of the scores, p_masked the probabilities after dropout; zeros from the diagonal to the end
- * of the block, and in the rows of padding. */
+/* ds becomes the gradient of the scores, p_masked the probabilities after dropout, with zeros from the diagonal to the
+ * end of the block and in padding rows. */
 static void block_softmax(const struct head *h, size_t t0) {
   const size_t T = h->s->T, Tk = h->p.Tk, end = t0 + BLOCK;
   const sl_real scale = sl_attention_scale(h->s);
@@ -120,7 +120,7 @@ static void block_softmax(const struct head *h, size_t t0) {
   }
 }
 
-/* dq of the block to memory; its shares in dk and dv to scratch. */
+/* Writes the block's dq to memory and adds its contributions to dk and dv in scratch. */
 static void block_products(const struct head *h, size_t t0, sl_store *dq) {
   const struct buffers b = h->b;
   const size_t Dp = h->p.Dp, Tk = h->p.Tk, T = h->s->T;
@@ -129,7 +129,7 @@ static void block_products(const struct head *h, size_t t0, sl_store *dq) {
   }
   sl_unpack_rows(dq + t0 * h->s->q_stride, h->s->q_stride, b.dq, T - t0 < BLOCK ? T - t0 : BLOCK, h->s->D, Dp);
   for (size_t j = 0; j < t0 + BLOCK; j += SL_TILE_ROWS) {
-    size_t r = j > t0 ? j - t0 : 0; /* queries before key j do not see it */
+    size_t r = j > t0 ? j - t0 : 0; /* queries before key j do not attend to it */
     const sl_real *q = b.q + (t0 + r) * Dp, *dout = b.dout + (t0 + r) * Dp;
     sl_tile_row(Dp, BLOCK - r, b.ds + r * Tk + j, 1, Tk, q, Dp, b.dk + j * Dp, Dp, 1);
     sl_tile_row(Dp, BLOCK - r, b.p_masked + r * Tk + j, 1, Tk, dout, Dp, b.dv + j * Dp, Dp, 1);
@@ -153,7 +153,7 @@ void SL_K(sl_attention_backward)(sl_store *dq, sl_store *dk, sl_store *dv, const
     head.key = dropout ? &dropout->key : NULL;
     sl_pack_panels(head.b.v, v + v_at, s.v_stride, T, D, p.Tk);
     sl_pack_rows(head.b.k, k + k_at, s.k_stride, T, D, p.Tq, p.Dp, 1);
-    memset(head.b.dk, 0, 2 * p.Tq * p.Dp * sizeof(sl_real)); /* dk and dv lie side by side */
+    memset(head.b.dk, 0, 2 * p.Tq * p.Dp * sizeof(sl_real)); /* dk and dv are adjacent */
     for (size_t h = g * group; h < (g + 1) * group; h++) {
       const size_t q_at = row * s.q_stride + sl_query_head(&s, h);
       const size_t square = (b * s.H + h) * T * T;

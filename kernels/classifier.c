@@ -1,8 +1,9 @@
 /* Softmax cross-entropy on the host (kernels/classifier.h).
  *
- * A row of a real vocabulary (200 KB) fits the second-level cache but not the first. It is taken in chunks that do fit:
- * each chunk's exponentials are formed once, against the chunk's own maximum, and a second pass over the row, from the
- * cache, multiplies every chunk by what brings it to the row's maximum and sum. */
+ * A row of a real vocabulary (200 KB) fits into the second-level cache but not into the first. It is processed in
+ * chunks that do fit: each chunk's exponentials are computed once, relative to the chunk's own maximum. A second pass
+ * over the row, now in the second-level cache, multiplies every chunk by the factor that makes it relative to the row's
+ * maximum and sum. */
 #include "kernels/classifier.h"
 #include "kernels/numbers/run.h"
 #include "kernels/parallel.h"
@@ -15,7 +16,7 @@
 #define MIN_CHUNK ((size_t)(SL_STORE_IS_REAL ? 2048 : SL_ROOM))
 
 struct row {
-  size_t chunk; /* elements of a chunk */
+  size_t chunk; /* elements per chunk */
   sl_real chunk_max[MAX_CHUNKS];
   double max, sum; /* of the row, and of exp(x - max) */
 };
@@ -25,8 +26,8 @@ static size_t chunk_size(size_t V) {
   return size < MIN_CHUNK ? MIN_CHUNK : size;
 }
 
-/* Of a chunk. All minus infinity (a masked part of the vocabulary) gives a finite stand-in, for inf - inf is no number.
- */
+/* The maximum of a chunk. If all of it is minus infinity (a masked part of the vocabulary), a finite number is
+ * returned, because inf - inf is NaN. */
 static sl_real chunk_max(const sl_store *x, size_t n, sl_room room) {
   sl_real max = (sl_real)-FLT_MAX;
   for (size_t i0 = 0, m; i0 < n; i0 += m) {
@@ -37,7 +38,7 @@ static sl_real chunk_max(const sl_store *x, size_t n, sl_room room) {
   return max;
 }
 
-/* After chunk_max. */
+/* The sum of exp(x - max). Call after chunk_max. */
 static sl_real chunk_sum(const sl_store *x, size_t n, sl_real max, sl_room room) {
   sl_real total = 0;
   for (size_t i0 = 0, m; i0 < n; i0 += m) {
@@ -51,7 +52,7 @@ static sl_real chunk_sum(const sl_store *x, size_t n, sl_real max, sl_room room)
   return total;
 }
 
-/* x becomes exp(x - max) factor. */
+/* Replaces x by exp(x - max) factor. */
 static void scaled_exp(sl_store *x, size_t n, sl_real max, sl_real factor) {
   sl_room room;
   for (size_t i0 = 0, m; i0 < n; i0 += m) {
@@ -64,7 +65,7 @@ static void scaled_exp(sl_store *x, size_t n, sl_real max, sl_real factor) {
 }
 
 #if SL_STORE_IS_REAL
-/* chunk_sum, and x becomes the exponentials. */
+/* As chunk_sum, and replaces x by the exponentials. */
 static sl_real chunk_exp(sl_store *x, size_t n, sl_real max, sl_room room) {
   sl_real sum = 0;
   (void)room;
@@ -77,7 +78,7 @@ static sl_real chunk_exp(sl_store *x, size_t n, sl_real max, sl_room room) {
   return sum;
 }
 
-/* The chunk's gradient from its exponentials. */
+/* Turns a chunk's exponentials into its gradient. */
 static void chunk_scale(sl_store *x, size_t n, sl_real max, sl_real factor) {
   (void)max;
 #pragma omp simd
@@ -89,7 +90,7 @@ static void chunk_scale(sl_store *x, size_t n, sl_real max, sl_real factor) {
 #define chunk_scale scaled_exp
 #endif
 
-/* Add a chunk with maximum `max` and sum of exp(x - max) `sum` to the row. */
+/* Adds to the row a chunk whose maximum is `max` and whose sum of exp(x - max) is `sum`. */
 static void row_add(struct row *row, size_t index, sl_real max, sl_real sum) {
   row->chunk_max[index] = max;
   if (index == 0) {
@@ -103,7 +104,7 @@ static void row_add(struct row *row, size_t index, sl_real max, sl_real sum) {
   }
 }
 
-/* The row's loss; x becomes the gradient. */
+/* Returns the row's loss and replaces x by the gradient. */
 static double row_fused(sl_store *x, size_t V, int32_t target, sl_real scale) {
   const double target_logit = (double)sl_load(x[target]);
   struct row row = {.chunk = chunk_size(V)};
@@ -118,7 +119,7 @@ static double row_fused(sl_store *x, size_t V, int32_t target, sl_real scale) {
     const sl_real factor = (sl_real)(exp((double)row.chunk_max[k] - row.max) / row.sum * (double)scale);
     chunk_scale(x + at, n, row.chunk_max[k], factor);
   }
-  /* p - 1 is formed in double: p may be close to 1. */
+  /* p - 1 is computed in double, because p may be close to 1 */
   x[target] = sl_put((sl_real)((exp(target_logit - row.max) / row.sum - 1) * (double)scale));
   return log(row.sum) + (row.max - target_logit);
 }
@@ -143,7 +144,7 @@ void SL_K(sl_classifier_fused)(double *loss_sum, double *losses, sl_store *logit
 
 /* --- a vocabulary split by columns --- */
 
-/* Of V columns from `first` on, those that exist. */
+/* How many of the V columns from `first` on exist. */
 static size_t held_columns(size_t V, size_t first, size_t total) {
   const size_t here = first < total ? total - first : 0;
   return here < V ? here : V;
@@ -170,8 +171,8 @@ void SL_K(sl_classifier_stats)(sl_real *stats, const sl_store *logits, const int
   for (size_t r = 0; r < N; r++) row_stats(stats + 3 * r, logits + r * V, n, first, targets[r]);
 }
 
-/* A row of the whole vocabulary, put together from its members' statistics, the first of which is at `stats` and the
- * next `stride` further. A member without a column has no part; a NaN spoils the row, as it should. */
+/* A row of the whole vocabulary, combined from its members' statistics: the first are at `stats`, the next `stride`
+ * further on, and so on. A member without columns contributes nothing; a NaN makes the whole row NaN, as it should. */
 struct whole_row {
   double max, sum, target;
 };
@@ -190,8 +191,8 @@ static struct whole_row whole_row(const sl_real *stats, size_t stride, size_t me
   return row;
 }
 
-/* The gradient of the n columns that are here. Against the maximum of these columns and not of the row: the same
- * exponentials as in row_fused, then one factor. */
+/* The gradient of this member's n columns. The exponentials are relative to the maximum of these columns, not of the
+ * row, as in row_fused, and are then multiplied by one factor. */
 static void shard_gradient(sl_store *x, size_t n, size_t first, int32_t target, const struct whole_row *row,
                            double local_max, sl_real scale) {
   const sl_real max = (sl_real)local_max, factor = (sl_real)(exp(local_max - row->max) / row->sum * (double)scale);

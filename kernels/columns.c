@@ -1,4 +1,4 @@
-/* Columns put together and cut on the host (kernels/columns.h): copies of pieces of rows. */
+/* Concatenates and splits columns on the host (kernels/columns.h) by copying pieces of rows. */
 #include "kernels/columns.h"
 #include "kernels/parallel.h"
 

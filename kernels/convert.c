@@ -1,11 +1,11 @@
-/* Conversions on the host (kernels/convert.h). Everything passes through float, a run at a time (kernels/numbers/half_run.h); threads
- * share the range. */
+/* Conversions on the host (kernels/convert.h). All numbers pass through float, one run at a time
+ * (kernels/numbers/half_run.h); threads share the range. */
 #include "kernels/convert.h"
 #include "kernels/numbers/half_run.h"
 #include "kernels/parallel.h"
 
-#define CHUNK ((size_t)16384) /* elements a thread takes at a time */
-#define RUN ((size_t)1024)    /* of these, what stays in the first-level cache */
+#define CHUNK ((size_t)16384) /* elements that a thread takes at a time */
+#define RUN ((size_t)1024)    /* the part of these that stays in the first-level cache */
 
 static void widen(float *dst, const void *src, enum sl_number type, size_t at, size_t n) {
   if (type == SL_NUMBER_BF16) {
@@ -25,7 +25,7 @@ static void narrow(void *dst, enum sl_number type, size_t at, const float *src, 
   }
 }
 
-/* n numbers on this thread. Float numbers are read and written where they stand. */
+/* Converts n numbers on this thread. Float numbers are read and written in place. */
 static void convert(void *dst, enum sl_number dst_type, const void *src, enum sl_number src_type, size_t n) {
   _Alignas(64) float room[RUN];
   for (size_t i = 0; i < n; i += RUN) {

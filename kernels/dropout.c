@@ -3,7 +3,7 @@
 #include "kernels/parallel.h"
 #include "kernels/philox_inline.h"
 
-/* out[i] = in[i] kept and scaled, for the n elements from global element `first`. out may be in. */
+/* out[i] = in[i] with dropout, for the n elements from global element `first`. out may be in. */
 static void dropout_row(sl_store *out, const sl_store *in, struct sl_mask mask, const struct sl_philox_key *key,
                         uint64_t first, size_t n) {
   sl_room room;
@@ -50,7 +50,7 @@ void SL_K(sl_dropout_backward)(sl_store *dx, const sl_store *dout, size_t rows, 
   }
 }
 
-/* n <= SL_PHILOX_CHUNK elements of a row with dropout. */
+/* n <= SL_PHILOX_CHUNK elements of a row, with dropout. */
 static void residual_masked(sl_real *out, const sl_real *residual, const sl_real *x, const sl_real *bias,
                             const uint32_t *words, struct sl_mask mask, size_t n) {
   if (bias) {
@@ -67,7 +67,8 @@ static void residual_masked(sl_real *out, const sl_real *residual, const sl_real
   }
 }
 
-/* One row with dropout, whose first element is global element `first`; its mask to `kept` unless that is NULL. */
+/* One row with dropout, whose first element is the global element `first`. Writes its mask to `kept` unless that is
+ * NULL. */
 static void residual_row(sl_store *out, const sl_store *residual, const sl_store *x, const sl_store *bias, size_t cols,
                          uint8_t *kept, struct sl_mask mask, const struct sl_philox_key *key, uint64_t first) {
   sl_room residual_room, x_room, bias_room, out_room;

@@ -1,8 +1,8 @@
 /* Embedding on the host (kernels/embedding.h).
  *
- * The scatter-add links the rows of a window of tokens that name the same token, and a thread adds a chunk of columns
- * of each such list in scratch, in order, before it goes to the table: nothing races, the bits do not depend on the
- * split, and a 16-bit table is rounded once per token and window, not once per occurrence. */
+ * For the scatter-add, equal tokens within a window are linked in lists. A thread sums a chunk of columns of each list
+ * in scratch, in order, and then adds the sum to the table. There are no races, the result does not depend on the
+ * number of threads, and a 16-bit table is rounded once per token and window instead of once per occurrence. */
 #include "kernels/embedding.h"
 #include "kernels/parallel.h"
 #include "kernels/philox_inline.h"
@@ -10,18 +10,18 @@
 
 #include <omp.h>
 
-#define COLUMN_CHUNK ((size_t)128) /* at most a run */
+#define COLUMN_CHUNK ((size_t)128) /* at most one run */
 #define WINDOW 2048                /* tokens linked at a time */
-#define BUCKETS 4096               /* of the hash by which they are found */
-#define HASH 2654435761u           /* Knuth's multiplier; its upper 12 bits name the bucket */
+#define BUCKETS 4096               /* of the hash table that finds equal tokens */
+#define HASH 2654435761u           /* Knuth's multiplier; the upper 12 bits of the product select the bucket */
 
-/* The row of `token` in the held part of the table, or NULL. */
+/* The row of `token`, or NULL if this part of the table does not hold it. */
 static const sl_store *token_row(const sl_store *wte, int32_t token, const struct sl_embedding_shape *s) {
   if (token < 0 || (size_t)token < s->first_row || (size_t)token - s->first_row >= s->n_rows) return NULL;
   return wte + ((size_t)token - s->first_row) * s->C;
 }
 
-/* out = a scale + b */
+/* out = a scale + b; a NULL operand counts as 0. */
 static void add_rows_scaled(sl_store *out, const sl_store *a, const sl_store *b, size_t n, sl_real scale) {
   for (size_t i = 0; i < n; i++) out[i] = sl_put((a ? sl_load(a[i]) * scale : 0) + (b ? sl_load(b[i]) : 0));
 }
@@ -36,7 +36,7 @@ static void add_rows(sl_store *out, const sl_store *a, const sl_store *b, size_t
   }
 }
 
-/* The same through the mask, at global element `first`. */
+/* The same with dropout, whose mask begins at global element `first`. */
 static void add_rows_masked(sl_store *out, const sl_store *a, const sl_store *b, size_t n, struct sl_mask mask,
                             const struct sl_philox_key *key, uint64_t first, sl_real scale) {
   for (size_t c0 = 0; c0 < n; c0 += SL_PHILOX_CHUNK) {
@@ -75,7 +75,7 @@ void SL_K(sl_embedding_forward)(sl_store *out, const int32_t *tokens, const sl_s
   }
 }
 
-/* sum[0..n) += columns [c0, c0 + n) of dout's row r, through the mask, times scale (0: 1); n <= COLUMN_CHUNK. */
+/* sum[0..n) += columns [c0, c0 + n) of dout's row r, with dropout, times scale (0 stands for 1); n <= COLUMN_CHUNK. */
 static void add_masked(sl_real *sum, const sl_store *dout, size_t r, size_t C, size_t c0, size_t n, struct sl_mask mask,
                        const struct sl_dropout *dropout, sl_real scale) {
   const sl_store *src = dout + r * C + c0;
@@ -94,13 +94,13 @@ static void add_masked(sl_real *sum, const sl_store *dout, size_t r, size_t C, s
   }
 }
 
-/* Up to WINDOW tokens, those that are equal linked in order. -1 ends a list. */
+/* Up to WINDOW tokens, with equal ones linked in order. -1 ends a list. */
 struct window {
   size_t n;
   int32_t first[WINDOW]; /* the distinct tokens, by the index of their first occurrence, in order */
   size_t distinct;
   int32_t next[WINDOW];  /* the next occurrence of the same token */
-  int32_t last[WINDOW];  /* at a first occurrence: the last one so far */
+  int32_t last[WINDOW];  /* at a first occurrence: the latest one so far */
   int32_t chain[WINDOW]; /* at a first occurrence: another first occurrence in the same bucket */
   int32_t bucket[BUCKETS];
 };
@@ -125,7 +125,7 @@ static void window_link(struct window *w, const int32_t *tokens, size_t n) {
   }
 }
 
-/* The window's rows of dout, whose first is row r0, into columns [c0, c0 + n) of the table. */
+/* Adds the window's rows of dout, the first of which is row r0, to columns [c0, c0 + n) of the table. */
 static void scatter_columns(sl_store *dwte, const sl_store *dout, const int32_t *tokens, const struct window *w,
                             size_t r0, size_t c0, size_t n, const struct sl_embedding_shape *shape, struct sl_mask mask,
                             const struct sl_dropout *dropout) {
@@ -134,7 +134,7 @@ static void scatter_columns(sl_store *dwte, const sl_store *dout, const int32_t 
     if (!held) continue;
     sl_store *dst = dwte + (held - dwte) + c0;
     const size_t row = r0 + (size_t)w->first[k];
-    if (w->next[w->first[k]] < 0 && !mask.on && shape->scale == 0) { /* alone: no detour through scratch */
+    if (w->next[w->first[k]] < 0 && !mask.on && shape->scale == 0) { /* a single occurrence needs no sum in scratch */
       sl_sum(dst, dst, dout + row * shape->C + c0, n);
       continue;
     }

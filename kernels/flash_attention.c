@@ -1,8 +1,8 @@
-/* Flash attention on the host, forward (kernels/flash_attention.h; backward stands in flash_attention_backward.c).
+/* Flash attention on the host, forward (kernels/flash_attention.h; the backward is in flash_attention_backward.c).
  *
- * One task is one (sequence, head), packed as in attention.c. For each block of 32 queries the keys go by in tiles of
- * SL_FLASH_KEYS: a row keeps its largest score m so far, the sum l of exp(score - m), and out as the sum of
- * exp(score - m) v; when m grows, l and out shrink by exp(old m - new m). */
+ * One task is one (sequence, head), packed as in attention.c. Each block of 32 queries iterates over the keys in tiles
+ * of SL_FLASH_KEYS. Every row keeps its largest score m so far, the sum l of exp(score - m), and in out the sum of
+ * exp(score - m) v. Whenever m grows, l and out are multiplied by exp(old m - new m). */
 #include "kernels/flash_attention.h"
 #include "kernels/attention_pack.h"
 #include "kernels/philox_inline.h"
@@ -13,15 +13,15 @@
 #define BLOCK SL_ATTENTION_BLOCK
 #define KEYS SL_FLASH_KEYS
 
-/* One head, and the state of the rows of its block. */
+/* One head, and the state of the rows of its current block. */
 struct head {
   const struct sl_attention_shape *s;
   struct sl_attention_padded p;
   struct sl_attention_buffers b;
   struct sl_mask mask;
   const struct sl_philox_key *key;
-  uint64_t first; /* dropout's element of (0,0) */
-  double alibi;   /* slope */
+  uint64_t first; /* the global dropout element of (0,0) */
+  double alibi;   /* ALiBi's slope */
   sl_real max[BLOCK];
   double sum[BLOCK];
 };
@@ -30,7 +30,8 @@ size_t SL_K(sl_flash_attention_forward_scratch_bytes)(const struct sl_attention_
   return sl_scratch_bytes(sl_attention_reals(shape, KEYS), threads);
 }
 
-/* n scores against the largest so far: they become exponentials. Returns what the row's earlier terms shrink by. */
+/* Replaces n scores by exponentials relative to the largest score so far. Returns the factor by which the row's earlier
+ * terms shrink. */
 static sl_real row_update(sl_real *max, double *total, sl_real *x, size_t n) {
   const sl_real here = sl_max_of(x, n), grown = here > *max ? here : *max;
   const sl_real shrink = sl_exp(*max - grown); /* 0 at first, when max is -infinity */
@@ -46,8 +47,8 @@ static sl_real row_update(sl_real *max, double *total, sl_real *x, size_t n) {
   return shrink;
 }
 
-/* The tile of keys [j0, j0 + n) for the queries from t0: its exponentials after dropout to scores, zeros where a query
- * does not see the key, and the rows of out shrunk. */
+/* Processes the keys [j0, j0 + n) for the queries from t0: `scores` becomes the exponentials after dropout, with zeros
+ * where a query does not attend to the key, and the rows of out are rescaled. */
 static void tile_softmax(struct head *h, size_t t0, size_t j0, size_t n) {
   const size_t T = h->s->T, Dp = h->p.Dp;
   for (size_t r = 0; r < BLOCK; r++) {

@@ -2,8 +2,9 @@
  *
  *   P = exp(q k^T / sqrt(D) - lse);  dV = Pd^T dO;  dP = dropout(dO V^T);  dS = P (dP - dO . out) / sqrt(D)
  *   dQ = dS K;  dK = dS^T Q
- * One task is one (sequence, key/value head) with all query heads that share it: nothing is added across threads. Each
- * block of 32 queries goes through the keys in tiles, so only 32 by SL_FLASH_KEYS numbers of P and dS exist at a time. */
+ * One task is one (sequence, key/value head) with all query heads that share it, so nothing is added across threads.
+ * Each block of 32 queries iterates over the keys in tiles, so only 32 by SL_FLASH_KEYS numbers of P and dS exist at a
+ * time. */
 #include "kernels/attention_pack.h"
 #include "kernels/flash_attention.h"
 #include "kernels/philox_inline.h"
@@ -23,7 +24,7 @@ struct buffers {
   sl_real *probs, *ds;    /* (BLOCK, KEYS) */
 };
 
-/* What the steps of one query head share. */
+/* What the functions for one query head share. */
 struct head {
   const struct sl_attention_shape *s;
   struct sl_attention_padded p;
@@ -31,9 +32,9 @@ struct head {
   const sl_real *lse; /* (T) */
   struct sl_mask mask;
   const struct sl_philox_key *key;
-  uint64_t first;       /* dropout's element of (0,0) */
-  double alibi;         /* slope */
-  sl_real delta[BLOCK]; /* dout . out of the block's rows */
+  uint64_t first;       /* the global dropout element of (0,0) */
+  double alibi;         /* ALiBi's slope */
+  sl_real delta[BLOCK]; /* dout . out, per row of the block */
 };
 
 static size_t thread_reals(const struct sl_attention_shape *s) {
@@ -61,7 +62,7 @@ size_t SL_K(sl_flash_attention_backward_scratch_bytes)(const struct sl_attention
   return sl_scratch_bytes(thread_reals(shape), threads);
 }
 
-/* probs: scores in, Pd out. ds: dO V^T in, dS out. Zeros where a query does not see the key. */
+/* probs: scores in, Pd out. ds: dO V^T in, dS out. Both are zero where a query does not attend to the key. */
 static void tile_softmax(const struct head *h, size_t t0, size_t j0, size_t n) {
   const size_t T = h->s->T;
   const sl_real scale = sl_attention_scale(h->s);
@@ -101,7 +102,7 @@ static void tile_softmax(const struct head *h, size_t t0, size_t j0, size_t n) {
   }
 }
 
-/* The tile's shares in dq, dk and dv. */
+/* Adds the tile's contributions to dq, dk and dv. */
 static void tile_products(const struct head *h, size_t t0, size_t j0, size_t n) {
   const struct buffers b = h->b;
   const size_t Dp = h->p.Dp;
@@ -109,7 +110,7 @@ static void tile_products(const struct head *h, size_t t0, size_t j0, size_t n) 
     sl_tile_row(Dp, n, b.ds + r * KEYS, KEYS, 1, b.k + j0 * Dp, Dp, b.dq + r * Dp, Dp, 1);
   }
   for (size_t j = 0; j < n; j += SL_TILE_ROWS) {
-    const size_t r = j0 + j > t0 ? j0 + j - t0 : 0; /* queries before the key do not see it */
+    const size_t r = j0 + j > t0 ? j0 + j - t0 : 0; /* queries before the key do not attend to it */
     sl_real *dk = b.dk + (j0 + j) * Dp, *dv = b.dv + (j0 + j) * Dp;
     sl_tile_row(Dp, BLOCK - r, b.ds + r * KEYS + j, 1, KEYS, b.q + r * Dp, Dp, dk, Dp, 1);
     sl_tile_row(Dp, BLOCK - r, b.probs + r * KEYS + j, 1, KEYS, b.dout + r * Dp, Dp, dv, Dp, 1);
@@ -130,7 +131,7 @@ static sl_real dot_row(const sl_real *dout, const sl_store *out, size_t D) {
   return dot;
 }
 
-/* The queries from t0 of one head; pointers are to its rows of token 0. */
+/* Processes the queries from t0 of one head. Pointers are to the head's row of token 0. */
 static void backward_block(struct head *h, size_t t0, sl_store *dq, const sl_store *dout, const sl_store *q,
                            const sl_store *out) {
   const struct sl_attention_shape *s = h->s;
@@ -170,7 +171,7 @@ void SL_K(sl_flash_attention_backward)(sl_store *dq, sl_store *dk, sl_store *dv,
     sl_pack_panels(head.b.kt, k + k_at, s.k_stride, T, D, p.Tk);
     sl_pack_panels(head.b.vt, v + v_at, s.v_stride, T, D, p.Tk);
     sl_pack_rows(head.b.k, k + k_at, s.k_stride, T, D, p.Tq, p.Dp, 1);
-    memset(head.b.dk, 0, 2 * p.Tq * p.Dp * sizeof(sl_real)); /* dk and dv lie side by side */
+    memset(head.b.dk, 0, 2 * p.Tq * p.Dp * sizeof(sl_real)); /* dk and dv are adjacent */
     for (size_t h = g * group; h < (g + 1) * group; h++) {
       const size_t q_at = row * s.q_stride + sl_query_head(&s, h), out_at = row * s.out_stride + h * D;
       head.lse = lse + (b * s.H + h) * T;

@@ -7,7 +7,8 @@
 static const sl_real minus_two_k = (sl_real)-1.59576912160573071176; /* -2 sqrt(2/pi) */
 static const sl_real cubic = (sl_real)0.044715;
 
-/* exp(-2u), bounded: beyond, s is 0 to every digit that x s keeps, and an infinite exponential would make 0 * inf. */
+/* exp(-2u), bounded: beyond the bound, s is 0 to the precision of x s, and an infinite exponential would give 0 *
+ * inf. */
 static inline sl_real exp_minus_two_u(sl_real x) {
   sl_real a = minus_two_k * (x + cubic * x * x * x);
   return sl_exp(a > 80 ? 80 : a);

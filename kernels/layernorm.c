@@ -9,11 +9,11 @@
 #include <math.h>
 #include <string.h>
 
-#define CHUNK ((size_t)1024) /* at most a run */
+#define CHUNK ((size_t)1024) /* at most one run */
 #define COLUMN_CHUNK ((size_t)128)
 #define MAX_BLOCKS ((size_t)128)
 
-/* What a thread holds of a row, and of the weights between rows. */
+/* A thread's buffers for a row, and for the weights, which it keeps from row to row. */
 struct rooms {
   sl_room x, weight, bias, dout, out;
 };
@@ -31,7 +31,7 @@ static double row_mean(const sl_store *x, size_t C, struct rooms *rooms) {
   return total / (double)C;
 }
 
-/* After row_mean. */
+/* The variance of a row. Call after row_mean. */
 static double row_variance(const sl_store *x, sl_real mean, size_t C, struct rooms *rooms) {
   double total = 0;
   for (size_t c0 = 0; c0 < C; c0 += CHUNK) {
@@ -45,7 +45,7 @@ static double row_variance(const sl_store *x, sl_real mean, size_t C, struct roo
   return total / (double)C;
 }
 
-/* After row_mean; `again`: the weights are those of the call before. */
+/* Call after row_mean. `again`: the weights are the same as in the previous call. */
 static void row_normalise(sl_store *out, const sl_store *x, const sl_store *weight, const sl_store *bias, sl_real mean,
                           sl_real rstd, size_t C, struct rooms *rooms, int again) {
   for (size_t c0 = 0, n; c0 < C; c0 += n) {
@@ -97,7 +97,7 @@ size_t SL_K(sl_layernorm_scratch_bytes)(size_t rows, size_t C) {
   return 2 * block_count(rows) * C * sizeof(sl_real);
 }
 
-/* A row's share in dweight and dbias. dout and x stay in their rooms. */
+/* Adds a row's contribution to dweight and dbias. dout and x stay in their rooms. */
 static void row_weights(sl_real *restrict dweight, sl_real *restrict dbias, const sl_store *dout, const sl_store *x,
                         sl_real mean, sl_real rstd, size_t C, struct rooms *rooms) {
   for (size_t c0 = 0, n; c0 < C; c0 += n) {
@@ -112,8 +112,8 @@ static void row_weights(sl_real *restrict dweight, sl_real *restrict dbias, cons
   }
 }
 
-/* The two row sums of backward: of g = dout * weight, and of g * norm. `held`: after row_weights of a row that is one run;
- * `again`: the weights are those of the call before. */
+/* The two row sums of backward: of g = dout * weight, and of g * norm. `held`: row_weights has just been called for
+ * this row, which is one run; `again`: the weights are the same as in the previous call. */
 static void row_sums(double sums[2], const sl_store *dout, const sl_store *x, const sl_store *weight, sl_real mean,
                      sl_real rstd, size_t C, struct rooms *rooms, int held, int again) {
   sums[0] = sums[1] = 0;
@@ -133,7 +133,7 @@ static void row_sums(double sums[2], const sl_store *dout, const sl_store *x, co
   }
 }
 
-/* After row_sums. */
+/* The gradient of a row. Call after row_sums. */
 static void row_dx(sl_store *dx, int accumulate, const sl_store *dout, const sl_store *x, const sl_store *weight,
                    sl_real mean, sl_real rstd, const double sums[2], size_t C, struct rooms *rooms) {
   const sl_real mean_g = (sl_real)(sums[0] / (double)C), mean_gn = (sl_real)(sums[1] / (double)C);
@@ -154,7 +154,8 @@ static void row_dx(sl_store *dx, int accumulate, const sl_store *dout, const sl_
   }
 }
 
-/* dst (C) = or += the sum over blocks of partial (blocks, 2*C), each column in block order, whatever the thread. */
+/* dst (C) = or += the sum over blocks of partial (blocks, 2*C). Every column is added in block order, on whatever
+ * thread. */
 static void add_partials(sl_store *dst, const sl_real *partial, size_t blocks, size_t C, int accumulate) {
 #pragma omp parallel for schedule(static) if (blocks * C > SL_PARALLEL_MIN)
   for (size_t c0 = 0; c0 < C; c0 += COLUMN_CHUNK) {

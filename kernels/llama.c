@@ -7,11 +7,11 @@
 
 #include <string.h>
 
-#define CHUNK ((size_t)1024) /* elements summed in sl_real before going to double; at most a run */
+#define CHUNK ((size_t)1024) /* elements summed in sl_real before the sum is added in double; at most one run */
 #define MAX_BLOCKS ((size_t)128)
-#define ROPE_PAIRS ((size_t)256) /* angles kept at a time; at most a run */
+#define ROPE_PAIRS ((size_t)256) /* angles kept at a time; at most one run */
 
-/* Sum of a[i] * b[i] * c[i]; c NULL counts as 1. */
+/* The sum of a[i] * b[i] * c[i]; c may be NULL, which counts as 1. */
 static double row_dot(const sl_store *a, const sl_store *b, const sl_store *c, size_t n) {
   sl_room a_room, b_room, c_room;
   double total = 0;
@@ -32,7 +32,7 @@ static double row_dot(const sl_store *a, const sl_store *b, const sl_store *c, s
   return total;
 }
 
-/* `one`: what is added to each weight. */
+/* `one`: a constant that is added to each weight. */
 static void rmsnorm_scale(sl_store *out, const sl_store *x, const sl_store *weight, sl_real rstd, size_t C,
                           sl_real one) {
   sl_room x_room, weight_room, out_room;
@@ -69,7 +69,7 @@ size_t SL_K(sl_llama_rmsnorm_scratch_bytes)(size_t rows, size_t C) {
   return block_count(rows) * C * sizeof(sl_real);
 }
 
-/* dx and the row's share in dweight, each unless NULL. */
+/* Computes dx, and adds the row's contribution to dweight; either may be NULL. */
 static void rmsnorm_row(sl_store *dx, int accumulate, sl_real *dweight, const sl_store *dout, const sl_store *x,
                         const sl_store *weight, sl_real rstd, size_t C, sl_real one) {
   sl_room dout_room, x_room, weight_room, dx_room;
@@ -116,7 +116,7 @@ void SL_K(sl_llama_rmsnorm_backward)(sl_store *dx, int accumulate_dx, sl_store *
     }
   }
   if (!dweight) return;
-  /* The blocks are added in order, into the first. */
+  /* adds the blocks in order, into the first */
   for (size_t b = 1; b < blocks; b++) {
 #pragma omp simd
     for (size_t c = 0; c < C; c++) partial[c] += partial[b * C + c];
@@ -124,8 +124,8 @@ void SL_K(sl_llama_rmsnorm_backward)(sl_store *dx, int accumulate_dx, sl_store *
   for (size_t c = 0; c < C; c++) dweight[c] = sl_put(accumulate ? sl_load(dweight[c]) + partial[c] : partial[c]);
 }
 
-/* The angles of one position for pairs [i0, i0 + n), rounded as torch rounds them: frequency and product in the precision of
- * the computation. */
+/* The angles of one position for pairs [i0, i0 + n), rounded as in torch: frequency and product are computed in
+ * sl_real. */
 static void rope_angles(sl_real *cosine, sl_real *sine, size_t position, size_t i0, size_t n, size_t dim,
                         const struct sl_rope *rope, int direction) {
   const double by = rope->attention > 0 ? rope->attention : 1;
@@ -137,7 +137,7 @@ static void rope_angles(sl_real *cosine, sl_real *sine, size_t position, size_t 
   }
 }
 
-/* n <= ROPE_PAIRS pairs of a head: x[i] with y[i]. */
+/* Rotates n <= ROPE_PAIRS pairs of a head: x[i] with y[i]. */
 static void rope_turn(sl_store *x, sl_store *y, const sl_real *cosine, const sl_real *sine, size_t n) {
   sl_room x_room, y_room;
   sl_real *a = sl_change(x_room, x, n), *b = sl_change(y_room, y, n);
@@ -151,7 +151,7 @@ static void rope_turn(sl_store *x, sl_store *y, const sl_real *cosine, const sl_
   sl_finish(y, b, n);
 }
 
-/* The same of neighbours: x[2i] with x[2i + 1]. */
+/* The same for neighbours: x[2i] with x[2i + 1]. */
 static void rope_turn_neighbours(sl_store *x, const sl_real *cosine, const sl_real *sine, size_t n) {
   for (size_t i = 0; i < n; i++) {
     const sl_real a = sl_load(x[2 * i]), b = sl_load(x[2 * i + 1]);

@@ -2,8 +2,8 @@
  * is part of kernels/attention.h.
  *
  *   RMSNorm: out = x * rstd * weight, rstd = 1 / sqrt(mean(x^2) + eps)          (Zhang and Sennrich, arXiv:1910.07467)
- *   RoPE:    (x[i], x[i + D/2]) turned by position * base^(-2i/D), i < D/2       (Su et al., arXiv:2104.09864; the pairing
- *            is Hugging Face's rotate_half, not neighbouring elements)
+ *   RoPE:    (x[i], x[i + D/2]) turned by position * base^(-2i/D), i < D/2       (Su et al., arXiv:2104.09864; pairs as
+ *            in Hugging Face's rotate_half, not neighbouring elements)
  *   SwiGLU:  out = silu(gate) * up, silu(g) = g / (1 + exp(-g))                  (Shazeer, arXiv:2002.05202) */
 #ifndef SL_KERNELS_LLAMA_H
 #define SL_KERNELS_LLAMA_H

@@ -1,7 +1,7 @@
 /* Optimizers with master weights on the host (kernels/master.h).
  *
- * A thread takes short runs: it widens the gradient, updates, and rounds the result. Memory is read and written once; and
- * the runs are so short that a core has the next one's loads on their way before this one is done. */
+ * A thread processes short runs: it widens the gradient, updates, and rounds the result. Memory is read and written
+ * once, and runs are so short that a core already loads the next one while it computes this one. */
 #include "kernels/master.h"
 #include "kernels/numbers/half_run.h"
 #include "kernels/optimizer_inline.h"

@@ -14,7 +14,7 @@ static void relu_row(sl_store *out, const sl_store *x, const sl_store *bias, siz
 #pragma omp simd
     for (size_t c = 0; c < n; c++) {
       sl_real y = b ? in[c] + b[c] : in[c];
-      o[c] = y < 0 ? 0 : y; /* a NaN stays one, as in torch */
+      o[c] = y < 0 ? 0 : y; /* a NaN stays NaN, as in torch */
     }
     sl_finish(out + c0, o, n);
   }

@@ -20,7 +20,7 @@ static float scale_of(const char *piece) {
   return scale;
 }
 
-/* What number `i` of a piece stands for. */
+/* The decoded number `i` of a piece. */
 static inline float number_of(const char *piece, float scale, size_t i) {
   const uint8_t *bits = (const uint8_t *)piece + sizeof scale;
   return bits[i / 8] >> i % 8 & 1 ? scale : -scale;

@@ -1,4 +1,4 @@
-/* Philox words, and the uniform and normal numbers made from them (kernels/philox.h). */
+/* Philox words, and uniform and normal numbers made from them (kernels/philox.h). */
 #include "kernels/philox.h"
 #include "kernels/parallel.h"
 #include "kernels/philox_inline.h"
@@ -35,7 +35,7 @@ void sl_philox_uniform(float *out, const struct sl_philox_key *key, uint64_t fir
   }
 }
 
-/* The number of element `first + i`, whose partner in the pair has the neighbouring word. */
+/* The two normal numbers of a pair of neighbouring words. */
 static void normal_pair(double z[2], uint32_t a, uint32_t b) {
   const double tau = 6.283185307179586476925;
   double radius = sqrt(-2.0 * log((a + 1.0) * 0x1p-32));

@@ -1,5 +1,5 @@
-/* Block quantisation on the host (kernels/quantize.h): two passes over a block, of which the first finds its scale. Threads
- * share the blocks of all pieces. */
+/* Block quantisation on the host (kernels/quantize.h). Each block takes two passes, the first of which finds its scale.
+ * Threads share the blocks of all pieces. */
 #include "kernels/quantize.h"
 #include "kernels/numbers/run.h"
 #include "kernels/parallel.h"
@@ -8,13 +8,14 @@
 #include <math.h>
 #include <string.h>
 
-enum { RUN = 1024 }; /* even: codes of 4 bits share bytes */
+enum { RUN = 1024 }; /* must be even, because two codes of 4 bits share a byte */
 
 static size_t blocks_of(const struct sl_quantized *s) {
   return (s->n + s->block - 1) / s->block;
 }
 
-/* One block of one packed piece: where its scale is, its codes, and its numbers [first, first + count) of the piece. */
+/* One block of one packed piece: its scale, its codes, and which numbers of the piece it has, [first, first +
+ * count). */
 struct place {
   float *scale;
   uint8_t *codes;
@@ -32,7 +33,7 @@ static struct place place_of(const struct sl_quantized *s, const void *packed, s
                         .bits = s->bits};
 }
 
-/* Zeros behind the codes of a piece. */
+/* Fills the space behind a piece's codes with zeros. */
 static void close_piece(const struct sl_quantized *s, void *packed, size_t piece) {
   const size_t used = blocks_of(s) * sizeof(float) + (s->n * (size_t)s->bits + 7) / 8;
   memset((char *)packed + piece * s->stride + used, 0, s->stride - used);
@@ -40,7 +41,7 @@ static void close_piece(const struct sl_quantized *s, void *packed, size_t piece
 
 /* ---- numbers and codes, a run at a time ---- */
 
-/* Of n floats; infinite where one is not finite. */
+/* The largest magnitude of n floats and of `largest`; infinity if one of them is not finite. */
 static float largest_of(float largest, const float *x, size_t n) {
   int finite = 1;
 #pragma omp simd reduction(max : largest) reduction(& : finite)
@@ -52,7 +53,7 @@ static float largest_of(float largest, const float *x, size_t n) {
   return finite ? largest : INFINITY;
 }
 
-/* The scale of a block whose largest number is known, and what to multiply by. */
+/* The scale of a block whose largest magnitude is known; *factor is what to multiply its numbers by. */
 static float scale_of(float largest, int bits, float *factor) {
   const float half = bits == 8 ? 128 : 8;
   *factor = 0;
@@ -63,7 +64,7 @@ static float scale_of(float largest, int bits, float *factor) {
   return 1 / reciprocal;
 }
 
-/* Codes of n floats of a block that has a factor: written so that it is vectors. */
+/* The codes of n floats of a block with a finite factor, written so that the compiler vectorises the loop. */
 static void round_codes(int8_t *codes, const float *x, size_t n, float factor, float half) {
 #pragma omp simd
   for (size_t i = 0; i < n; i++) {
@@ -74,17 +75,17 @@ static void round_codes(int8_t *codes, const float *x, size_t n, float factor, f
   }
 }
 
-/* Codes of n <= RUN floats from code `at` on, which is even. */
+/* Writes the codes of n <= RUN floats, from code `at` on, which must be even. */
 static void put_codes(const struct place *p, size_t at, const float *x, size_t n, float factor) {
   uint8_t *to = p->codes + at * (size_t)p->bits / 8;
   int8_t codes[RUN + 1];
-  if (factor == 0) { /* the scale says it all */
+  if (factor == 0) { /* the scale alone determines such a block */
     memset(to, 0, (n * (size_t)p->bits + 7) / 8);
   } else if (p->bits == 8) {
     round_codes((int8_t *)to, x, n, factor, 128);
   } else {
     round_codes(codes, x, n, factor, 8);
-    codes[n] = 0; /* what shares the last byte */
+    codes[n] = 0; /* the other half of the last byte */
     for (size_t i = 0; i < (n + 1) / 2; i++) {
       const int low = codes[2 * i], high = codes[2 * i + 1];
       to[i] = (uint8_t)((low & 15) | (high & 15) << 4);
@@ -92,12 +93,12 @@ static void put_codes(const struct place *p, size_t at, const float *x, size_t n
   }
 }
 
-/* The number of a byte's low half, or of its high half. */
+/* The code in the low or the high half of a byte. */
 static float half_byte(uint8_t byte, int high) {
   return (float)((int8_t)(high ? byte : byte << 4) >> 4);
 }
 
-/* out += what n codes from code `at` on, which is even, stand for. */
+/* out += the decoded numbers of n codes, from code `at` on, which must be even. */
 static void add_codes(float *out, const struct place *p, size_t at, size_t n) {
   const float scale = *p->scale;
   const uint8_t *from = p->codes + at * (size_t)p->bits / 8;
@@ -165,7 +166,7 @@ void SL_K(sl_quantize_back)(sl_store *out, const void *x, const struct sl_quanti
   }
 }
 
-/* Numbers [at, at + m) of block `b` of piece `piece`, summed over the sources; `room` has what they are added to. */
+/* Adds the numbers [at, at + m) of block `b` of piece `piece` of all sources to `room`. */
 static void sum_sources(float *room, const void *x, const struct sl_quantized *s, size_t sources, size_t pieces,
                         size_t piece, size_t b, size_t at, size_t m) {
   for (size_t k = 0; k < sources; k++) {
@@ -191,7 +192,7 @@ void SL_K(sl_quantize_sum)(sl_store *out, const void *x, const struct sl_quantiz
   }
 }
 
-/* The largest sum of a block, then its codes. */
+/* Finds the largest sum of a block in a first pass, and writes its codes in a second. */
 static void quantize_sums(const struct place *to, const void *x, const struct sl_quantized *s, size_t sources,
                           size_t pieces, size_t piece, size_t b) {
   float room[RUN], largest = 0, factor = 0;

@@ -7,7 +7,7 @@
 
 #define BLOCK ((size_t)4096)       /* elements of one partial sum */
 #define COLUMN_CHUNK ((size_t)256) /* columns summed at a time: their sums stay in the first-level cache */
-#define ROW_CHUNK ((size_t)128)    /* rows summed in sl_real before going to double */
+#define ROW_CHUNK ((size_t)128)    /* rows summed in sl_real before the sum is added in double */
 
 size_t SL_K(sl_reduce_scratch_bytes)(size_t n) {
   return (n + BLOCK - 1) / BLOCK * sizeof(double);
@@ -50,8 +50,8 @@ void SL_K(sl_reduce_bias_add)(sl_store *out, const sl_store *bias, size_t rows, 
   for (size_t r = 0; r < rows; r++) sl_sum(out + r * cols, out + r * cols, bias, cols);
 }
 
-/* Sums of columns [c0, c0 + n), n <= COLUMN_CHUNK, in row order: a column's bits do not depend on its neighbours, so
- * any split of the columns over threads gives the same result. */
+/* The sums of columns [c0, c0 + n), n <= COLUMN_CHUNK, in row order. A column's result does not depend on its
+ * neighbours, so any split of the columns over threads gives the same bits. */
 static void column_sums(sl_store *dbias, const sl_store *dout, size_t rows, size_t cols, size_t c0, size_t n,
                         int accumulate) {
   double total[COLUMN_CHUNK] = {0};

@@ -11,12 +11,12 @@ constexpr float cubic = 0.044715F;
 constexpr float root_half = 0.70710678118654752440F; /* sqrt(1/2) */
 constexpr float density = 0.39894228040143267794F;   /* 1 / sqrt(2 pi) */
 
-/* What an exponential is taken of, so that it stays finite (as in gelu.cu). */
+/* An upper bound on the argument of an exponential, so that it stays finite (as in gelu.cu). */
 __device__ inline float bounded(float x) {
   return x > 80 ? 80 : x;
 }
 
-/* The activation and its slope at one number. */
+/* The activation of one number, and its derivative. */
 __device__ inline float act_at(float x, enum sl_act act, float cap) {
   switch (act) {
   case SL_ACT_GELU_TANH:
@@ -53,7 +53,7 @@ __device__ inline float act_slope(float x, enum sl_act act, float cap) {
   }
 }
 
-/* BACKWARD: out = dout act'(x), else out = act(x). */
+/* BACKWARD: out = dout act'(x), otherwise out = act(x). */
 template <typename T, int V, bool BACKWARD> struct act_op {
   static constexpr int width = V;
   T *out;

@@ -1,6 +1,6 @@
-/* Copies from global into shared memory that go on while the thread computes (sm_80; PTX ISA, cp.async). A thread issues copies,
- * closes groups of them, and waits until all but the last N groups are done; after a barrier they are done for the block. Between
- * issue and wait the target holds neither what was there nor what comes. */
+/* Asynchronous copies from global to shared memory (sm_80; PTX ISA, cp.async). A thread issues copies, closes groups of
+ * them, and waits until all but the last N groups are complete; after a barrier they are complete for the whole block.
+ * Between issue and wait the target's contents are undefined. */
 #pragma once
 
 #include "kernels/gpu/device.cuh"
@@ -8,7 +8,7 @@
 namespace sl {
 namespace {
 
-/* 16 bytes, both addresses multiples of 16; not `there`: zeros, and nothing is read. */
+/* Copies 16 bytes; both addresses must be multiples of 16. Unless `there`, writes zeros and reads nothing. */
 __device__ inline void copy_async(void *to, const void *from, bool there) {
 #ifdef __CUDA_ARCH__
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"((uint32_t)__cvta_generic_to_shared(to)), "l"(from),
@@ -27,7 +27,7 @@ __device__ inline void copy_commit() {
 #endif
 }
 
-/* All groups of this thread but the last N are done. */
+/* Waits until all groups of this thread except the last N are complete. */
 template <int N> __device__ inline void copy_wait() {
 #ifdef __CUDA_ARCH__
   asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory");

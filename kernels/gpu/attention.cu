@@ -1,5 +1,6 @@
-/* Causal attention with the probabilities materialised, on the GPU (kernels/attention.h). A block has one query, or for
- * dk and dv one key; no product is tiled. It is the reference for flash attention and serves small shapes. */
+/* Causal attention that materialises the probabilities, on the GPU (kernels/attention.h). A block handles one query,
+ * or, for dk and dv, one key; products are not tiled. It is the reference for flash attention and serves small
+ * shapes. */
 #include "kernels/gpu/attention.cuh"
 
 namespace sl {
@@ -62,7 +63,7 @@ __global__ void __launch_bounds__(threads, 6)
   }
 }
 
-/* The sum over keys of P dP of every query, left in its row of dq. */
+/* For every query, writes the sum over keys of P dP into its row of dq. */
 template <typename T>
 __global__ void __launch_bounds__(threads) dots_kernel(T *dq, const T *dout, const T *v, const T *probs, heads a) {
   SL_DYNAMIC_SHARED(shared);
@@ -82,8 +83,8 @@ __global__ void __launch_bounds__(threads) dots_kernel(T *dq, const T *dout, con
   if (threadIdx.x == 0) stash(dq + a.q_at(p.b, p.t, p.h), sum);
 }
 
-/* One key's rows of dk and dv: `threads` queries at a time give their ds and their masked probability, and then every
- * thread adds them up for its elements of the two rows. */
+/* One key's rows of dk and dv. For `threads` queries at a time, each thread computes one query's ds and masked
+ * probability, and then every thread adds all of them up for its elements of the two rows. */
 template <typename T>
 __global__ void __launch_bounds__(threads, 6)
     keys_kernel(T *dk, T *dv, const T *dq, const T *dout, const T *q, const T *k, const T *v, const T *probs, heads a) {
@@ -103,7 +104,7 @@ __global__ void __launch_bounds__(threads, 6)
     const size_t end = a.last_query(key);
     for (size_t t0 = key; t0 < end; t0 += threads) {
       const size_t t = t0 + threadIdx.x, n = end - t0 < threads ? end - t0 : threads;
-      __syncthreads(); /* ds and masked are still read, or value still written */
+      __syncthreads(); /* other threads may still read ds and masked, or write value */
       if (t < end) {
         const float p = load(probs[((b * s.H + h) * s.T + t) * s.T + key]), kept = a.kept(a.element(b, h, t), key);
         const float dp = dot(value, dout + a.out_at(b, t, h), s.D) * kept;
@@ -151,7 +152,7 @@ __global__ void __launch_bounds__(threads)
     if (s.cap > 0) a.score(dot(query, k + a.k_at(p.b, i, g), s.D), 0, p.t, i, &by);
     ds[i] = load(row[i]) * (dp - total) * scale * by;
   }
-  __syncthreads(); /* also: every thread has read `total` before a row of dq is written */
+  __syncthreads(); /* in addition, every thread must have read `total` before a row of dq is written */
   for (size_t d = threadIdx.x; d < s.D; d += threads) {
     float sum = 0;
     for (size_t i = from; i <= p.t; i++) sum += ds[i] * load(k[a.k_at(p.b, i, g) + d]);

@@ -1,5 +1,5 @@
-/* What the GPU's attention kernels share: where a head lies, dropout's element of a score, and the number that backward
- * leaves in a query's row of dq. */
+/* What the GPU's attention kernels share: the address of a head, dropout's element of a score, and the number that
+ * backward stores in a query's row of dq. */
 #pragma once
 
 #include "kernels/gpu/device.cuh"
@@ -29,22 +29,22 @@ struct heads {
   __device__ size_t out_at(size_t b, size_t t, size_t h) const {
     return (b * s.T + t) * s.out_stride + h * s.D;
   }
-  /* Of q . k. */
+  /* The factor of q . k. */
   __device__ float scale() const {
     return s.scale > 0 ? s.scale : 1 / sqrtf((float)s.D);
   }
   __device__ bool sees(size_t t, size_t key) const {
     return key <= t && t < s.T && (!s.window || key + s.window > t);
   }
-  /* The first key that any of the queries from t on sees. */
+  /* The first key that any of the queries from t on attends to. */
   __device__ size_t first_key(size_t t) const {
     return sl_first_key(&s, t);
   }
-  /* One more than the last query that sees one of the keys up to `key`. */
+  /* The end (exclusive) of the queries that attend to any of the keys up to `key`. */
   __device__ size_t last_query(size_t key) const {
     return s.window && key + s.window < s.T ? key + s.window : s.T;
   }
-  /* The score of a scaled product, of a head with this slope; `by`: what its gradient is multiplied by. */
+  /* The score for a scaled product, in a head with this slope; `by` is the factor for its gradient. */
   __device__ float score(float x, float slope, size_t t, size_t key, float *by) const {
     *by = 1;
     if (sl_plain_scores(&s)) return x;
@@ -58,11 +58,11 @@ struct heads {
   __device__ float slope(size_t h) const {
     return (float)sl_alibi_slope(&s, h);
   }
-  /* Dropout's element of query t and key 0. */
+  /* Dropout's global element of query t and key 0. */
   __device__ uint64_t element(size_t b, size_t h, size_t t) const {
     return drop.first + ((b * s.global_heads + h) * s.T + t) * s.T;
   }
-  /* What multiplies the probability of key s. */
+  /* The factor of the probability of `key`. */
   __device__ float kept(uint64_t row_element, size_t key) const {
     return drop.on ? drop.factor(row_element + key) : 1;
   }
@@ -75,7 +75,7 @@ inline heads heads_of(const struct sl_attention_shape *shape, const struct sl_dr
   return h;
 }
 
-/* Four bytes at the start of a row. */
+/* Stores a float in the first four bytes of a row. */
 __device__ inline void stash(float *row, float x) {
   row[0] = x;
 }
@@ -98,7 +98,7 @@ template <typename T> __device__ inline float stashed(const T *row) {
   return u.f;
 }
 
-/* A row of dq holds four bytes. */
+/* Whether a row of dq has at least four bytes. */
 template <typename T> inline bool can_stash(const struct sl_attention_shape *shape) {
   return shape->D * sizeof(T) >= 4;
 }

@@ -1,5 +1,6 @@
-/* Softmax cross-entropy on the GPU (kernels/classifier.h). A block has a row: one pass finds its maximum and the sum of
- * exponentials together, a second one, from the cache, writes the gradient; the probabilities are nowhere else. */
+/* Softmax cross-entropy on the GPU (kernels/classifier.h). A block handles a row: one pass finds its maximum and the
+ * sum of exponentials together, and a second one, from the cache, writes the gradient. The probabilities are not stored
+ * anywhere else. */
 #include "kernels/gpu/device.cuh"
 
 #include <float.h>
@@ -10,8 +11,9 @@ namespace {
 
 constexpr int threads = 512;
 
-/* f(i, v) on the thread's elements of a row of n, v being one or a vector of them from the i-th on; REPLACE: they become what f leaves
- * in v. A row may start anywhere (a vocabulary is often odd): single elements up to a boundary of 16 bytes, then vectors. */
+/* Calls f(i, v) for the thread's elements of a row of n, where v is one element or a vector of them, from the i-th on.
+ * With REPLACE they become what f leaves in v. A row may start anywhere (a vocabulary is often odd): single elements up
+ * to a boundary of 16 bytes, then vectors. */
 template <bool REPLACE, typename T, typename F> __device__ inline void each(T *x, unsigned n, F f) {
   constexpr int V = wide<T>;
   const unsigned off = (unsigned)((uintptr_t)x % 16 / sizeof(T)), lead = off ? V - off : 0, head = lead < n ? lead : n;
@@ -35,11 +37,11 @@ template <bool REPLACE, typename T, typename F> __device__ inline void each(T *x
 constexpr float log2_of_e = 1.44269504F;
 
 struct row {
-  float max;  /* of the columns that are here; finite */
+  float max;  /* of this member's columns; finite */
   double sum; /* of exp(x - max) */
 };
 
-/* A thread's maximum and sum, grown by elements: one factor of what was summed before, no branch. */
+/* A thread's running maximum and sum. New elements multiply the earlier sum by one factor, without a branch. */
 struct grown {
   float max, sum;
   template <int V> __device__ void add(const float (&v)[V]) {
@@ -53,7 +55,7 @@ struct grown {
   }
 };
 
-/* A NaN or an infinity anywhere makes the sum a NaN. */
+/* The maximum and sum of a row. A NaN or an infinity anywhere makes the sum NaN. */
 template <typename T> __device__ row row_of(const T *x, unsigned n) {
   grown g = {-FLT_MAX, 0};
   each<false>(const_cast<T *>(x), n, [&](unsigned, const auto &v) { g.add(v); });
@@ -63,7 +65,7 @@ template <typename T> __device__ row row_of(const T *x, unsigned n) {
   return r;
 }
 
-/* The whole row: here, or put together from its members' statistics. */
+/* The statistics of the whole row, computed here or combined from its members'. */
 struct whole {
   double max, sum, target;
 };
@@ -75,7 +77,8 @@ __device__ inline void soft(float (&v)[V], unsigned from, unsigned target, float
     v[i] = from + (unsigned)i == target ? at_target : exp2_fast((v[i] - max) * log2_of_e) * factor;
 }
 
-/* (softmax - onehot) * scale in the n columns that are here, of which `target` (n or more: none) is the right one. */
+/* (softmax - onehot) * scale in the n columns of this member. `target` is the index of the target's column, or >= n if
+ * another member has it. */
 template <typename T>
 __device__ void gradient(T *x, unsigned n, unsigned target, const whole &w, float local_max, double scale) {
   const float factor = (float)(exp((double)local_max - w.max) / w.sum * scale);
@@ -93,20 +96,20 @@ __global__ void __launch_bounds__(threads) fused_kernel(double *losses, T *logit
   const size_t n = blockIdx.x;
   T *x = logits + n * V;
   const int32_t target = targets[n];
-  if (target < 0) { /* ignored */
+  if (target < 0) { /* ignored target */
     clear(x, 0, V);
     if (threadIdx.x == 0) losses[n] = 0;
     return;
   }
   const row r = row_of(x, (unsigned)total);
   const whole w = {r.max, r.sum, load(x[target])};
-  __syncthreads(); /* all have read the target's logit */
+  __syncthreads(); /* all threads have read the target's logit */
   gradient(x, (unsigned)total, (unsigned)target, w, r.max, loss_scale ? scale * *loss_scale : scale);
   clear(x, total, V);
   if (threadIdx.x == 0) losses[n] = log(w.sum) + (w.max - w.target);
 }
 
-/* Of V columns from `first` on, those that exist. */
+/* How many of the V columns from `first` on exist. */
 __host__ __device__ inline size_t held_columns(size_t V, size_t first, size_t total) {
   return first >= total ? 0 : total - first < V ? total - first : V;
 }
@@ -125,7 +128,7 @@ __global__ void __launch_bounds__(threads)
   stats[3 * n + 2] = here ? load(x[(size_t)target - first]) : 0;
 }
 
-/* A member without a column has no part; a NaN spoils the row, as it should. */
+/* A member without columns contributes nothing; a NaN makes the whole row NaN, as it should. */
 __device__ whole whole_row(const float *stats, size_t stride, size_t members) {
   whole w = {-INFINITY, 0, 0};
   for (size_t m = 0; m < members; m++) {

@@ -1,10 +1,11 @@
-/* Columns put together and cut on the GPU (kernels/columns.h): copies of pieces of rows. */
+/* Concatenates and splits columns on the GPU (kernels/columns.h) by copying pieces of rows. */
 #include "kernels/gpu/device.cuh"
 
 namespace sl {
 namespace {
 
-/* Unit: what is copied at once. Row r of the grid is row r of `out`, cut into `members` pieces where they are put together. */
+/* Unit: what is copied in one access. Row r of the grid is row r of `out`, which consists of `members` pieces when
+ * columns are concatenated. */
 template <typename Unit, bool CONCAT> struct columns_op {
   static constexpr int width = 1;
   Unit *out;

@@ -1,4 +1,4 @@
-/* Tensors from one number type to another on the GPU (kernels/convert.h). */
+/* Converts tensors from one number type to another on the GPU (kernels/convert.h). */
 #include "kernels/gpu/device.cuh"
 
 namespace sl {
@@ -26,7 +26,7 @@ template <typename D, typename S, int V, bool ADD> struct convert_op {
   }
 };
 
-/* The same type: bits are moved, NaNs and all. */
+/* The same type on both sides: copies bits, including those of NaNs. */
 template <typename T, int V> struct convert_op<T, T, V, false> {
   static constexpr int width = V;
   T *dst;

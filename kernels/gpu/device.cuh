@@ -1,5 +1,5 @@
 /* What the GPU kernels share: number types in memory, vectors of 16 bytes, launches, sums over a warp or a block in a
- * fixed order, and dropout's mask. Included by the .cu files alone. */
+ * fixed order, and dropout's mask. Included only by .cu files. */
 #pragma once
 
 #include "kernels/gpu/cuda.h"
@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Shared memory whose size the launch gives. */
+/* Shared memory whose size is given at the launch. */
 #ifndef SL_DYNAMIC_SHARED
 #define SL_DYNAMIC_SHARED(name) extern __shared__ __align__(16) unsigned char name[]
 #endif
@@ -48,7 +48,7 @@ __device__ inline float load(f16 x) {
 #elif !defined(__CUDACC__)
   return sl_half_from_f16(x.bits);
 #else
-  return x.bits; /* nvcc's pass for the host: never runs */
+  return x.bits; /* for nvcc's host pass; never runs */
 #endif
 }
 
@@ -84,7 +84,7 @@ template <typename T> __device__ inline T put(float x) {
   return number<T>::put(x);
 }
 
-/* f(zero) for the C++ type of `type`; f returns an int. */
+/* Calls f(zero) with a zero of the C++ type for `type`; f returns an int. */
 template <typename F> inline int by_type(enum sl_number type, F f) {
   switch (type) {
   case SL_NUMBER_F32:
@@ -119,7 +119,8 @@ template <int V, typename T> __device__ inline void put_v(T *x, const float (&y)
 inline bool aligned(const void *p) {
   return (uintptr_t)p % 16 == 0;
 }
-/* V elements in one access: 16 bytes of the widest, as many elements of narrower ones. */
+/* Whether addresses allow vectors of V elements: V is 16 bytes of the widest type, and as many elements of narrower
+ * ones. */
 template <int V, typename T> inline bool aligned_to(const T *p) {
   return (uintptr_t)p % (V * sizeof(T)) == 0;
 }
@@ -127,7 +128,7 @@ template <typename... P> inline bool aligned(const void *p, P... more) {
   return aligned(p) && aligned(more...);
 }
 
-/* 2^x in one instruction, to two units in the last place; results below the normal numbers are 0. */
+/* 2^x in one instruction, to two units in the last place; subnormal results are 0. */
 __device__ inline float exp2_fast(float x) {
 #ifdef __CUDA_ARCH__
   float y;
@@ -140,11 +141,12 @@ __device__ inline float exp2_fast(float x) {
 
 /* --- launches --- */
 
-/* The launch alone: 0 blocks are no error. */
+/* Launches a kernel. A grid of 0 blocks is no error: nothing is launched. */
 template <typename... P, typename... A>
 inline int launch(sl_cuda_stream stream, dim3 grid, unsigned block, size_t shared, void (*kernel)(P...), A... args) {
   if (grid.x == 0 || grid.y == 0 || grid.z == 0) return 0;
-  if (shared > 32 * 1024) { /* beyond 48 KiB a kernel has to ask, and what it declares itself, 16 at most, is in that */
+  if (shared > 32 * 1024) { /* more than 48 KiB must be requested; the limit includes the kernel's static shared memory,
+                             * at most 16 KiB */
     const int error =
         (int)cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared);
     if (error) return error;
@@ -161,7 +163,7 @@ inline unsigned blocks_of(size_t n, size_t each) {
   return (unsigned)((n + each - 1) / each);
 }
 
-/* One block a row: f(r, c) for every F::width-th column c. */
+/* One block per row: f(r, c) for every F::width-th column c. */
 template <typename F> __global__ void rows_kernel(F f, size_t cols) {
   f.begin();
   for (size_t c = (size_t)threadIdx.x * F::width; c < cols; c += (size_t)blockDim.x * F::width) f(blockIdx.x, c);
@@ -177,7 +179,8 @@ template <typename F> inline int launch_rows(sl_cuda_stream stream, F f, size_t 
                 0, rows_kernel<F>, f, cols);
 }
 
-/* The flat range [0, n): f(i) for every F::width-th i, whole widths first, then the rest one by one with f.one(i). */
+/* The flat range [0, n): f(i) for every F::width-th i as long as a whole vector fits, then f.one(i) for each remaining
+ * element. */
 template <typename F> __global__ void flat_kernel(F f, size_t n) {
   const size_t i = ((size_t)blockIdx.x * blockDim.x + threadIdx.x) * F::width;
   if (i + F::width <= n) {
@@ -191,7 +194,7 @@ template <typename F> inline int launch_flat(sl_cuda_stream stream, F f, size_t 
   return launch(stream, dim3(blocks_of(n, (size_t)256 * F::width)), 256, 0, flat_kernel<F>, f, n);
 }
 
-/* --- sums and maxima; the order depends on nothing but the shape --- */
+/* --- sums and maxima; the order depends only on the shape --- */
 
 template <typename S> __device__ inline S warp_sum(S x) {
 #pragma unroll
@@ -199,12 +202,12 @@ template <typename S> __device__ inline S warp_sum(S x) {
   return x;
 }
 
-/* The sum over a block of whole warps, at most 1024 threads; every thread gets it. */
+/* The sum over a block of whole warps, at most 1024 threads; every thread gets the result. */
 template <typename S> __device__ inline S block_sum(S x) {
   __shared__ S part[32];
   const int warps = (int)blockDim.x / 32;
   x = warp_sum(x);
-  __syncthreads(); /* an earlier sum may still be read */
+  __syncthreads(); /* other threads may still read an earlier sum */
   if (threadIdx.x % 32 == 0) part[threadIdx.x / 32] = x;
   __syncthreads();
   S total = part[0];
@@ -235,7 +238,7 @@ struct mask {
   uint64_t first, row_stride;
   const int64_t *step;
 
-  /* In every thread, before any other use. */
+  /* Every thread calls this before any other use. */
   __device__ void begin() {
     if (on && step) key.step = (uint32_t)*step;
   }
@@ -244,14 +247,14 @@ struct mask {
     return i == 0 ? w[0] : i == 1 ? w[1] : i == 2 ? w[2] : w[3];
   }
 
-  /* 1/(1-p) or 0, what global element `e` is multiplied by. */
+  /* The factor of global element `e`: 1/(1-p) if it is kept, otherwise 0. */
   __device__ float factor(uint64_t e) const {
     uint32_t w[4];
     sl_philox_four(w, &key, e / 4);
     return word(w, (unsigned)(e % 4)) >> 8 >= threshold ? scale : 0;
   }
 
-  /* x of elements [e, e + V) kept and scaled. */
+  /* Applies dropout to x, the elements [e, e + V). */
   template <int V> __device__ void apply(float (&x)[V], uint64_t e) const {
     if (V % 4 == 0 && e % 4 == 0) {
 #pragma unroll

@@ -1,7 +1,7 @@
 /* Embedding on the GPU (kernels/embedding.h).
  *
- * The scatter-add has one block per token and chunk of columns. The block of the first occurrence of a token adds the
- * rows of all its occurrences in order, in registers; the other blocks find an earlier occurrence and leave. So nothing
+ * The scatter-add has one block per token and chunk of columns. The block of a token's first occurrence adds the rows
+ * of all its occurrences in order, in registers; the other blocks find an earlier occurrence and exit. There are no
  * races, a table row is rounded once, and no scratch is needed; the price is that every first occurrence reads all
  * tokens. */
 #include "kernels/gpu/device.cuh"
@@ -9,7 +9,7 @@
 namespace sl {
 namespace {
 
-/* out = dropout(wte[token] + wpe[position]), a zero row for a token that is not held. */
+/* out = dropout(wte[token] + wpe[position]); a token that this part of the table does not hold counts as a zero row. */
 template <typename T, int V> struct embedding_op {
   static constexpr int width = V;
   T *out;
@@ -46,10 +46,10 @@ __device__ inline float masked(float x, const mask &drop, size_t r, size_t c) {
   return drop.on ? x * drop.factor(drop.first + r * drop.row_stride + c) : x;
 }
 
-constexpr int threads = 256, per_thread = 4, chunk = threads * per_thread; /* columns of a block */
-constexpr int in_flight = 4; /* rows that are loaded before they are added */
+constexpr int threads = 256, per_thread = 4, chunk = threads * per_thread; /* columns per block */
+constexpr int in_flight = 4; /* rows that are loaded before the first is added */
 
-/* The thread's columns [c, c + 4) of row r, times dropout's factors; zeros past column C. FAST: in one access. */
+/* The thread's columns [c, c + 4) of row r; zeros past column C. FAST: in one access. */
 template <bool FAST, typename T>
 __device__ inline void columns_of(float (&x)[per_thread], const T *__restrict__ dout, size_t r, size_t c, size_t C) {
   if (FAST) {
@@ -60,7 +60,7 @@ __device__ inline void columns_of(float (&x)[per_thread], const T *__restrict__ 
   }
 }
 
-/* Adds the rows w + i of the bits i of `bits`, in order, a few of them loaded at a time. */
+/* Adds row w + i for every bit i that is set in `bits`, in order, with a few rows loaded at a time. */
 template <bool FAST, typename T>
 __device__ inline void add_rows(float (&sum)[per_thread], uint32_t bits, size_t w, const T *__restrict__ dout, size_t c,
                                 size_t C, const mask &drop) {
@@ -84,13 +84,13 @@ __device__ inline void add_rows(float (&sum)[per_thread], uint32_t bits, size_t 
   }
 }
 
-/* The rows of dout whose token is that of row blockIdx.x, added to its row of the table; nothing if that is not the
- * token's first occurrence. */
+/* Adds the rows of dout whose token is that of row blockIdx.x to the token's row of the table. Does nothing if row
+ * blockIdx.x is not the token's first occurrence. */
 template <typename T, bool FAST>
 __global__ void __launch_bounds__(threads)
     scatter_kernel(T *dwte, const T *__restrict__ dout, const int32_t *__restrict__ tokens, sl_embedding_shape s,
                    mask drop) {
-  __shared__ uint32_t same[threads / 32]; /* one bit per token of a window: is it ours? */
+  __shared__ uint32_t same[threads / 32]; /* one bit per token of a window: whether it is equal to ours */
   const size_t me = blockIdx.x, rows = s.B * s.T, c = (size_t)blockIdx.y * chunk + threadIdx.x * per_thread;
   const int32_t token = tokens[me];
   if (token < 0 || (size_t)token < s.first_row || (size_t)token - s.first_row >= s.n_rows) return;
@@ -102,7 +102,7 @@ __global__ void __launch_bounds__(threads)
   float sum[per_thread] = {};
   for (size_t w = me; w < rows; w += threads) {
     const unsigned ours = __ballot_sync(0xffffffffu, w + threadIdx.x < rows && tokens[w + threadIdx.x] == token);
-    __syncthreads(); /* the window before this one may still be read */
+    __syncthreads(); /* other threads may still read the previous window */
     if (threadIdx.x % 32 == 0) same[threadIdx.x / 32] = ours;
     __syncthreads();
     for (int k = 0; k < threads / 32; k++) add_rows<FAST>(sum, same[k], w + (size_t)k * 32, dout, c, s.C, drop);
@@ -114,7 +114,7 @@ __global__ void __launch_bounds__(threads)
   }
 }
 
-/* Position t = blockIdx.x: its rows of all sequences, in order. */
+/* Position t = blockIdx.x: adds its rows of all sequences, in order. */
 template <typename T> struct positions_op {
   static constexpr int width = 1;
   T *dwpe;

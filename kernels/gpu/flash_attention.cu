@@ -1,7 +1,6 @@
-/* Flash attention on the GPU, forward (kernels/flash_attention.h; backward stands in flash_attention_backward.cu). One
- * block has 32 queries of one head and goes over the keys up to the diagonal; the rule by which a row's maximum and sum
- * grow is that of flash_attention.c. 16-bit numbers go to the tensor cores (flash_mma.cuh)
- * where those take the head size. */
+/* Flash attention on the GPU, forward (kernels/flash_attention.h; the backward is in flash_attention_backward.cu). A
+ * block handles 32 queries of one head and iterates over the keys up to the diagonal, with the running maximum and sum
+ * of flash_attention.c. 16-bit numbers use the tensor cores (flash_mma.cuh) if these support the head size. */
 #include "kernels/gpu/flash_attention.cuh"
 #include "kernels/gpu/flash_mma.cuh"
 
@@ -10,8 +9,8 @@
 namespace sl {
 namespace {
 
-/* A row's scores of the keys from `j0` on become probabilities, times dropout's factors, by the row's eight threads; what grows
- * from tile to tile is brought on. Returns the factor of what was summed before, 0 at first. */
+/* The eight threads of a row turn its scores of the keys from `j0` on into probabilities, times dropout's factors, and
+ * update the row's running maximum and sum. Returns the factor for what was summed before, 0 at first. */
 __device__ inline float soften(float *scores, float &max, float &sum, const heads &a, uint64_t element, size_t t,
                                size_t j0) {
   const int lane = (int)threadIdx.x % 8;
@@ -63,7 +62,7 @@ __global__ void __launch_bounds__(flash_threads)
   const sl_attention_shape &s = a.s;
   const size_t D = s.D, tiles = (s.T + flash_tile - 1) / flash_tile;
   float *Q = (float *)shared, *K = Q + flash_tile * (D + 1), *V = K + flash_tile * (D + 1);
-  /* the longest rows first: they take longest */
+  /* the longest rows come first, since they take longest */
   const size_t t0 = (tiles - 1 - blockIdx.x % tiles) * flash_tile, h = blockIdx.x / tiles % s.H;
   const size_t b = blockIdx.x / tiles / s.H, g = a.kv_of(h);
   const int r = (int)threadIdx.x / 8, lane = (int)threadIdx.x % 8;
@@ -74,7 +73,7 @@ __global__ void __launch_bounds__(flash_threads)
   const float slope = a.slope(h);
   for (size_t j0 = a.first_key(t0) / flash_tile * flash_tile; j0 <= t0; j0 += flash_tile) {
     float c[2][2];
-    __syncthreads(); /* K, V and scores are still read */
+    __syncthreads(); /* other threads may still read K, V and scores */
     load_tile(K, k + a.k_at(b, 0, g), s.k_stride, j0, s.T, D, 1);
     load_tile(V, v + a.v_at(b, 0, g), s.v_stride, j0, s.T, D, 1);
     __syncthreads();
@@ -85,7 +84,7 @@ __global__ void __launch_bounds__(flash_threads)
     });
     __syncthreads();
     const float shrink = soften(scores[r], max, sum, a, a.element(b, h, t), t, j0);
-    __syncwarp(); /* a row's scores are its eight threads' */
+    __syncwarp(); /* a row's scores are shared by its eight threads */
     add_values(acc, scores[r], V, D, shrink);
   }
   if (t >= s.T) return;

@@ -1,5 +1,5 @@
-/* Flash attention on the GPU in plain arithmetic, for every type and head size: tiles of 32 queries by 32 keys in shared
- * memory as float. What forward and backward share. */
+/* Flash attention on the GPU without tensor cores, for every type and head size: what forward and backward share. Tiles
+ * of 32 queries by 32 keys are in shared memory as float. */
 #pragma once
 
 #include "kernels/gpu/attention.cuh"
@@ -7,11 +7,12 @@
 namespace sl {
 namespace {
 
-constexpr int flash_tile = 32, flash_threads = 256; /* eight threads a row */
-constexpr int flash_most = 256;                     /* head size */
+constexpr int flash_tile = 32, flash_threads = 256; /* eight threads per row */
+constexpr int flash_most = 256;                     /* the largest head size */
 constexpr int flash_each = flash_most / 8;          /* elements of a row that a thread adds up */
 
-/* Rows [t0, t0 + 32) of a head, zeros past T; (32, D + 1), so that a column has 32 banks. */
+/* Loads rows [t0, t0 + 32) of a head, with zeros past T. The tile is (32, D + 1), so that a column is spread over 32
+ * banks. */
 template <typename T>
 __device__ inline void load_tile(float *dst, const T *src, size_t stride, size_t t0, size_t T_, size_t D,
                                  float factor) {
@@ -21,7 +22,7 @@ __device__ inline void load_tile(float *dst, const T *src, size_t stride, size_t
   }
 }
 
-/* The thread's two rows and two columns of a tile: rows 2y and 2y+1 of a against rows x and x+16 of b. */
+/* The dot products of the thread's two rows of a and two of b: rows 2y and 2y+1 of a, rows x and x+16 of b. */
 __device__ inline void tile_dots(float (&c)[2][2], const float *a, const float *b, size_t D) {
   const size_t y = threadIdx.x / 16 * 2, x = threadIdx.x % 16;
   const float *a0 = a + y * (D + 1), *a1 = a0 + D + 1, *b0 = b + x * (D + 1), *b1 = b0 + 16 * (D + 1);
@@ -35,7 +36,7 @@ __device__ inline void tile_dots(float (&c)[2][2], const float *a, const float *
   }
 }
 
-/* f(r, c, i, j) for the thread's four places (r, c) of a tile, which are [i][j] of what tile_dots gives. */
+/* Calls f(r, c, i, j) for the thread's four places (r, c) of a tile, which are [i][j] of tile_dots' result. */
 template <typename F> __device__ inline void each_place(F f) {
 #pragma unroll
   for (int i = 0; i < 2; i++) {
@@ -44,7 +45,7 @@ template <typename F> __device__ inline void each_place(F f) {
   }
 }
 
-/* Probabilities and scores of a tile: a float for each place. */
+/* Probabilities or scores of a tile: a float per place. */
 typedef float flash_square[flash_tile][flash_tile + 1];
 
 } /* namespace */

@@ -1,8 +1,8 @@
-/* Flash attention on the GPU, backward (kernels/flash_attention.h, formulas in flash_attention_backward.c); 16-bit numbers
- * go to the tensor cores (flash_mma.cuh) where those take the head size. Three
- * launches: dout . out of every query, left in its row of dq; dk and dv, a block having 32 keys of one key/value head
- * and going over the queries that see them, of all query heads; dq, a block having 32 queries. Nothing is added across
- * blocks. */
+/* Flash attention on the GPU, backward (kernels/flash_attention.h; the formulas are in flash_attention_backward.c).
+ * 16-bit numbers use the tensor cores (flash_mma.cuh) if these support the head size. There are three launches: dout .
+ * out of every query, stored in its row of dq; dk and dv, where a block handles 32 keys of one key/value head and
+ * iterates over the queries, of all query heads, that attend to them; dq, where a block handles 32 queries. Nothing is
+ * added across blocks. */
 #include "kernels/gpu/flash_attention.cuh"
 #include "kernels/gpu/flash_mma.cuh"
 
@@ -21,7 +21,7 @@ __global__ void __launch_bounds__(flash_threads) flash_dots_kernel(T *dq, const 
   if (lane == 0) stash(dq + a.q_at(b, t, h), sum);
 }
 
-/* What a block keeps in shared memory: four tiles, two squares, and two numbers a query. */
+/* A block's shared memory: four tiles, two squares, and two numbers per query. */
 struct flash_work {
   float *Q, *K, *V, *dO;
   flash_square *masked, *ds;
@@ -45,7 +45,7 @@ __device__ inline flash_work flash_work_of(unsigned char *shared, size_t D) {
   return w;
 }
 
-/* The queries from t0: their tiles and their two numbers. */
+/* Loads the tiles and the two numbers of the queries from t0. */
 template <typename T>
 __device__ void load_queries(const flash_work &w, const T *dq, const T *dout, const T *q, const float *lse,
                              const heads &a, size_t b, size_t h, size_t t0) {
@@ -59,7 +59,7 @@ __device__ void load_queries(const flash_work &w, const T *dq, const T *dout, co
   }
 }
 
-/* Masked probabilities and dS of the tile, zeros where a query does not see the key. */
+/* Computes the tile's masked probabilities and dS, which are zero where a query does not attend to the key. */
 __device__ inline void flash_squares(const flash_work &w, const heads &a, size_t b, size_t h, size_t t0, size_t j0) {
   const float scale = a.scale(), slope = a.slope(h);
   float score[2][2], dp[2][2];
@@ -77,8 +77,8 @@ __device__ inline void flash_squares(const flash_work &w, const heads &a, size_t
   });
 }
 
-/* sum[i] += the tile's products for the thread's elements of row r: square(r, j) times row j of `rows`; with ACROSS
- * square(j, r). */
+/* Adds to sum[i] the tile's products for the thread's elements of row r: square(r, j), or square(j, r) with ACROSS,
+ * times row j of `rows`. */
 template <bool ACROSS>
 __device__ inline void add_products(float (&sum)[flash_each], const flash_square &square, const float *rows, int r,
                                     int lane, size_t D) {
@@ -117,7 +117,7 @@ __global__ void __launch_bounds__(flash_threads) flash_keys_kernel(T *dk, T *dv,
   load_tile(w.V, v + a.v_at(b, 0, g), s.v_stride, j0, s.T, s.D, 1);
   for (size_t h = g * group; h < (g + 1) * group; h++) {
     for (size_t t0 = j0; t0 < a.last_query(j0 + flash_tile - 1); t0 += flash_tile) {
-      __syncthreads(); /* the tiles before these are still read */
+      __syncthreads(); /* other threads may still read the previous tiles */
       load_queries(w, dq, dout, q, lse, a, b, h, t0);
       __syncthreads();
       flash_squares(w, a, b, h, t0, j0);
@@ -152,7 +152,7 @@ __global__ void __launch_bounds__(flash_threads)
     __syncthreads();
     add_products<false>(sum, *w.ds, w.K, r, lane, s.D);
   }
-  /* the block's dots were read before its first barrier: its rows are free */
+  /* the block read its dots before its first barrier, so the rows that held them may be overwritten */
   if (t0 + (size_t)r < s.T) put_row(dq + a.q_at(b, t0 + (size_t)r, h), sum, lane, s.D);
 }
 

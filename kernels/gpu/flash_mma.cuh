@@ -1,5 +1,5 @@
-/* Flash attention of 16-bit numbers on the tensor cores, for heads of up to 128 elements: what its two files share with
- * the launchers. Probabilities and their gradients are rounded to the tensors' type before the second product, as in
+/* Flash attention of 16-bit numbers on the tensor cores, for head sizes up to 128: what its two files share with the
+ * launchers. Probabilities and their gradients are rounded to the tensors' type before the second product, as in
  * FlashAttention-2 (arXiv:2307.08691); sums are float. Nothing is added across blocks: equal input gives equal bits. */
 #pragma once
 
@@ -12,14 +12,14 @@
 namespace sl {
 
 constexpr int mma_threads = 128, mma_rows = 64; /* four warps of 16 queries, or keys, each */
-constexpr size_t mma_most = 128;                /* head size */
+constexpr size_t mma_most = 128;                /* the largest head size */
 constexpr float log2_e = 1.44269504F;
 
-/* Rows of the tile that backward's blocks go over, for heads of up to W elements: what registers allow. */
+/* The rows of the tiles that backward's blocks iterate over, for head sizes up to W, limited by registers. */
 constexpr int mma_across(int W) {
   return W > 64 ? 32 : 64;
 }
-/* Dynamic shared memory of a block in bytes, for heads of up to W elements (also ./dev kernels). */
+/* Dynamic shared memory of a block in bytes, for head sizes up to W (./dev kernels uses it too). */
 constexpr size_t mma_tile_bytes(int rows, int W) {
   return (size_t)rows * (size_t)(W + 8) * 2;
 }
@@ -30,21 +30,21 @@ constexpr size_t mma_backward_shared(int W) {
   return mma_tile_bytes(2 * mma_rows + 4 * mma_across(W), W);
 }
 
-/* What a kernel is compiled for: scores that are scale q . k and rows that can be read 16 bytes at a time; the same with dropout;
- * everything else, asked for as it goes. */
+/* The forms that a kernel is compiled in: scores that are scale q . k, and rows that can be read 16 bytes at a time;
+ * the same with dropout; and everything else, with options checked at run time. */
 enum mma_form { mma_lean, mma_dropout, mma_general };
 
 inline bool mma_takes(enum sl_number type, const sl_attention_shape *shape) {
   return type != SL_NUMBER_F32 && shape->D >= 2 && shape->D <= mma_most;
 }
 
-/* Rows of q, k, v and of what is laid out as they are can be read 16 bytes at a time. */
+/* Whether rows of q, k, v, and of tensors with the same layout, can be read 16 bytes at a time. */
 inline bool mma_wide(const sl_attention_shape *s, const void *q, const void *k, const void *v, const void *out) {
   const size_t all = s->D | s->q_stride | s->k_stride | s->v_stride | s->out_stride;
   return all % 8 == 0 && ((uintptr_t)q | (uintptr_t)k | (uintptr_t)v | (uintptr_t)out) % 16 == 0;
 }
 
-/* The kernels count tokens and strides in 32 bits. */
+/* The kernels count tokens and strides in 32 bits; whether these fit. */
 inline bool mma_fits(const sl_attention_shape *s) {
   const size_t most = INT32_MAX / 2;
   return s->T <= most && s->q_stride <= most && s->k_stride <= most && s->v_stride <= most && s->out_stride <= most;
@@ -52,7 +52,7 @@ inline bool mma_fits(const sl_attention_shape *s) {
 
 int mma_forward(struct CUstream_st *stream, enum sl_number type, void *out, float *lse, const void *q, const void *k,
                 const void *v, const sl_attention_shape *shape, const sl_dropout *dropout, const int64_t *step);
-/* dout . out of each query has been left in its row of dq. */
+/* dout . out of each query must be stored in its row of dq. */
 int mma_backward(struct CUstream_st *stream, enum sl_number type, void *dq, void *dk, void *dv, const void *dout,
                  const void *q, const void *k, const void *v, const float *lse, const sl_attention_shape *shape,
                  const sl_dropout *dropout, const int64_t *step);

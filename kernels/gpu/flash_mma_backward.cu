@@ -1,20 +1,23 @@
-/* Flash attention on the tensor cores, backward (flash_mma.cuh, mma.cuh; formulas in flash_attention_backward.c). Two
- * launches: dk and dv, a block having 64 keys of one key/value head and going over the queries that see them, of all query
- * heads; dq, a block having 64 queries. The tile after the one that is worked on is on its way into shared memory.
+/* Flash attention on the tensor cores, backward (flash_mma.cuh, mma.cuh; the formulas are in
+ * flash_attention_backward.c). There are two launches: dk and dv, where a block handles 64 keys of one key/value head
+ * and iterates over the queries, of all query heads, that attend to them; dq, where a block handles 64 queries. While a
+ * tile is processed, the next one is copied into shared memory.
  *
- * Each launch forms the probabilities and their gradients again, seven products where FlashAttention-2 has five: its dq is added
- * up across blocks by atomics in fp32, whose order changes from run to run, and equal input gives equal bits here. Adding in a
- * fixed order would want a partial dq per tile of keys, T / 64 times the queries in fp32, or blocks that wait for each other. */
+ * Each launch computes the probabilities and their gradients again, which makes seven products where FlashAttention-2
+ * has five: its dq is added up across blocks by atomics in fp32, whose order changes from run to run, whereas here
+ * equal input gives equal bits. Adding in a fixed order would need a partial dq per tile of keys, T / 64 times the
+ * queries in fp32, or blocks that wait for each other. */
 #include "kernels/gpu/flash_mma_tile.cuh"
 
 namespace sl {
 namespace {
 
 template <int W> constexpr int across = mma_across(W);
-/* The kernel of the keys has two sums: where it also has all that a model may ask for, registers allow half the rows. */
+/* The kernel of the keys has two sums. In its general form, which also handles every option of a model, registers
+ * suffice for only half the rows. */
 template <int W, mma_form F> constexpr int across_keys = F == mma_general ? mma_across(W) / 2 : mma_across(W);
 
-/* c = the 16 rows of `left` from row r against the N rows of `right`. */
+/* c = the products of the 16 rows of `left` from row r with the N rows of `right`. */
 template <typename T, int W, int N>
 __device__ inline void products(float (&c)[N / 8][4], const half_tile<T, W> &left, int r,
                                 const half_tile<T, W> &right) {
@@ -51,9 +54,9 @@ __device__ inline void add_products(float (&sum)[W / 8][4], const float (&p)[N /
   }
 }
 
-/* What all scores of a launch are worked on with. */
+/* What a launch applies to all scores. */
 struct scores {
-  float scale, unit; /* of q . k; the same of powers of two */
+  float scale, unit; /* the factor of q . k; the same for powers of two */
   int window;
   bool plain;
 };
@@ -62,7 +65,8 @@ template <mma_form F> __device__ inline scores scores_of(const heads &a) {
   return {scale, scale * log2_e, window_of(a), F != mma_general || sl_plain_scores(&a.s)};
 }
 
-/* What a query keeps of forward: the logarithm of its sum, in powers of two, and the dot of out and dout, times the scale. */
+/* What a query keeps from forward: the logarithm of its sum, for powers of two, and the dot product of out and dout,
+ * times the scale. */
 struct kept_of_query {
   float lse, dots;
 };
@@ -73,22 +77,22 @@ __device__ inline kept_of_query query_of(const float *lse, const T *dq, const he
   return {lse[(b * a.s.H + h) * a.s.T + (size_t)t] * log2_e, stashed(dq + a.q_at(b, (size_t)t, h)) * scale};
 }
 
-/* A product q . k becomes the probability, and `by` what its gradient is multiplied by. */
+/* The probability for a product q . k; `by` is the factor for its gradient. */
 __device__ inline float probability(float x, const heads &a, const scores &z, float slope, int t, int key, float lse,
                                     float *by) {
   *by = 1;
   if (z.plain) return exp2_fast(x * z.unit - lse);
-  if (!near(t, key, z.window)) return 0; /* a cap would make a score of minus infinity */
+  if (!near(t, key, z.window)) return 0; /* here, because the cap would make minus infinity finite */
   return exp2_fast(a.score(x * z.scale, slope, (size_t)t, (size_t)key, by) * log2_e - lse);
 }
 
-/* A probability becomes what is times dropout's factor, and the gradient dp that of the score. */
+/* Multiplies a probability by dropout's factor, and turns the gradient dp into that of the score. */
 __device__ inline void finish_pair(float &p, float &dp, float kept, float by, float dots, float scale) {
   dp = p * (dp * (kept * scale) - dots) * by;
   p = kept == 0 ? 0 : p * kept;
 }
 
-/* The thread's two rows of a (16,W) sum into memory. */
+/* Writes the thread's two rows of a (16,W) sum to memory. */
 template <mma_form F, typename T, int W>
 __device__ inline void put_rows(T *x, size_t stride, const float (&sum)[W / 8][4], int row, const heads &a) {
 #pragma unroll
@@ -101,7 +105,8 @@ __device__ inline void put_rows(T *x, size_t stride, const float (&sum)[W / 8][4
   }
 }
 
-/* Which scores of a tile dropout keeps, four bits of every eight columns. element: of the thread's first query and first key. */
+/* Which scores of a tile dropout keeps, four bits per eight columns. `element`: that of the thread's first query and
+ * first key. */
 template <bool KEYS, int N> __device__ inline uint32_t drawn(const heads &a, uint64_t element) {
   const bool whole = whole_blocks(a);
   const uint64_t T_ = a.s.T;
@@ -118,8 +123,8 @@ template <mma_form F> __device__ inline bool drops(const heads &a) {
   return F == mma_dropout || (F == mma_general && a.drop.on);
 }
 
-/* Probabilities and gradients of a tile, keys by queries: the thread's keys from `key`, its queries from `t`, whose numbers are at
- * `queries`. */
+/* Probabilities and gradients of a tile of keys by queries: the thread's keys from `key`, its queries from `t`, whose
+ * numbers are at `queries`. */
 template <mma_form F, int N>
 __device__ inline void keys_scores(float (&p)[N / 8][4], float (&ds)[N / 8][4], const heads &a, const scores &z,
                                    float slope, int t, int key, const kept_of_query *queries, uint32_t bits) {
@@ -136,7 +141,7 @@ __device__ inline void keys_scores(float (&p)[N / 8][4], float (&ds)[N / 8][4], 
   }
 }
 
-/* The same, queries by keys: the thread's queries t and t + 8, its keys from `key`. */
+/* The same for queries by keys: the thread's queries t and t + 8, its keys from `key`. */
 template <mma_form F, int N>
 __device__ inline void queries_scores(float (&p)[N / 8][4], float (&ds)[N / 8][4], const heads &a, const scores &z,
                                       float slope, int t, int key, const kept_of_query (&queries)[2], uint32_t bits) {
@@ -152,7 +157,8 @@ __device__ inline void queries_scores(float (&p)[N / 8][4], float (&ds)[N / 8][4
   }
 }
 
-/* Minus infinity where a key is not seen: rows are keys, or queries, from the thread's first on. */
+/* Sets scores to minus infinity where a query does not attend to a key. `row` and `column` are the thread's first;
+ * KEYS: rows are keys, otherwise queries. */
 template <bool KEYS, int N> __device__ inline void hide(float (&p)[N / 8][4], int row, int column, int window) {
 #pragma unroll
   for (int i = 0; i < N / 8; i++) {
@@ -185,7 +191,8 @@ __global__ void __launch_bounds__(mma_threads)
   for (size_t h = g * group; h < (g + 1) * group; h++) {
     const T *const q0 = q + a.q_at(b, 0, h), *const d0 = dout + a.out_at(b, 0, h);
     const float slope = z.plain ? 0 : a.slope(h);
-    /* the tile of queries from t into half `at` of the two; its numbers stay in registers until they may be written */
+    /* starts the copy of the tile of queries from t into half `at` of the buffer; the queries' numbers stay in
+     * registers until they may be written */
     const auto bring = [&](int t, int at) {
       fill<F, N>(half_tile<T, W>{Q.row(at * N)}, q0, (uint32_t)a.s.q_stride, t, a, wide);
       fill<F, N>(half_tile<T, W>{dO.row(at * N)}, d0, (uint32_t)a.s.out_stride, t, a, wide);
@@ -195,13 +202,13 @@ __global__ void __launch_bounds__(mma_threads)
       if (threadIdx.x < N) kept[at][threadIdx.x / 2].x[threadIdx.x % 2] = x;
     };
     int at = 0;
-    __syncthreads(); /* the last head's tiles are still read */
+    __syncthreads(); /* other threads may still read the last head's tiles */
     note(bring(j0, 0), 0);
     copy_commit();
     for (int t0 = j0; t0 < end; t0 += N, at ^= 1) {
       kept_of_query next = {0, 0};
       copy_wait<0>();
-      __syncthreads(); /* this tile is there, and the one before it is read no more */
+      __syncthreads(); /* this tile is complete, and no thread reads the previous one any more */
       if (t0 + N < end) next = bring(t0 + N, at ^ 1);
       copy_commit();
       const half_tile<T, W> Qt = {Q.row(at * N)}, dOt = {dO.row(at * N)};
@@ -250,7 +257,7 @@ __global__ void __launch_bounds__(mma_threads, F == mma_lean ? 3 : 2)
   const kept_of_query queries[2] = {query_of(lse, dq, a, b, h, t, z.scale), query_of(lse, dq, a, b, h, t + 8, z.scale)};
   for (; j0 < end; j0 += N, at ^= 1) {
     copy_wait<0>();
-    __syncthreads(); /* this tile is there, and the one before it is read no more */
+    __syncthreads(); /* this tile is complete, and no thread reads the previous one any more */
     if (j0 + N < end) bring(j0 + N, at ^ 1);
     copy_commit();
     const half_tile<T, W> Kt = {K.row(at * N)}, Vt = {V.row(at * N)};
@@ -263,7 +270,7 @@ __global__ void __launch_bounds__(mma_threads, F == mma_lean ? 3 : 2)
     queries_scores<F, N>(p, ds, a, z, slope, t, j0 + column, queries, bits);
     add_products<T, W, N>(sum, ds, Kt);
   }
-  /* a query's dots were read by its own four threads before the first barrier: its row is free */
+  /* a query's dots were read by its own four threads before the first barrier, so its row may be overwritten */
   put_rows<F, T, W>(dq + a.q_at(b, 0, h), a.s.q_stride, sum, t, a);
 }
 

@@ -1,19 +1,21 @@
-/* Flash attention on the tensor cores, forward (flash_mma.cuh, mma.cuh). A block has 64 queries of one head, a warp 16 of
- * them, and goes over tiles of 64 keys up to the diagonal; scores, probabilities and sums stay in registers. Values of a tile come
- * into shared memory while its scores are formed, the next tile's keys while values are added. */
+/* Flash attention on the tensor cores, forward (flash_mma.cuh, mma.cuh). A block handles 64 queries of one head, 16 per
+ * warp, and iterates over tiles of 64 keys up to the diagonal; scores, probabilities and sums stay in registers. A
+ * tile's values are copied into shared memory while its scores are computed, and the next tile's keys while the values
+ * are added. */
 #include "kernels/gpu/flash_mma_tile.cuh"
 
 namespace sl {
 namespace {
 
 constexpr int keys = 64;
-/* Before any score; finite, so that a row of which a tile shows no key stays what it was. */
+/* The maximum before any score. It is finite, so that a row is unchanged by a tile in which it attends to no key. */
 constexpr float nothing = -1e30F;
 
-/* A warp's 16 queries: what grows from tile to tile. A thread has rows g and g + 8 of it. */
+/* The running maximum, sum and output of a warp's 16 queries. A thread holds rows g and g + 8. */
 template <int W> struct running { float max[2], sum[2], out[W / 8][4]; };
 
-/* Of a thread's rows t and t + 8 and its columns from `key` on: minus infinity where the key is not seen. */
+/* Sets scores to minus infinity where a query does not attend to the key, in the thread's rows t and t + 8 and its
+ * columns from `key` on. */
 __device__ inline void hide(float (&s)[keys / 8][4], int t, int key, int window) {
 #pragma unroll
   for (int i = 0; i < keys / 8; i++) {
@@ -23,7 +25,7 @@ __device__ inline void hide(float (&s)[keys / 8][4], int t, int key, int window)
   }
 }
 
-/* Products become what a cap and ALiBi make of them. */
+/* Turns products into scores: applies scale, cap and ALiBi. */
 __device__ inline void shape_scores(float (&s)[keys / 8][4], const heads &a, float slope, int t, int key) {
   const float scale = a.scale();
 #pragma unroll
@@ -36,7 +38,8 @@ __device__ inline void shape_scores(float (&s)[keys / 8][4], const heads &a, flo
   }
 }
 
-/* The rows' maxima grow by this tile's scores, and what was summed so far shrinks. `unit` times a score is a power of two. */
+/* Raises the rows' maxima to this tile's scores and rescales what was summed so far. `unit` times a score is an
+ * exponent of 2. */
 template <int W> __device__ inline void grow(running<W> &r, const float (&s)[keys / 8][4], float unit) {
 #pragma unroll
   for (int half = 0; half < 2; half++) {
@@ -53,7 +56,7 @@ template <int W> __device__ inline void grow(running<W> &r, const float (&s)[key
   }
 }
 
-/* Which of the thread's scores dropout keeps. element: of its first row and first column. */
+/* Which of the thread's scores dropout keeps. `element`: that of its first row and first column. */
 __device__ inline uint32_t drawn(const heads &a, uint64_t element) {
   const bool whole = whole_blocks(a);
   uint32_t bits = 0;
@@ -65,7 +68,7 @@ __device__ inline uint32_t drawn(const heads &a, uint64_t element) {
   return bits;
 }
 
-/* Scores become probabilities, times dropout's factors. */
+/* Turns scores into probabilities, times dropout's factors. */
 template <mma_form F, int W>
 __device__ inline void soften(float (&s)[keys / 8][4], running<W> &r, const heads &a, uint32_t bits, float unit) {
 #pragma unroll
@@ -82,7 +85,7 @@ __device__ inline void soften(float (&s)[keys / 8][4], running<W> &r, const head
   }
 }
 
-/* c = Q K^T of a warp's queries and a tile of keys. */
+/* c = Q K^T, for a warp's queries and a tile of keys. */
 template <typename T, int W>
 __device__ inline void dot(float (&c)[keys / 8][4], const half_tile<T, W> &Q, const half_tile<T, W> &K, int warp_row) {
 #pragma unroll
@@ -98,7 +101,7 @@ __device__ inline void dot(float (&c)[keys / 8][4], const half_tile<T, W> &Q, co
   }
 }
 
-/* r.out += P V, the probabilities `c` rounded to T. */
+/* r.out += P V, with the probabilities `c` rounded to T. */
 template <typename T, int W>
 __device__ inline void add_values(running<W> &r, const float (&c)[keys / 8][4], const half_tile<T, W> &V) {
 #pragma unroll
@@ -116,7 +119,7 @@ __device__ inline void add_values(running<W> &r, const float (&c)[keys / 8][4], 
   }
 }
 
-/* The thread's two rows, from `t` on, of out and lse. */
+/* Writes the thread's two rows of out and lse, t and t + 8. */
 template <mma_form F, typename T, int W>
 __device__ inline void finish(T *out, float *lse, const running<W> &r, const heads &a, size_t b, size_t h, int t,
                               float unit) {
@@ -145,7 +148,7 @@ __global__ void __launch_bounds__(mma_threads, F != mma_lean ? 2
   SL_DYNAMIC_SHARED(shared);
   const half_tile<T, W> Q = {(T *)shared}, K = {Q.row(mma_rows)}, V = {K.row(keys)};
   const unsigned tiles = ((unsigned)a.s.T + mma_rows - 1) / mma_rows, head = blockIdx.x / tiles;
-  /* the longest rows first: they take longest */
+  /* the longest rows come first, since they take longest */
   const int t0 = (int)(tiles - 1 - blockIdx.x % tiles) * mma_rows, window = window_of(a);
   const size_t h = head % (unsigned)a.s.H, b = head / (unsigned)a.s.H, g = a.kv_of(h);
   const int warp_row = (int)threadIdx.x / 32 * 16, t = t0 + warp_row + (int)threadIdx.x % 32 / 4;
@@ -162,7 +165,7 @@ __global__ void __launch_bounds__(mma_threads, F != mma_lean ? 2
   copy_commit();
   for (; j0 < end; j0 += keys) {
     copy_wait<0>();
-    __syncthreads(); /* these keys are there, and the values before them are read no more */
+    __syncthreads(); /* these keys are complete, and no thread reads the previous values any more */
     fill<F, keys>(V, v0, v_stride, j0, a, wide);
     copy_commit();
     uint32_t bits = 0;
@@ -175,7 +178,7 @@ __global__ void __launch_bounds__(mma_threads, F != mma_lean ? 2
     grow(r, c, unit);
     soften<F>(c, r, a, bits, unit);
     copy_wait<0>();
-    __syncthreads(); /* these values are there, and the keys are read no more */
+    __syncthreads(); /* these values are complete, and no thread reads the keys any more */
     if (j0 + keys < end) fill<F, keys>(K, k0, k_stride, j0 + keys, a, wide);
     copy_commit();
     add_values(r, c, V);

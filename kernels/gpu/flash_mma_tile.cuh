@@ -1,4 +1,5 @@
-/* What the tensor cores' attention kernels do with a tile of scores: what is seen, and dropout drawn once for four. */
+/* What the tensor cores' attention kernels do with a tile of scores: masking, and dropout drawn once per four
+ * elements. */
 #pragma once
 
 #include "kernels/gpu/attention.cuh"
@@ -10,7 +11,7 @@
 namespace sl {
 namespace {
 
-/* A head's rows as a kernel of form F fills tiles with them. */
+/* Fills a tile with rows of a head, as a kernel of form F does. */
 template <mma_form F, int ROWS, typename T, int W>
 __device__ inline void fill(const half_tile<T, W> &tile, const T *src, uint32_t stride, int t0, const heads &a,
                             bool wide) {
@@ -20,20 +21,21 @@ __device__ inline void fill(const half_tile<T, W> &tile, const T *src, uint32_t 
     tile.template fill_slowly<ROWS, mma_threads>(src, stride, t0, (int)a.s.T, (int)a.s.D);
 }
 
-/* A query sees the keys that stand fewer than this before it, itself among them. */
+/* A query attends to the keys fewer than this before it, itself included. */
 __device__ inline int window_of(const heads &a) {
   return a.s.window && a.s.window < INT_MAX ? (int)a.s.window : INT_MAX;
 }
-/* Rows behind the last one have no key or query of their own to be seen by: what becomes of them is never read. */
+/* Whether query t attends to `key`. Rows past the last one may give any answer, since their results are never read. */
 __device__ inline bool near(int t, int key, int window) {
   return (unsigned)(t - key) < (unsigned)window;
 }
-/* Of queries [t, t + queries) and keys [key, key + keys): is any pair not seen? */
+/* Whether some pair of queries [t, t + queries) and keys [key, key + keys) is masked. */
 __device__ inline bool at_edge(int t, int queries, int key, int keys, int window) {
   return key + keys - 1 > t || t + queries - 1 - key >= window;
 }
 
-/* --- dropout: bits that say which scores of a tile are kept, drawn before the scores are formed, while registers are free --- */
+/* --- dropout: which scores of a tile are kept, as bits drawn before the scores are computed, while registers are free
+ * --- */
 
 /* Bit i: element 4 block + i. */
 __device__ inline uint32_t keeps_block(const mask &drop, uint64_t block) {
@@ -48,13 +50,14 @@ __device__ inline uint32_t keeps_one(const mask &drop, uint64_t e) {
   return keeps_block(drop, e / 4) >> (unsigned)(e % 4) & 1;
 }
 
-/* Do four neighbouring keys from a multiple of four stand in one block, in every row? */
+/* Whether four neighbouring keys, from a multiple of four on, are in one Philox block in every row. */
 __device__ inline bool whole_blocks(const heads &a) {
   return (a.drop.first | a.s.T) % 4 == 0;
 }
 
-/* Of rows of queries: bits 0 and 1 of global elements e0, e0 + 1, bits 2 and 3 of e1, e1 + 1. With whole blocks two neighbouring
- * lanes have the two halves of one: each draws for one row, and they exchange. */
+/* For rows of queries: bits 0 and 1 are those of global elements e0, e0 + 1, bits 2 and 3 those of e1, e1 + 1. With
+ * whole blocks, two neighbouring lanes each need half of the same two blocks: each draws one of them, and they exchange
+ * the results. */
 __device__ inline uint32_t keeps_rows(const mask &drop, bool whole, uint64_t e0, uint64_t e1) {
   if (!whole)
     return keeps_one(drop, e0) | keeps_one(drop, e0 + 1) << 1 | keeps_one(drop, e1) << 2 | keeps_one(drop, e1 + 1) << 3;
@@ -63,13 +66,14 @@ __device__ inline uint32_t keeps_rows(const mask &drop, bool whole, uint64_t e0,
   return odd ? other >> 2 | (mine & 12) : (mine & 3) | (other & 3) << 2;
 }
 
-/* Of rows of keys: bits 0 and 1 of element e, whose key is `key`, and the next query's, bits 2 and 3 the same of the key eight
- * further on. With whole blocks four neighbouring rows stand in one: each lane draws for one of the four bits of all. */
+/* For rows of keys: bit 0 is that of element e, whose key is `key`, bit 1 that of the next query; bits 2 and 3 are the
+ * same for the key eight further on. With whole blocks, four neighbouring rows are in one block: each lane draws one of
+ * the four bits for all. */
 __device__ inline uint32_t keeps_columns(const mask &drop, bool whole, uint64_t e, uint64_t T_) {
   if (!whole)
     return keeps_one(drop, e) | keeps_one(drop, e + T_) << 1 | keeps_one(drop, e + 8) << 2 |
            keeps_one(drop, e + T_ + 8) << 3;
-  const unsigned place = threadIdx.x / 4 % 4; /* the key's in its block */
+  const unsigned place = threadIdx.x / 4 % 4; /* of the key within its block */
   uint32_t all = keeps_block(drop, (e + (place % 2 ? T_ : 0) + (place >= 2 ? 8 : 0)) / 4) << 4 * place;
   all |= __shfl_xor_sync(0xffffffffu, all, 4);
   all |= __shfl_xor_sync(0xffffffffu, all, 8);
@@ -77,12 +81,12 @@ __device__ inline uint32_t keeps_columns(const mask &drop, bool whole, uint64_t 
   return (all & 1) | (all >> 3 & 2) | (all >> 6 & 4) | (all >> 9 & 8);
 }
 
-/* The factor of a thread's score `which` of a tile. */
+/* Dropout's factor of a thread's score `which` of a tile. */
 __device__ inline float kept_of(const mask &drop, uint32_t bits, int which) {
   return bits >> which & 1 ? drop.scale : 0;
 }
 
-/* Two neighbouring columns of the thread's row, and what a (16,W) sum of them puts into memory. */
+/* Writes two neighbouring columns of the thread's row, from a (16,W) sum, to memory. */
 template <mma_form F, typename T> __device__ inline void put_two(T *row, int d, int D, float x, float y) {
   if (F != mma_general) { /* D is a multiple of 8 */
     if (d < D) *reinterpret_cast<pack<uint32_t, 1> *>(row + d) = {{pack_two<T>(x, y)}};

@@ -7,13 +7,14 @@ namespace {
 constexpr float minus_two_k = -1.59576912160573071176f; /* -2 sqrt(2/pi) */
 constexpr float cubic = 0.044715f;
 
-/* exp(-2u), bounded: beyond, s is 0 to every digit that x s keeps, and an infinite exponential would make 0 * inf. */
+/* exp(-2u), bounded: beyond the bound, s is 0 to the precision of x s, and an infinite exponential would give 0 *
+ * inf. */
 __device__ inline float exp_minus_two_u(float x) {
   const float a = minus_two_k * (x + cubic * x * x * x);
   return expf(a > 80 ? 80 : a);
 }
 
-/* BACKWARD: out = dout * gelu'(x + bias), else out = gelu(x + bias). */
+/* BACKWARD: out = dout * gelu'(x + bias), otherwise out = gelu(x + bias). */
 template <typename T, int V, bool BACKWARD> struct gelu_op {
   static constexpr int width = V;
   T *out;

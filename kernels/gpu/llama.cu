@@ -5,7 +5,7 @@
 namespace sl {
 namespace {
 
-/* A block turns one token: it forms the angles once, in shared memory, and every head uses them. */
+/* A block rotates one token: it computes the angles once, in shared memory, for all heads. */
 template <typename T>
 __global__ void rope_kernel(T *x, sl_rope_shape s, size_t first_position, sl_rope rope, int direction) {
   SL_DYNAMIC_SHARED(shared);
@@ -13,7 +13,7 @@ __global__ void rope_kernel(T *x, sl_rope_shape s, size_t first_position, sl_rop
   const double by = rope.attention > 0 ? rope.attention : 1;
   float *cosine = (float *)shared, *sine = cosine + half;
   for (size_t i = threadIdx.x; i < half; i += blockDim.x) {
-    /* rounded as torch rounds it: frequency and product in float */
+    /* rounded as in torch: frequency and product are computed in float */
     const float frequency = (float)sl_rope_frequency(&rope, dim, i);
     const double angle = (double)((float)(first_position + blockIdx.x % s.T) * frequency);
     cosine[i] = (float)(by * cos(angle));

@@ -7,7 +7,7 @@
 namespace sl {
 namespace {
 
-/* What one step needs of its settings: every scalar formed in double and rounded once, as on the host. */
+/* The scalars of one step. Each is computed in double and rounded once, as on the host. */
 struct adam_scalars {
   float grad_scale, decay_l2, keep, one_minus_b1, b2, one_minus_b2, rate, inv_root, eps;
 };
@@ -31,7 +31,7 @@ __device__ adam_scalars adam_scalars_of(const sl_adam &a) {
   return s;
 }
 
-/* The settings with what depends on data put in; false: the step is skipped. */
+/* Completes the settings with values that depend on data. Returns false if the step is skipped. */
 template <typename Settings> __device__ bool complete(Settings &a, const sl_cuda_update &update) {
   if (!update.grad_factor) return true;
   a.grad_scale = *update.grad_factor;
@@ -44,17 +44,19 @@ template <typename P> __device__ inline void put_param(P *param, size_t i, float
   if (param) param[i] = put<P>(x);
 }
 
-constexpr int per_thread = 4, block = 256; /* elements, threads */
-/* At most so many blocks of Adam, each of which forms the scalars once: more than any GPU has at a time, and few beside the elements. */
+constexpr int per_thread = 4, block = 256; /* elements per thread, threads per block */
+/* The largest number of blocks for Adam, each of which computes the scalars once: more than run at a time on any GPU,
+ * and few compared with the elements. */
 constexpr unsigned adam_blocks = 2048;
 
-/* A skipped step changes nothing; but the parameter may be written to where nothing stood so far, for a copy that reads it. */
+/* A skipped step changes nothing, but still writes the parameter, whose memory may not have been written yet, because a
+ * later copy reads it. */
 template <typename P> __device__ void keep_param(const float *master, P *param, size_t n) {
   const size_t first = (size_t)blockIdx.x * block + threadIdx.x, step = (size_t)gridDim.x * block;
   for (size_t i = first; param && i < n; i += step) param[i] = put<P>(master[i]);
 }
 
-/* One element; p becomes the parameter, m and v the moments. */
+/* Updates one element: p is the parameter, m and v are the moments. */
 __device__ inline void adam_one(float &p, float &m, float &v, float grad, const adam_scalars &s) {
   const float g = grad * s.grad_scale + s.decay_l2 * p;
   m = m + s.one_minus_b1 * (g - m);
@@ -62,7 +64,7 @@ __device__ inline void adam_one(float &p, float &m, float &v, float grad, const 
   p = s.keep * p - s.rate * (m / (sqrtf(v) * s.inv_root + s.eps));
 }
 
-/* Elements [i, i + V). */
+/* Updates elements [i, i + V). */
 template <int V, typename G, typename P>
 __device__ inline void adam_some(float *__restrict__ master, float *__restrict__ m, float *__restrict__ v,
                                  const G *__restrict__ grad, P *__restrict__ param, size_t i, const adam_scalars &s) {
@@ -74,13 +76,13 @@ __device__ inline void adam_some(float *__restrict__ master, float *__restrict__
   if (param) put_v(param + i, p);
 }
 
-/* V elements of a thread at a time, whole ones first. */
+/* A thread updates V elements at a time, whole vectors first. */
 template <typename G, typename P, int V>
 __global__ void __launch_bounds__(block)
     adam_kernel(float *__restrict__ master, float *__restrict__ m, float *__restrict__ v, const G *__restrict__ grad,
                 P *__restrict__ param, size_t n, sl_adam a, sl_cuda_update update) {
   __shared__ adam_scalars scalars;
-  if (!complete(a, update)) return keep_param(master, param, n); /* the same for every thread */
+  if (!complete(a, update)) return keep_param(master, param, n); /* all threads agree */
   if (threadIdx.x == 0) {
     if (update.beta1) a.beta1 = *update.beta1;
     scalars = adam_scalars_of(a);
@@ -109,7 +111,7 @@ __global__ void sgd_kernel(float *master, float *buf, const G *grad, P *param, s
   if (!complete(a, update)) return keep_param(master, param, n);
   const float scale = (float)a.grad_scale, decay = (float)a.weight_decay, lr = (float)a.lr;
   const float momentum = (float)a.momentum;
-  /* At the first step the buffer may hold anything, a NaN too: it must not be read, only replaced. */
+  /* At the first step the buffer may hold anything, even NaN: it must be overwritten without being read. */
   const bool first_step = a.step <= 1;
   const float fresh = first_step ? 1 : (float)(1 - a.dampening);
   const size_t first = (size_t)blockIdx.x * per_thread * block + threadIdx.x;
@@ -129,7 +131,7 @@ __global__ void sgd_kernel(float *master, float *buf, const G *grad, P *param, s
   }
 }
 
-/* A copy in fp32 is rare; without a parameter its type does not matter. */
+/* Calls f for the two types. An fp32 copy is rare, so a missing parameter counts as fp32. */
 template <typename F> int by_types(enum sl_number grad_type, const void *param, enum sl_number param_type, F f) {
   return by_type(grad_type, [&](auto grad) {
     return by_type(param ? param_type : SL_NUMBER_F32, [&](auto to) { return f(grad, to); });

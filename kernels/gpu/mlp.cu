@@ -17,7 +17,7 @@ template <typename T, int V> struct relu_op {
 #pragma unroll
     for (int i = 0; i < V; i++) {
       if (bias) x[i] += b[i];
-      x[i] = x[i] < 0 ? 0 : x[i]; /* a NaN stays one */
+      x[i] = x[i] < 0 ? 0 : x[i]; /* a NaN stays NaN */
     }
     put_v(out + r * cols + c, x);
   }

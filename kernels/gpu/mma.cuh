@@ -1,9 +1,10 @@
-/* The tensor cores of sm_80 and later, a warp at a time: products of 16-bit tiles with sums in float (PTX ISA, mma.sync
- * .m16n8k16 and ldmatrix), and tiles of 16-bit rows in shared memory. A thread of the warp, lane = 4 g + t, holds
+/* The tensor cores of sm_80 and later, used a warp at a time: products of 16-bit tiles with sums in float (PTX ISA,
+ * mma.sync .m16n8k16 and ldmatrix), and tiles of 16-bit rows in shared memory. A thread of the warp, lane = 4 g + t,
+ * holds
  *   a   (16,16)  a[0]: row g, columns 2t and 2t+1; a[1]: row g+8; a[2], a[3]: the same, columns + 8
  *   b   (16,8)   b0: rows 2t and 2t+1, column g; b1: rows + 8
  *   c   (16,8)   c[0], c[1]: row g, columns 2t and 2t+1; c[2], c[3]: row g+8
- * so that two neighbouring c are, rounded, an a. */
+ * so that two neighbouring c, rounded, form an a. */
 #pragma once
 
 #include "kernels/gpu/async.cuh"
@@ -11,12 +12,12 @@
 namespace sl {
 namespace {
 
-/* Two numbers, the first in the low half. */
+/* Packs two numbers, the first in the low half. */
 template <typename T> __device__ inline uint32_t pack_two(float x, float y) {
   return (uint32_t)put<T>(x).bits | (uint32_t)put<T>(y).bits << 16;
 }
 
-#ifndef __CUDACC__ /* what the instructions do, for the emulated kernels */
+#ifndef __CUDACC__ /* what the instructions do, for kernels that run in emulation */
 template <typename T> inline float half_of(uint32_t pair, unsigned which) {
   return load(T{(uint16_t)(pair >> 16 * which)});
 }
@@ -29,7 +30,7 @@ template <typename T> inline void emulated_mma(float (&c)[4], const uint32_t (&a
   for (unsigned i = 0; i < 4; i++) c[i] = all.c[i];
 }
 
-/* A row's address is that of 16 bytes, or the instruction faults. */
+/* As in hardware, the address of a row must be a multiple of 16 bytes. */
 template <bool TRANS, typename T> inline void emulated_ldmatrix(uint32_t (&x)[4], const T *row) {
   if ((uintptr_t)row % 16 != 0) sl_emulate::complain("ldmatrix: a row that is not aligned to 16 bytes");
   sl_emulate::bring(row);
@@ -64,7 +65,7 @@ template <> __device__ inline void mma<f16>(float (&c)[4], const uint32_t (&a)[4
 #endif
 }
 
-/* Four (8,8) matrices, whose rows of 16 bytes the lanes point to, eight lanes a matrix; TRANS: each transposed. */
+/* Loads four (8,8) matrices; eight lanes per matrix point to its rows of 16 bytes. TRANS: transposes each. */
 template <bool TRANS, typename T> __device__ inline void ldmatrix(uint32_t (&x)[4], const T *row) {
 #ifdef __CUDA_ARCH__
   const uint32_t at = (uint32_t)__cvta_generic_to_shared(row);
@@ -83,7 +84,8 @@ template <bool TRANS, typename T> __device__ inline void ldmatrix(uint32_t (&x)[
 #endif
 }
 
-/* A tile of rows of W numbers in shared memory, 16 bytes apart beyond them, so that eight rows lie in different banks. */
+/* A tile of rows of W numbers in shared memory. Rows are padded by 16 bytes, so that eight rows are in different
+ * banks. */
 template <typename T, int W> struct half_tile {
   static constexpr int stride = W + 8;
   T *x;
@@ -94,23 +96,25 @@ template <typename T, int W> struct half_tile {
   __device__ T *row(int r) const {
     return x + r * stride;
   }
-  /* (16,16) from row r and column c as an a. */
+  /* Loads (16,16) from row r and column c as an a. */
   __device__ void as_a(uint32_t (&a)[4], int r, int c) const {
     const int lane = (int)threadIdx.x % 32;
     ldmatrix<false>(a, row(r + lane % 16) + c + lane / 16 * 8);
   }
-  /* Rows r to r+15 are columns of two b, whose rows are columns c to c+15: b0, b1 of the first, of the second. */
+  /* Loads rows r to r+15 as the columns of two b, whose rows are columns c to c+15: b0, b1 of the first, then of the
+   * second. */
   __device__ void as_b(uint32_t (&b)[4], int r, int c) const {
     const int lane = (int)threadIdx.x % 32;
     ldmatrix<false>(b, row(r + lane / 16 * 8 + lane % 8) + c + lane / 8 % 2 * 8);
   }
-  /* Rows r to r+15 are rows of two b, whose columns are columns c to c+15. */
+  /* Loads rows r to r+15 as the rows of two b, whose columns are columns c to c+15. */
   __device__ void as_b_rows(uint32_t (&b)[4], int r, int c) const {
     const int lane = (int)threadIdx.x % 32;
     ldmatrix<true>(b, row(r + lane % 16) + c + lane / 16 * 8);
   }
-  /* ROWS rows of `src` from row t0, zeros past row T_ and column D; by all THREADS of the block, 16 bytes at a time, which must
-   * be aligned and divide D. The copies go on: copy_wait() and a barrier. */
+  /* Copies ROWS rows of `src` from row t0, with zeros past row T_ and column D. All THREADS of the block take part, 16
+   * bytes at a time; addresses must be aligned to that, and D a multiple of it. The copies are asynchronous: wait by
+   * copy_wait() and a barrier. */
   template <int ROWS, int THREADS>
   __device__ void fill_async(const T *src, uint32_t src_stride, int t0, int T_, int D) const {
     constexpr int vectors = W / 8, step = THREADS / vectors;
@@ -125,7 +129,7 @@ template <typename T, int W> struct half_tile {
       from += (uint64_t)step * src_stride;
     }
   }
-  /* The same one element at a time, at any address; done at the next barrier. */
+  /* The same, one element at a time and at any address; complete at the next barrier. */
   template <int ROWS, int THREADS>
   __device__ void fill_slowly(const T *src, uint32_t src_stride, int t0, int T_, int D) const {
 #pragma unroll 1

@@ -1,9 +1,10 @@
 /* Normalisation of rows on the GPU, with and without a mean: LayerNorm and RMSNorm (kernels/layernorm.h,
- * kernels/llama.h). A warp has a row; sums run in float within a lane and in double across lanes.
+ * kernels/llama.h). A warp handles a row; sums are float within a lane and double across lanes.
  *
- * Backward gives two halves, each with the bits that it has alone: the gradient of x, and that of the weights, for which each of at
- * most 128 blocks of rows leaves a partial sum in scratch. Rows that a warp's registers hold are read once for both; longer ones, and
- * those at addresses of no vectors, by a kernel for each half. */
+ * Backward has two halves, and each has the same bits whether computed alone or with the other: the gradient of x, and
+ * that of the weights, for which each of at most 128 blocks of rows writes a partial sum to scratch. Rows that fit into
+ * a warp's registers are read once for both halves; longer rows, and those whose addresses do not allow vectors, are
+ * handled by one kernel per half. */
 #pragma once
 
 #include "kernels/gpu/device.cuh"
@@ -13,7 +14,7 @@
 namespace sl {
 namespace {
 
-constexpr int norm_warps = 4; /* rows of a block */
+constexpr int norm_warps = 4; /* rows per block */
 
 inline size_t norm_block_rows(size_t rows) {
   return (rows + 127) / 128;
@@ -95,7 +96,7 @@ __global__ void __launch_bounds__(32 * norm_warps)
   }
 }
 
-/* Block (i, b): 256 columns of the b-th block of rows, one thread a column. partial (blocks, 2 or 1, C). */
+/* Block (i, b): 256 columns of the b-th block of rows, one thread per column. partial (blocks, 2 or 1, C). */
 template <typename T, bool MEAN>
 __global__ void __launch_bounds__(256)
     norm_weights_kernel(float *partial, const T *dout, const T *x, const float *mean, const float *rstd, size_t rows,
@@ -114,10 +115,10 @@ __global__ void __launch_bounds__(256)
 }
 
 constexpr int norm_once_warps = 8;
-/* Columns of the rows that are read once: with a mean there is a second sum to hold. */
+/* The longest rows that are read once; with a mean there is a second sum to hold. */
 template <bool MEAN> constexpr int norm_once_columns = MEAN ? 1024 : 2048;
 
-/* A row in a warp's registers, as it lies in memory: lane l has vectors l, l + 32, ... */
+/* A row in a warp's registers, in its memory layout: lane l has vectors l, l + 32, ... */
 template <typename T> struct norm_row {
   static constexpr int V = wide<T>;
   template <int K> static __device__ void read(pack<T, V> (&x)[K], const T *row, size_t C) {
@@ -129,7 +130,8 @@ template <typename T> struct norm_row {
   }
 };
 
-/* The sums of a block's warps, one warp after the other, so that the order is one; in all threads after the last barrier. */
+/* Adds the sums of a block's warps, one warp after the other, so that the order is fixed; complete for all threads
+ * after the last barrier. */
 template <bool MEAN, int K, int V>
 __device__ inline void norm_add_warps(float *total, const float (&dw)[K][V], const float (&db)[MEAN ? K : 1][V]) {
   for (unsigned turn = 0; turn < norm_once_warps; turn++) {
@@ -147,7 +149,8 @@ __device__ inline void norm_add_warps(float *total, const float (&dw)[K][V], con
   }
 }
 
-/* Both halves for the rows of block b: dx unless it is NULL, partial (blocks, 2 or 1, C) unless that is. dx may be dout. */
+/* Both halves for the rows of block b: dx unless it is NULL, and partial (blocks, 2 or 1, C) unless it is NULL. dx may
+ * be dout. */
 template <typename T, bool MEAN>
 __global__ void __launch_bounds__(32 * norm_once_warps)
     norm_once_kernel(T *dx, int accumulate, float *partial, const T *dout, const T *x, const T *weight,
@@ -201,8 +204,9 @@ __global__ void __launch_bounds__(32 * norm_once_warps)
   }
 }
 
-/* dweight (C), and behind it dbias (C) where `columns` is 2 C, = or += the sum over blocks of partial, `stride` apart. A block has 32
- * columns; thread (c, k) adds the parts k, k + 8, ... and then thread (c, 0) the eight sums in order. */
+/* dweight (C), followed by dbias (C) if `columns` is 2 C, = or += the sum of partial over blocks, which are `stride`
+ * apart. A block has 32 columns; thread (c, k) adds the parts k, k + 8, ..., and then thread (c, 0) adds the eight sums
+ * in order. */
 template <typename T>
 __global__ void __launch_bounds__(256) norm_total_kernel(T *dweight, T *dbias, const float *partial, size_t blocks,
                                                          size_t stride, size_t columns, size_t C, int accumulate) {
@@ -231,7 +235,7 @@ int norm_forward(sl_cuda_stream stream, enum sl_number type, void *out, float *m
   });
 }
 
-/* What backward is asked for. */
+/* The arguments of a backward. */
 template <typename T> struct norm_work {
   T *dx, *dweight, *dbias;
   int accumulate_dx, accumulate;
@@ -241,7 +245,7 @@ template <typename T> struct norm_work {
   float *partial, one;
 };
 
-/* A kernel for each half; the weights come first, for dx may be dout. */
+/* One kernel per half; the weights come first, because dx may be dout. */
 template <bool MEAN, typename T> int norm_halves(sl_cuda_stream stream, const norm_work<T> &w) {
   if (w.dweight) {
     const int error =
@@ -257,7 +261,8 @@ template <bool MEAN, typename T> int norm_halves(sl_cuda_stream stream, const no
 }
 
 template <bool MEAN, typename T> int norm_backward_of(sl_cuda_stream stream, const norm_work<T> &w) {
-  /* weight is not asked for without dx, and any half alone must go the way of the whole */
+  /* weight is only read for dx; a half alone must be computed in the same way as both together, to give the same
+   * bits */
   const bool once = w.C <= norm_once_columns<MEAN> && w.C % wide<T> == 0 && aligned(w.dout, w.x) &&
                     (!w.dx || aligned(w.dx, w.weight));
   const size_t blocks = norm_blocks(w.rows), stride = (MEAN ? 2 : 1) * w.C;

@@ -1,4 +1,4 @@
-/* One-bit momentum on the GPU (kernels/onebit.h): a thread a number, and a thread a byte where numbers are packed. */
+/* One-bit momentum on the GPU (kernels/onebit.h): one thread per number, or per byte where numbers are packed. */
 #include "kernels/gpu/device.cuh"
 
 #include <math.h>
@@ -8,7 +8,7 @@ namespace {
 
 enum { THREADS = 256 };
 
-/* Is the step skipped? The same for every thread. */
+/* Whether the step is skipped; all threads agree. */
 __device__ bool skips(const double *grad_factor) {
   return grad_factor && *grad_factor < 0;
 }
@@ -46,7 +46,7 @@ __global__ void average_kernel(float *error, const char *packed, sl_signs s, con
   error[i] += sum;
 }
 
-/* A byte of bits, or one of the zeros behind them; the first thread of a piece writes its scale. */
+/* Writes a byte of bits, or one of the zeros behind them; the first thread of a piece also writes its scale. */
 __global__ void pack_kernel(char *out, float *error, const double *squares, sl_signs s, const double *grad_factor) {
   const size_t each = s.stride - sizeof(float), at = own_index(), k = at / each, b = at % each;
   if (k >= s.pieces || skips(grad_factor)) return;

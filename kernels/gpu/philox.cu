@@ -6,7 +6,7 @@
 namespace sl {
 namespace {
 
-/* Four elements a thread: those of one block, from the block of the first element on. */
+/* A thread writes the four elements of one Philox block, beginning with the block of the first element. */
 template <typename T>
 __global__ void normal_kernel(T *dst, sl_philox_key key, uint64_t first, size_t n, float mean, float std) {
   const uint64_t block = first / 4 + (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;

@@ -1,5 +1,5 @@
-/* Block quantisation on the GPU (kernels/quantize.h): a block of threads for each block of numbers. Codes are written a word at
- * a time: a block of numbers fills whole words, and what the last word of a piece has no number for is zero. */
+/* Block quantisation on the GPU (kernels/quantize.h): one block of threads per block of numbers. Codes are written a
+ * word at a time: a block of numbers fills whole words, and the unused part of a piece's last word is zero. */
 #include "kernels/gpu/device.cuh"
 
 #include <float.h>
@@ -33,7 +33,7 @@ __device__ size_t count_of(const shape &s, size_t b) {
   return left < s.block ? left : s.block;
 }
 
-/* What number `i` of a packed block stands for. */
+/* The decoded number `i` of a packed block. */
 __device__ float decoded(const shape &s, const void *packed, size_t piece, size_t b, size_t i) {
   const uint8_t *codes = (const uint8_t *)words_at(s, packed, piece, b);
   int code;
@@ -46,7 +46,7 @@ __device__ float decoded(const shape &s, const void *packed, size_t piece, size_
   return (float)code * *scale_at(s, packed, piece, b);
 }
 
-/* Infinity in place of what is no number: a maximum would pass it over. */
+/* The magnitude of x, with infinity for NaN, which a maximum would ignore. */
 __device__ float magnitude(float x) {
   const float a = fabsf(x);
   return a <= FLT_MAX ? a : INFINITY;
@@ -58,7 +58,7 @@ __device__ uint32_t code_of(float x, float factor, int bits) {
   return (uint32_t)code & (bits == 8 ? 255u : 15u);
 }
 
-/* The block's numbers, number(i) of them, packed as block `b` of `piece`: all threads take part. */
+/* Packs the block's numbers, number(i), as block `b` of `piece`. All threads must call it. */
 template <typename N> __device__ void pack(const shape &s, void *packed, size_t piece, size_t b, const N &number) {
   const size_t count = count_of(s, b), each = 32 / (size_t)s.bits;
   const float half = s.bits == 8 ? 128 : 8;
@@ -160,6 +160,6 @@ extern "C" int sl_cuda_quantize_sum(sl_cuda_stream stream, enum sl_number type, 
 extern "C" int sl_cuda_quantize_again(sl_cuda_stream stream, enum sl_number type, void *out, const void *x,
                                       const struct sl_quantized *quantized, size_t sources, size_t pieces) {
   const shape s = shape_of(quantized);
-  (void)type; /* it reads and writes packed numbers alone */
+  (void)type; /* input and output are packed numbers only */
   return launch(stream, dim3((unsigned)(pieces * s.blocks)), THREADS, 0, again_kernel, s, out, x, sources, pieces);
 }

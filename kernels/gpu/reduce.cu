@@ -8,8 +8,8 @@ constexpr size_t sum_block = 4096; /* elements of one partial sum */
 
 constexpr int sum_threads = 256;
 
-/* Thread t of a block adds its vectors of 16 bytes t, t + 256, ... of the block in order, in double; FAST: loaded as vectors, all of
- * them before the first is added. */
+/* Thread t of a block adds its vectors of 16 bytes, t, t + 256, ... of the block, in order and in double. FAST: loads
+ * them as vectors, all of them before it adds the first. */
 template <typename T, bool FAST>
 __global__ void __launch_bounds__(sum_threads) squares_kernel(double *partial, const T *__restrict__ x, size_t n) {
   constexpr int V = wide<T>, loads = (int)sum_block / (sum_threads * V);
@@ -76,8 +76,8 @@ template <typename T, int V> struct bias_op {
   }
 };
 
-/* A block sums 32 columns: thread (c, k) the rows k, k + 32, ... of column c, in float over 128 of them and in double
- * beyond, then thread (c, 0) the 32 parts in order. */
+/* A block sums 32 columns. Thread (c, k) adds the rows k, k + 32, ... of column c, in float over 128 of them and in
+ * double beyond that; then thread (c, 0) adds the 32 parts in order. */
 constexpr int bias_lanes = 32;
 
 template <typename T>
