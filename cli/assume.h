@@ -1,4 +1,4 @@
-/* What a prediction is asked to assume: --jitter, --straggler, --share-links and --nccl-algo. */
+/* The assumptions of a prediction: --jitter, --straggler, --share-links and --nccl-algo. */
 #pragma once
 
 #include "cli/options.h"
@@ -7,7 +7,8 @@
 
 enum { SL_MAX_STRAGGLERS = 64 };
 
-/* From the flags, with the seed of `config`; `stragglers` has SL_MAX_STRAGGLERS places and is borrowed by *out. Commands
- * without these flags assume nothing. Errors: SL_ERR_INPUT naming the flag; ranks are the simulator's to check. */
+/* Reads the flags; the random seed is that of `config`. `stragglers` has room for SL_MAX_STRAGGLERS and is borrowed by
+ * *out. Commands without these flags assume nothing. Errors: SL_ERR_INPUT naming the flag; the simulator checks the
+ * ranks. */
 enum sl_status sl_assume_read(struct sl_exec_assumptions *out, struct sl_straggler *stragglers,
                               const struct sl_options *options, const struct sl_config *config);

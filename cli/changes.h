@@ -1,4 +1,4 @@
-/* Changes with which a configuration would fit: what may be changed is tried, by building and simulating what it would make. */
+/* Finds changes with which a configuration would fit into memory: every change that is tried is built and simulated. */
 #pragma once
 
 #include "cli/setup.h"
@@ -6,30 +6,31 @@
 
 enum { SL_CHANGES = 5, SL_CHANGE_FLAGS = 6 };
 
-/* Flags, as somebody would add them to the command line. */
+/* Flags, as a user would add them to the command line. */
 struct sl_change {
   struct {
     const char *name; /* without the "--" */
-    char value[24];   /* "": it has none */
+    char value[24];   /* "" for a flag without a value */
   } flag[SL_CHANGE_FLAGS];
   int count;
   struct sl_trial trial;
 };
 
 struct sl_changes {
-  struct sl_change change[SL_CHANGES]; /* those that fit, the quickest step first */
+  struct sl_change change[SL_CHANGES]; /* those that fit, by increasing step time */
   int count;
   int64_t
-      states_bytes; /* above 0: parameters and optimizer states of all ranks, which are more than their devices and hosts have: nothing
-                           was tried */
+      states_bytes; /* if > 0: parameters and optimizer states of all ranks, which exceed the memory of all devices and
+                     * hosts, so nothing was tried */
   int64_t
-      least_bytes; /* the least that the device would need with any of those that were tried; 0: none could be built */
+      least_bytes; /* the smallest device memory that any of the changes tried would need; 0 if none could be built */
 };
 
-/* Try changes of the job that `options` ask for, whose inputs and plan are in `setup`: the mildest of each kind (micro-batch, recomputation,
- * stage, offload, tp), and where that is not enough several at once. The global batch stays. */
+/* Tries changes of the job that `options` ask for, whose inputs and plan are in `setup`: the smallest sufficient change
+ * of each kind (micro-batch, recomputation, ZeRO stage, offload, tp), and if none is sufficient, several at once. The
+ * global batch stays the same. */
 void sl_changes_find(struct sl_changes *out, const struct sl_options *options, const struct sl_setup *setup);
-/* `options` with a change; the change's texts are borrowed. */
+/* Applies a change to `options`; the change's texts are borrowed. */
 void sl_change_apply(const struct sl_change *change, struct sl_options *options);
 /* "--micro-batch 2 --grad-accum 4" */
 void sl_change_text(const struct sl_change *change, char *out, size_t size);

@@ -1,10 +1,11 @@
-/* The processes that a command starts. None outlives it, whatever ends it, and nothing that they leave stays.
+/* The processes that a command starts. None of them outlives the command, however it ends, and nothing that they create
+ * stays behind.
  *
- * A child has a process group of its own, so that Ctrl-C reaches this process alone, which passes one signal on. SIGINT, SIGTERM
- * and SIGHUP are passed once; children that are there GRACE seconds later, or when a second signal arrives, are killed with their
- * groups. A child dies when this process does (PR_SET_PDEATHSIG). What children make of sockets, shared memory and files of
- * passage goes to one folder. A janitor, a process that does nothing but wait for the end of this one, removes the folder and
- * the files that were named to it also where this process was killed and could not. */
+ * Every child has its own process group, so Ctrl-C reaches only this process, which forwards one signal. SIGINT,
+ * SIGTERM and SIGHUP are forwarded once; children that still run GRACE_S seconds later, or when a second signal
+ * arrives, are killed with their groups. A child dies with this process (PR_SET_PDEATHSIG). The sockets, shared memory
+ * and temporary files of children go into one folder. A janitor, a process that only waits for the end of this one,
+ * removes the folder, and the output files named to it, even if this process was killed and could not. */
 #pragma once
 
 #include "core/base/status.h"
@@ -12,32 +13,34 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* Files beside `path` (may be NULL) that `parts` processes of this job may leave (core/base/new_file.h), for the janitor. Before
- * sl_children_open. */
+/* Names the temporary files next to `path` (may be NULL) that `parts` processes of this job may leave
+ * (core/base/new_file.h), for the janitor to remove. Call before sl_children_open. */
 void sl_children_name_output(const char *path, int parts);
-/* Remove what has been left of those. */
+/* Removes those that are left. */
 void sl_children_sweep(void);
-/* Before the first child; what has begun goes on. Errors: SL_ERR_IO. */
+/* Call before the first child; later calls change nothing. Errors: SL_ERR_IO. */
 enum sl_status sl_children_open(void);
-/* Between two jobs of a command: what the first one left goes, the folder stays. */
+/* Call between two jobs of a command: removes what the first one left, but keeps the folder. */
 void sl_children_tidy(void);
-/* A folder of this command's own, in memory where the system has such a file system. */
+/* This command's own folder, in memory if the system has such a file system. */
 const char *sl_children_folder(void);
 
-/* fork. In the child: 0, in a group of its own, which `death_signal` reaches when this process dies. -1: errno says why. */
+/* As fork. In the child: returns 0; the child has its own process group and receives `death_signal` when this process
+ * dies. Returns -1 with errno on failure. */
 pid_t sl_children_fork(int death_signal);
-/* A child as a program: its standard output is ours, or with `aside` our standard error. Never returns. */
+/* Turns the child into a program. Its standard output is ours, or, with `aside`, our standard error. Never returns. */
 _Noreturn void sl_children_exec(const char *program, char *const *arguments, int aside);
-/* Wait for the end of a child, as waitpid tells it. */
+/* Waits for the end of a child; returns the status of waitpid. */
 int sl_children_wait(pid_t child);
-/* A child that somebody else has waited for. */
+/* Removes a child from the list because somebody else has waited for it. */
 void sl_children_forget(pid_t child);
-/* What that says, as a status: an error message only where the child was ended by a signal. `what`: "the measurement". */
+/* Turns such a status into one of ours; there is an error message only if a signal ended the child. `what`: for example
+ * "the measurement". */
 enum sl_status sl_children_status(int how, const char *what);
 
-/* Was this process started by one of ours, which says what is to be said of its end? */
+/* Whether this process was started by another process of this program, which reports how it ends. */
 bool sl_children_of_ours(void);
-/* The signal that asks this process to end; 0: none has come. */
+/* The signal that asks this process to end, 0 if there was none. */
 int sl_children_signal(void);
-/* At the end of the command: everything goes. Where a signal came, this process now dies of it. */
+/* Call at the end of the command: removes everything. If a signal was received, this process now dies of it. */
 void sl_children_close(void);

@@ -3,5 +3,5 @@
 
 #include "cli/options.h"
 
-/* Usage, flags under their headings (groups.h), and an example of `command`. */
+/* Prints usage, flags under their headings (groups.h), and an example of `command`. */
 void sl_help_command(const struct sl_command *command, FILE *out);

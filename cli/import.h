@@ -1,11 +1,12 @@
-/* --from-megatron, --from-torchtitan, --from-accelerate: settings of another framework in place of --config and, where they make a model or
- * say how many ranks there are, of --model and --world. */
+/* --from-megatron, --from-torchtitan, --from-accelerate: settings of another framework instead of --config, and, if
+ * they determine a model or a number of ranks, instead of --model and --world. */
 #pragma once
 
 #include "cli/options.h"
 
-/* Set options->config and, unless they were given, options->model and options->world to what is imported, options->ranks_per_node too; nothing
- * without such a flag. The texts are kept in `texts`, to be freed with the options. Errors: SL_ERR_INPUT; two of these flags, --config beside one. */
+/* Imports the file that such a flag names, if there is one: sets options->config and options->ranks_per_node, and,
+ * unless they were given, options->model and options->world. The texts are owned by `texts` and must be kept as long as
+ * the options. Errors: SL_ERR_INPUT, also for two of these flags, or one together with --config. */
 struct sl_import {
   char *config, *model;
 };

@@ -1,8 +1,8 @@
-/* The leash of a node: how the ranks that ssh starts on other hosts end with who started them, whatever ends that.
+/* The leash of a node: ends the ranks that ssh starts on other hosts together with the launcher, however that ends.
  *
- * The launcher holds the standard input of each node's ssh and writes a byte into it every second. A node reads it: its end, or a
- * silence longer than ranks wait for each other (SHARDLAB_TIMEOUT_S), says that nobody holds it any more. A job that nobody
- * put on a leash, by SHARDLAB_LEASH in its environment, leaves its input alone. */
+ * The launcher holds the standard input of each node's ssh and writes a byte to it every second. The node reads these
+ * bytes: end of file, or a silence longer than ranks wait for each other (SHARDLAB_TIMEOUT_S), means that the leash has
+ * been released. A process without SHARDLAB_LEASH in its environment has no leash and leaves its input alone. */
 #pragma once
 
 #include "core/base/status.h"
@@ -11,14 +11,15 @@
 
 #define SL_LEASH_VARIABLE "SHARDLAB_LEASH"
 
-/* In a node, before its ranks: reads the environment, and takes the variable away. Errors: of sl_timeout_read. */
+/* Call in a node, before its ranks start: reads the variable and removes it from the environment. Errors: those of
+ * sl_timeout_read. */
 enum sl_status sl_leash_take(void);
-/* Is this process on a leash? */
+/* Whether this process is on a leash. */
 bool sl_leash_held(void);
-/* Does somebody still hold it? Without one: true. */
+/* Whether the launcher still holds it. True without a leash. */
 bool sl_leash_holds(void);
-/* In a child: it shall not read the leash. */
+/* Call in a child, which must not read the leash. */
 void sl_leash_drop_input(void);
 
-/* In the launcher: one byte through the write end `leash`, which does not block. A node that is gone is no error. */
+/* Call in the launcher: writes one byte to `leash`, the non-blocking write end. A node that is gone is no error. */
 void sl_leash_pull(int leash);

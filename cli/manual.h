@@ -1,7 +1,7 @@
-/* Manual pages, in roff for man(1), from the table of options. */
+/* Manual pages in roff for man(1), generated from the table of options. */
 #pragma once
 
 #include "cli/options.h"
 
-/* shardlab-COMMAND(1), or with `command` NULL shardlab(1), which lists the `count` commands. */
+/* Prints shardlab-COMMAND(1), or, if `command` is NULL, shardlab(1), which lists the `count` commands. */
 void sl_manual_print(const struct sl_command *const *commands, int count, const struct sl_command *command, FILE *out);

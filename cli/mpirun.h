@@ -1,4 +1,4 @@
-/* The command line of mpirun (Open MPI) for a job, on this machine or on the hosts of a list, which it reaches by ssh. */
+/* The command line of mpirun (Open MPI) for a job on this machine, or on a list of hosts that it reaches by ssh. */
 #pragma once
 
 #include "core/launch/hosts.h"
@@ -8,17 +8,17 @@
 
 struct sl_mpi_job {
   int world;
-  char *const *arguments;       /* of this program, NULL behind; borrowed, like all else */
-  const struct sl_hosts *hosts; /* NULL: all ranks are of this machine */
-  char *const *environment;     /* NAME=VALUE for other hosts' ranks, set here too; NULL behind */
-  int ssh_port;                 /* 0: as ssh has it for a host */
+  char *const *arguments;       /* of this program, ended by NULL; borrowed, as all pointers here */
+  const struct sl_hosts *hosts; /* NULL: all ranks run on this machine */
+  char *const *environment;     /* NAME=VALUE for ranks on other hosts, also set here; ended by NULL */
+  int ssh_port;                 /* 0: the host's port in ssh's configuration */
 };
 
-/* The program `name` on PATH, into out. */
+/* Finds the program `name` on PATH. */
 bool sl_find_program(char *out, size_t size, const char *name);
-/* Where this program is. Errors: SL_ERR_IO. */
+/* The path of this program. Errors: SL_ERR_IO. */
 enum sl_status sl_find_self(char *out, size_t size);
 
-/* The words; `folder`: where mpirun on this machine alone keeps what it makes, NULL: where it likes. Errors: SL_ERR_ABSENT without
- * mpirun, SL_ERR_IO, SL_ERR_MEMORY. */
+/* The words of the command line. `folder`: where an mpirun on this machine alone keeps its temporary files; NULL: its
+ * default. Errors: SL_ERR_ABSENT without mpirun, SL_ERR_IO, SL_ERR_MEMORY. */
 enum sl_status sl_mpirun_words(const struct sl_mpi_job *job, const char *folder, struct sl_words *words);

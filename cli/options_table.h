@@ -1,4 +1,4 @@
-/* What a row of the table of options says; the rows are in options_table.c. */
+/* A row of the table of options; the rows are in options_table.c. */
 #pragma once
 
 #include "cli/options.h"
@@ -11,14 +11,14 @@ struct sl_option {
   const char *name;
   enum sl_option_type type;
   size_t offset;       /* of its field in sl_options */
-  const char *keys;    /* of the config that it overrides, separated by |; NULL: none. See sl_options_override */
-  const char *initial; /* default, as text; NULL: unset */
-  const char *value;   /* usage: what stands after the flag; CHOICE: the words, separated by | */
-  double low, high;    /* range of INTEGER and REAL */
-  unsigned commands;   /* that take it */
+  const char *keys;    /* keys of the config that it overrides, separated by |; NULL: none. See sl_options_override */
+  const char *initial; /* the default, as text; NULL: unset */
+  const char *value;   /* usage: what follows the flag; CHOICE: the words, separated by | */
+  double low, high;    /* range of an INTEGER or REAL */
+  unsigned commands;   /* mask of the commands that take it */
   const char *help;
 };
 
-/* Every option of every command, and how many they are. */
+/* Every option of every command, and their number. */
 extern const struct sl_option sl_options_table[];
 extern const int sl_options_count;

@@ -1,4 +1,4 @@
-/* Where a command's results go: JSON to a file or to standard output, and whether a stream is a terminal. */
+/* Where a command's results go: JSON to a file or to standard output; also whether a stream is a terminal. */
 #pragma once
 
 #include "cli/options.h"
@@ -7,15 +7,16 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* Write `root` where --json says: nowhere, to standard output ("-") or to a file. Takes `root` over. */
+/* Writes `root` where --json says: nowhere, to standard output ("-") or to a file. Takes ownership of `root`. */
 enum sl_status sl_output_json(const struct sl_options *options, json_t *root);
-/* The stream for text: standard output, or standard error when JSON goes to standard output. */
+/* The stream for text: standard output, or standard error if JSON goes to standard output. */
 FILE *sl_output_text(const struct sl_options *options);
-/* Colours and live progress make sense on this stream (it is a terminal, and NO_COLOR is not set). */
+/* Whether the stream is a terminal, for live progress and colours (and NO_COLOR is not set). */
 bool sl_output_terminal(FILE *stream);
-/* "shardlab measure --model ..": the user's words, quoted where a shell needs it; the caller frees it. */
+/* "shardlab measure --model ..": the user's words, quoted for a shell where necessary; the caller frees it. */
 char *sl_output_command(const struct sl_options *options);
-/* Fail with SL_ERR_INPUT, before any work is spent on them, when a file that the options write cannot be created, or is one that
- * they read or write under another flag, too, or one that this program has read so far (core/base/was_read.h: files that
- * other files name): by device and inode, not by name. To be asked again behind each reading of inputs. */
+/* Checks the files that the options write, before any work is spent on them. Errors: SL_ERR_INPUT for a file that
+ * cannot be created, that is also read or written under another flag, or that this program has already read
+ * (core/base/was_read.h lists also files that other files name). Files are compared by device and inode, not by name.
+ * Call again after each reading of inputs. */
 enum sl_status sl_output_check(const struct sl_options *options);

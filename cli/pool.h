@@ -1,9 +1,10 @@
-/* --hostfile of a command that runs nothing: the hosts as the cluster's nodes. */
+/* --hostfile for a command that starts no ranks: the hosts as the nodes of the cluster. */
 #pragma once
 
 #include "cli/options.h"
 
-/* Set options->world to the slots of all hosts of options->hostfile and options->ranks_per_node to those of each, where the command is none that starts ranks
- * there; nothing without the flag. Errors: SL_ERR_INPUT: of the file (launch/hosts.h); hosts with unlike numbers of slots, of which DeepSpeed's launcher makes
- * ranks but which no description of a cluster here has; --world beside it that is another number. */
+/* For a command that starts no ranks: sets options->world to the slots of all hosts in options->hostfile, and
+ * options->ranks_per_node to those of each. Does nothing without the flag. Errors: SL_ERR_INPUT for a bad file
+ * (launch/hosts.h), for a different --world, and for hosts with different numbers of slots, which DeepSpeed's launcher
+ * accepts but a cluster description cannot express. */
 enum sl_status sl_pool_apply(struct sl_options *options, enum sl_command_bit command);

@@ -1,19 +1,19 @@
-/* What a child writes to its standard error, line by line on its way to ours. */
+/* Forwards a child's standard error to ours, line by line. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 
 struct sl_relay {
-  int fd;                                        /* the end to read; the relay's own, -1: closed */
-  void (*line)(void *context, const char *line); /* a whole line with its end, the last one perhaps without */
+  int fd;                                        /* the read end; owned by the relay, -1: closed */
+  void (*line)(void *context, const char *line); /* gets a whole line including its end; the last one may have none */
   void *context;
-  char *text; /* what has come without a line's end; owned */
+  char *text; /* text received without a line end yet; owned */
   size_t size, capacity;
 };
 
-/* Wait `milliseconds` for text and pass it on. What begins with a carriage return is progress that is written over and over, and goes to
- * standard error at once. False when the child has closed its end. */
+/* Waits up to `milliseconds` for text and forwards it. Text that begins with a carriage return is progress that
+ * overwrites itself, and goes to standard error at once. Returns false once the child has closed its end. */
 bool sl_relay_read(struct sl_relay *relay, int milliseconds);
-/* Pass what is left, and close. */
+/* Forwards what is left, and closes. */
 void sl_relay_close(struct sl_relay *relay);

@@ -1,8 +1,8 @@
-/* A warning is said once by a command, however often it comes to the same configuration, alone or in the processes that it
- * starts. */
+/* Prints every warning once per command, even if the same configuration is read several times, in one process or in the
+ * processes that it starts. */
 #pragma once
 
-/* From here on warnings go to standard error, each once; what the process that started this one has said counts. */
+/* From here on each warning goes to standard error once; those printed by the process that started this one count. */
 void sl_said_once(void);
-/* Before a process is started: it hears what was said so far. */
+/* Call before starting a process: tells it which warnings have been printed. */
 void sl_said_pass(void);
