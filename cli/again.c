@@ -1,4 +1,4 @@
-/* The second run of a measurement; see again.h. */
+/* Runs a failed measurement a second time; see again.h. */
 #include "cli/again.h"
 
 #include "cli/children.h"
@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 static const char *const marks_variable = "SHARDLAB_MARK_OPS";
-static const char *const before_variable = "SHARDLAB_FAILED_BEFORE"; /* what the first run said */
+static const char *const before_variable = "SHARDLAB_FAILED_BEFORE"; /* the message of the first run */
 
 enum sl_status sl_again_if_unknown(enum sl_status status, char **argv) {
   const char *said = sl_error_message();

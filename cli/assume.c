@@ -1,4 +1,4 @@
-/* Assumptions of a prediction; see assume.h. */
+/* The assumptions of a prediction; see assume.h. */
 #include "cli/assume.h"
 
 #include <limits.h>
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* "RANK:FACTOR" from *text on; *text moves behind it. */
+/* Reads "RANK:FACTOR" at *text and moves *text behind it. */
 static bool read_straggler(const char **text, struct sl_straggler *out) {
   char *end;
   const long rank = strtol(*text, &end, 10);

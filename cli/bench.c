@@ -1,4 +1,4 @@
-/* shardlab bench: how fast the two clocks are, and how far apart. */
+/* shardlab bench: how fast the two clocks are, and how much they differ. */
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/setup.h"
@@ -13,21 +13,21 @@
 #include <string.h>
 #include <unistd.h>
 
-/* All there is of a world: the choices, and what the fast clock says of them (0 s: no plan). */
+/* All configurations of a world: the choices, and the fast clock's predictions (0 s: no plan). */
 struct grid {
   struct sl_fast_choice *choices;
   double *seconds, *bytes;
   size_t count, capacity;
 };
 
-/* One clock on a grid. */
+/* Results of one clock on a grid. */
 struct speed {
-  size_t count;                /* that have a plan */
-  double per_s;                /* of these */
-  double grown;                /* bytes of this process that are there since */
-  double again;                /* the fast clock: per second, asked for once more */
-  size_t whole;                /* of those, played as a whole */
-  double time_off, memory_off; /* the exact clock: the most that the fast one is beside it, relative */
+  size_t count;                /* configurations with a plan */
+  double per_s;                /* configurations per second */
+  double grown;                /* bytes by which this process has grown */
+  double again;                /* the fast clock: per second when asked again */
+  size_t whole;                /* configurations that were simulated as a whole step */
+  double time_off, memory_off; /* the exact clock: the largest relative difference of the fast one */
 };
 
 static void say_nothing(void *context, const char *message) {
@@ -86,7 +86,7 @@ static void free_grid(struct grid *g) {
 
 /* ---- the fast clock ---- */
 
-/* Asks for choices until `limit` seconds are over, *reached of them; those without a plan cost time, too. */
+/* Predicts choices until `limit` seconds have passed, *reached of them; choices without a plan take time, too. */
 static double ask_all(struct sl_fast *fast, struct grid *g, double limit, size_t *reached, struct speed *out) {
   const double start = sl_machine_clock();
   out->count = out->whole = 0;
@@ -124,7 +124,7 @@ static enum sl_status run_fast(const struct sl_setup *s, struct grid *g, double 
 
 /* ---- the exact clock ---- */
 
-/* Step seconds and the most live bytes of a choice. */
+/* The step time in seconds and the peak live bytes of a choice. */
 static enum sl_status predict_exactly(const struct sl_setup *s, const struct sl_fast_choice *c, double *seconds,
                                       double *bytes) {
   enum sl_status status;
@@ -147,9 +147,9 @@ done:
   return status;
 }
 
-/* Some of the grid, taken from all over it, until `limit` seconds are over. */
+/* Predicts a sample from all over the grid, until `limit` seconds have passed. */
 static enum sl_status run_exact(const struct sl_setup *s, const struct grid *g, double limit, struct speed *out) {
-  enum { STRIDE = 7919 }; /* a prime that no grid has as many of */
+  enum { STRIDE = 7919 }; /* a prime, so that steps of this size reach every configuration of a grid */
   const double before = resident(), start = sl_machine_clock();
   double seconds, bytes;
   *out = (struct speed){0};
@@ -194,7 +194,7 @@ static enum sl_status bench(const struct sl_options *options, struct sl_setup *s
   struct grid g = {0};
   struct speed fast, exact;
   const int world = (int)options->world;
-  const double limit = options->quick ? 0.5 : 5; /* seconds a clock */
+  const double limit = options->quick ? 0.5 : 5; /* seconds per clock */
   SL_GO(fill_grid(&g, setup, world));
   SL_GO(run_fast(setup, &g, limit, &fast));
   SL_GO(run_exact(setup, &g, limit, &exact));
@@ -214,7 +214,7 @@ static enum sl_status run(const struct sl_options *options) {
   if (strcmp(options->operand[0], "sim") != 0)
     return sl_fail(SL_ERR_INPUT, "bench '%s': expected sim, the clocks of a prediction", options->operand[0]);
   SL_TRY(sl_output_check(options));
-  SL_TRY(sl_setup_plan(&setup, options)); /* says what is wrong with the inputs */
+  SL_TRY(sl_setup_plan(&setup, options)); /* reports errors in the inputs */
   sl_warn_set_sink(say_nothing, NULL);
   const enum sl_status status = bench(options, &setup);
   sl_warn_set_sink(NULL, NULL);

@@ -1,6 +1,6 @@
-/* shardlab calibrate: measure this machine with the backend's own code, once for each number of ranks, in processes of
- * their own; then let shardlab-analyze fit a profile. With --points this process is one of those: it measures and stops.
- */
+/* shardlab calibrate: measures this machine with the backend's own code, once for each number of ranks, in separate
+ * processes; then runs shardlab-analyze to fit a profile. With --points this process is one of those ranks: it measures
+ * and exits. */
 #include "calibrate/calibration.h"
 
 #include "cli/children.h"
@@ -24,14 +24,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char *const terminal_variable = "SHARDLAB_TERMINAL"; /* the round, where somebody watches */
+static const char *const terminal_variable = "SHARDLAB_TERMINAL"; /* the round, if standard error is a terminal */
 enum { TEXT_BYTES = 1 << 18, MAX_RANK_COUNTS = 12, ROUNDS = 5, GPU_ROUNDS = 3, PATH_BYTES = 4096 };
 
 static bool on_gpu(const struct sl_options *options) {
   return strcmp(options->backend, "cuda") == 0;
 }
 
-/* --- one number of ranks: inside --- */
+/* --- in a rank --- */
 
 static void show(void *context, double share) {
   const struct sl_calibration *c = context;
@@ -40,7 +40,7 @@ static void show(void *context, double share) {
   fflush(stderr);
 }
 
-/* Letters without meaning for the models to read. */
+/* Writes random letters as text for the models to read. */
 static enum sl_status write_text(char *path) {
   uint32_t state = 2463534242u;
   const int handle = mkstemp(path);
@@ -59,7 +59,7 @@ static double load_average(void) {
   return getloadavg(&load, 1) == 1 ? load : 0;
 }
 
-/* By its GPUs, or (NULL) by its processor. */
+/* The machine's name: its GPUs, or (NULL) its processor. */
 static void name_machine(char *name, size_t size, const struct sl_exec_devices *gpus) {
   json_t *environment = sl_environment_json(0);
   const char *cpu = json_string_value(json_object_get(environment, "cpu"));
@@ -91,7 +91,7 @@ static enum sl_status describe_machine(struct sl_points *points, double load) {
   name_machine(points->machine, sizeof points->machine, NULL);
   SL_TRY(sl_cluster_load(&cluster, "localhost"));
   cluster.device.cache_bytes = cache > 0 ? cache : 8 << 20;
-  cluster.device.cache_bandwidth = cluster.device.memory_bandwidth; /* until the fit replaces it */
+  cluster.device.cache_bandwidth = cluster.device.memory_bandwidth; /* a placeholder until the fit */
   sl_annotation_set(cluster.annotations, "device.cache_MiB", cache > 0 ? "sysconf: level 3 cache" : "guess", NAN);
   sl_annotation_set(cluster.annotations, "device.cache_bandwidth_GBps", "guess: that of memory", NAN);
   points->cluster = sl_cluster_to_json(&cluster);
@@ -105,7 +105,7 @@ static enum sl_status measure_ranks(const struct sl_options *options) {
   const struct sl_place place = sl_place_read(gpu);
   const int cores = sl_machine_cores();
   char text[PATH_BYTES];
-  const char *folder = getenv("TMPDIR"); /* of the command that started this rank */
+  const char *folder = getenv("TMPDIR"); /* set by the command that started this rank */
   snprintf(text, sizeof text, "%s/shardlab-calibrate-XXXXXX", folder != NULL ? folder : "/tmp");
   const double load = load_average();
   struct sl_calibration c = {.ranks = place.size,
@@ -141,15 +141,15 @@ done:
   return status;
 }
 
-/* --- all numbers of ranks: outside --- */
+/* --- the command: all numbers of ranks --- */
 
-/* `aside`: what it prints goes to standard error; standard output is for JSON. */
+/* `aside`: the child's standard output goes to standard error, because ours is for JSON. */
 static enum sl_status spawn(const char *program, char **arguments, const char *what, bool aside) {
   SL_TRY(sl_children_open());
   const pid_t child = sl_children_fork(SIGTERM);
   if (child < 0) return sl_fail(SL_ERR_IO, "cannot start a process: %s", strerror(errno));
   if (child == 0) {
-    sl_launch_mark(); /* one rank by itself: no launcher will be asked */
+    sl_launch_mark(); /* marks a single rank as launched, so that it does not start a launcher */
     sl_children_exec(program, arguments, aside);
   }
   return sl_children_status(sl_children_wait(child), what);
@@ -191,7 +191,7 @@ static enum sl_status merge(struct sl_points *all, const char *path) {
   return status;
 }
 
-/* `disk`: the folder on the NVMe. */
+/* `disk`: a folder on the NVMe. */
 static enum sl_status measure_count(const struct sl_options *options, int ranks, char *disk, struct sl_points *all) {
   char points[96];
   SL_TRY(sl_children_open());
@@ -211,8 +211,8 @@ static int rounds_of(const struct sl_options *options) {
   return on_gpu(options) ? GPU_ROUNDS : ROUNDS;
 }
 
-/* Everything in rounds, minutes apart: what a machine's other guests do to it lasts for seconds, so that most of it
- * meets only some of the rounds, and the fit can tell. */
+/* Measures everything in rounds that are minutes apart. Disturbances by other guests of the machine last for seconds,
+ * so most of them affect only some of the rounds, and the fit can tell them apart. */
 static enum sl_status measure_counts(const struct sl_options *options, int most, char *disk, struct sl_points *all) {
   int counts[MAX_RANK_COUNTS];
   const int n = rank_counts(most, counts), rounds = rounds_of(options);
@@ -225,7 +225,7 @@ static enum sl_status measure_counts(const struct sl_options *options, int most,
   return SL_OK;
 }
 
-/* "dir/profile.json": its tables and pictures go to "dir/profile.fit". */
+/* The folder for tables and plots: "dir/profile.fit" for "dir/profile.json". */
 static enum sl_status name_folder(const char *out, char *folder) {
   const size_t length = strlen(out), stem = length > 5 && strcmp(out + length - 5, ".json") == 0 ? length - 5 : length;
   if (snprintf(folder, PATH_BYTES - 16, "%.*s.fit", (int)stem, out) >= PATH_BYTES - 16)
@@ -233,7 +233,7 @@ static enum sl_status name_folder(const char *out, char *folder) {
   return SL_OK;
 }
 
-/* shardlab-analyze stands beside this program, and fits where GSL was there when both were built. */
+/* shardlab-analyze is next to this program. It can fit if GSL was available when both were built. */
 static enum sl_status find_analyzer(char program[PATH_BYTES]) {
   const ssize_t length = readlink("/proc/self/exe", program, PATH_BYTES - 32);
   if (length < 0) return sl_fail(SL_ERR_IO, "/proc/self/exe: %s", strerror(errno));
@@ -255,7 +255,7 @@ static enum sl_status fit(const struct sl_options *options, char *points, char *
   return spawn(program, arguments, "shardlab-analyze", sl_output_text(options) == stderr);
 }
 
-/* The profile once more, where --json wants it. */
+/* Writes the profile again where --json asks for it. */
 static enum sl_status show_profile(const struct sl_options *options) {
   struct sl_json doc;
   if (options->json == NULL) return SL_OK;
@@ -265,18 +265,20 @@ static enum sl_status show_profile(const struct sl_options *options) {
   return status;
 }
 
-/* The points of earlier rounds; those of another machine would be averaged with this one's. */
+/* Reads the points of earlier rounds. Those of another machine would be averaged with this one's, so they are
+ * refused. */
 static enum sl_status add_earlier(struct sl_points *all, const char *path, const struct sl_exec_devices *gpus) {
   char here[sizeof all->machine];
   SL_TRY(merge(all, path));
-  sl_was_read_forget(path); /* the file that all rounds are written to */
+  sl_was_read_forget(path); /* all rounds are written to this file, so it may be written again */
   name_machine(here, sizeof here, gpus);
   if (strcmp(all->machine, here) == 0) return SL_OK;
   return sl_fail(SL_ERR_INPUT, "--add: %s: was measured on '%s'; expected this machine, '%s'", path, all->machine,
                  here);
 }
 
-/* What can be told before anything is measured. *most: ranks at most; `all`: what --add keeps, of the file `points`. */
+/* Checks what can be checked before anything is measured. *most: the largest number of ranks; `all`: the points in file
+ * `points` that --add keeps. */
 static enum sl_status check_request(const struct sl_options *options, int *most, struct sl_points *all,
                                     const char *points) {
   const struct sl_exec_ops *exec;
@@ -300,7 +302,7 @@ static enum sl_status check_request(const struct sl_options *options, int *most,
   return find_analyzer(program);
 }
 
-/* Before our own ranks are part of it. */
+/* Call before our own ranks add to the load. */
 static void warn_of_others(void) {
   const double load = sl_machine_load();
   const int cores = sl_machine_cores();

@@ -1,4 +1,4 @@
-/* The changes, kind by kind; see changes.h. */
+/* Tries changes, kind by kind; see changes.h. */
 #include "cli/changes.h"
 
 #include "core/base/checked.h"
@@ -6,7 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Changes that grow from one another: of a kind, the first that fits is the mildest. */
+/* The state of the search. Changes of one kind are tried from the smallest on, so the first that fits is the
+ * smallest. */
 struct search {
   const struct sl_options *options;
   const struct sl_setup *setup;
@@ -40,7 +41,7 @@ void sl_change_text(const struct sl_change *change, char *out, size_t size) {
                              change->flag[i].value[0] != '\0' ? " " : "", change->flag[i].value);
 }
 
-/* Keep those that take the least time: the list is sorted by step time. */
+/* Keeps the fastest changes: the list is sorted by step time. */
 static void keep(struct sl_changes *out, const struct sl_change *change) {
   int at = out->count < SL_CHANGES ? out->count : SL_CHANGES - 1;
   if (out->count == SL_CHANGES && change->trial.prediction.step_s >= out->change[at].trial.prediction.step_s) return;
@@ -50,7 +51,8 @@ static void keep(struct sl_changes *out, const struct sl_change *change) {
   if (out->count < SL_CHANGES) out->count++;
 }
 
-/* Does the job with this change fit? What cannot be built, or would have another global batch, is no answer. */
+/* Whether the job fits with this change. A change that cannot be built, or that alters the global batch, does not
+ * count. */
 static bool try(struct search *s, struct sl_change change) {
   struct sl_options options = *s->options;
   sl_change_apply(&change, &options);
@@ -66,14 +68,14 @@ static bool try(struct search *s, struct sl_change change) {
   return true;
 }
 
-/* Micro-batches of 1 / parts, and parts times as many. */
+/* Micro-batches of 1 / parts the size, and parts times as many. */
 static struct sl_change with_batch(const struct search *s, struct sl_change change, int64_t parts) {
   const struct sl_plan *plan = &s->setup->plan;
   change = with_number(change, "micro-batch", plan->micro_batch / parts);
   return with_number(change, "grad-accum", sl_product(plan->n_micro, parts));
 }
 
-/* A step of very many micro-batches takes long to build, and nobody trains so. */
+/* A step of very many micro-batches takes long to build, and nobody trains that way. */
 static bool may_part(const struct search *s, int64_t parts) {
   enum { MICRO_BATCHES = 1024 };
   const struct sl_plan *plan = &s->setup->plan;
@@ -134,7 +136,7 @@ static void try_tensor_parallel(struct search *s, struct sl_change base) {
   }
 }
 
-/* Several at once, milder sets first. */
+/* Tries several changes at once, smaller sets first. */
 static void try_together(struct search *s) {
   const int64_t micro = s->setup->plan.micro_batch;
   const struct sl_strategy *strategy = &s->setup->plan.strategy;
@@ -155,7 +157,7 @@ static void try_together(struct search *s) {
   if (micro > 1 && may_part(s, micro)) try(s, with_batch(s, all, micro));
 }
 
-/* Bytes of all devices and their hosts; INT64_MAX where the cluster does not say what hosts have. */
+/* The bytes of all devices and their hosts; INT64_MAX if the cluster does not say how much memory its hosts have. */
 static int64_t all_memory(const struct sl_plan *plan) {
   const struct sl_cluster *c = plan->cluster;
   const int64_t nodes = (plan->world + c->devices_per_node - 1) / c->devices_per_node;
@@ -164,7 +166,7 @@ static int64_t all_memory(const struct sl_plan *plan) {
   return sl_sum(sl_product(plan->world, c->device.memory), sl_product(nodes, c->host_memory));
 }
 
-/* No change makes parameters and optimizer states fewer than one copy of them, wherever it stands. */
+/* The bytes of one copy of parameters and optimizer states. No change gets below it, wherever the copy is. */
 static int64_t states(const struct sl_plan *plan) {
   const struct sl_state_bytes each = sl_plan_state_bytes(plan);
   return sl_product(sl_model_numel(plan->model), each.param + each.optimizer);

@@ -1,4 +1,4 @@
-/* shardlab checkpoint: what a checkpoint is, whether it is whole, and its weights for others. */
+/* shardlab checkpoint: shows a checkpoint, verifies it, or exports its weights. */
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "core/base/nearest.h"
@@ -90,7 +90,7 @@ static enum sl_status run(const struct sl_options *options) {
   enum sl_status status = sl_checkpoint_open(&from, path);
   free(path);
   if (status != SL_OK) return status;
-  status = sl_output_check(options); /* of what the checkpoint consists of */
+  status = sl_output_check(options); /* must not overwrite the checkpoint's own files */
   if (status == SL_OK) status = act(&from, verb, options);
   sl_checkpoint_close(&from);
   return status;

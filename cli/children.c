@@ -1,4 +1,4 @@
-/* Children, their signals and their janitor; see children.h. */
+/* Children, the signals to them, and the janitor; see children.h. */
 #include "cli/children.h"
 
 #include "core/base/new_file.h"
@@ -18,7 +18,7 @@
 
 enum { MOST = 256, OUTPUTS = 8, GRACE_S = 5 };
 
-static const char *const parent_variable = "SHARDLAB_PARENT"; /* the process that has started this one from here */
+static const char *const parent_variable = "SHARDLAB_PARENT"; /* the process of this program that started this one */
 
 static struct {
   const char *path;
@@ -27,10 +27,10 @@ static struct {
 static int output_count;
 
 static char folder[64];          /* "": none yet */
-static int to_janitor = -1;      /* pids: positive, a child began; negative, it ended */
-static pid_t janitor, opened_by; /* a child that is forked has the variables, not the duties */
+static int to_janitor = -1;      /* pipe of pids: a positive one when a child begins, the negative one when it ends */
+static pid_t janitor, opened_by; /* a forked child inherits the variables, but not the duties */
 
-static volatile sig_atomic_t children[MOST]; /* 0: free */
+static volatile sig_atomic_t children[MOST]; /* pids; 0: unused */
 static volatile sig_atomic_t received;
 
 void sl_children_name_output(const char *path, int parts) {
@@ -79,9 +79,9 @@ static void handle_signals(void (*handler)(int)) {
     (void)sigaction(passed[i], &(struct sigaction){.sa_handler = handler, .sa_flags = SA_RESTART}, NULL);
 }
 
-/* ---- what is left ---- */
+/* ---- temporary files ---- */
 
-/* All below `path`; links are removed, not followed. */
+/* Removes everything below `path`; links are removed, not followed. */
 static void remove_below(const char *path) {
   DIR *list = opendir(path);
   for (struct dirent *entry; list != NULL && (entry = readdir(list)) != NULL;) {
@@ -121,7 +121,7 @@ static void nap(void) {
   nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
 }
 
-/* They had their signal when this process's parent died. */
+/* They received their signal when this process's parent died. */
 static void wait_for_orphans(const pid_t *alive) {
   for (int i = 0; i < MOST; i++) {
     if (alive[i] == 0) continue;
@@ -135,7 +135,7 @@ static _Noreturn void keep_watch(int from_parent) {
   setpgid(0, 0);
   handle_signals(SIG_IGN);
   prctl(PR_SET_NAME, "shardlab-clean");
-  for (int handle = 0; handle < 1024; handle++) /* whoever reads our output must not wait for us */
+  for (int handle = 0; handle < 1024; handle++) /* whoever reads our output must not wait for the janitor */
     if (handle != from_parent) (void)close(handle);
   while (read(from_parent, &word, sizeof word) == (ssize_t)sizeof word) {
     int i = 0;
@@ -191,7 +191,7 @@ void sl_children_close(void) {
   if (opened_by != getpid()) return;
   opened_by = 0;
   remove_all();
-  if (janitor > 0) kill(janitor, SIGKILL); /* there is nothing left for it to do */
+  if (janitor > 0) kill(janitor, SIGKILL); /* nothing is left for it to do */
   if (to_janitor >= 0) close(to_janitor);
   to_janitor = -1;
   if (janitor > 0)
@@ -207,10 +207,10 @@ void sl_children_close(void) {
 static void enter(int death_signal, pid_t parent, const sigset_t *mask) {
   setpgid(0, 0);
   handle_signals(SIG_DFL);
-  (void)signal(SIGPIPE, SIG_DFL); /* which programs that are not ours may rely on */
+  (void)signal(SIGPIPE, SIG_DFL); /* programs that are not ours may rely on it */
   opened_by = 0;
   prctl(PR_SET_PDEATHSIG, death_signal);
-  if (getppid() != parent) _exit(1); /* it died before it could be heard of */
+  if (getppid() != parent) _exit(1); /* the parent died before the death signal was set */
   sigprocmask(SIG_SETMASK, mask, NULL);
 }
 
@@ -225,7 +225,7 @@ pid_t sl_children_fork(int death_signal) {
   }
   fflush(NULL);
   sigfillset(&all);
-  sigprocmask(SIG_SETMASK, &all, &before); /* no signal between a child's birth and its place in the list */
+  sigprocmask(SIG_SETMASK, &all, &before); /* no signal may arrive between fork and the entry in the list */
   const pid_t child = fork();
   if (child == 0) enter(death_signal, parent, &before);
   if (child > 0) {
@@ -235,7 +235,7 @@ pid_t sl_children_fork(int death_signal) {
   }
   const int error = errno;
   sigprocmask(SIG_SETMASK, &before, NULL);
-  if (child > 0 && received != 0) kill(child, received); /* it came while there was no child to pass it to */
+  if (child > 0 && received != 0) kill(child, received); /* a signal arrived when this child was not in the list yet */
   errno = error;
   return child;
 }
@@ -269,5 +269,5 @@ enum sl_status sl_children_status(int how, const char *what) {
     const char *name = sigabbrev_np(WTERMSIG(how));
     return sl_fail(SL_ERR_PEER, "%s was ended by signal %d, SIG%s", what, WTERMSIG(how), name != NULL ? name : "?");
   }
-  return WIFEXITED(how) && WEXITSTATUS(how) == 2 ? SL_ERR_INPUT : SL_ERR_PEER; /* it has said why */
+  return WIFEXITED(how) && WEXITSTATUS(how) == 2 ? SL_ERR_INPUT : SL_ERR_PEER; /* the child has printed the reason */
 }

@@ -1,5 +1,6 @@
-/* Completion scripts; see completion.h. One table of words, written once, in bash; zsh runs it by its bashcompinit. A flag is
- * followed by the words of its choice, by the names of presets, which `shardlab show presets` knows, or by files. */
+/* Completion scripts; see completion.h. The table of words is written once, for bash; zsh uses it through its
+ * bashcompinit. A flag is followed by the words of its choice, by the names of presets, which `shardlab show presets`
+ * lists, or by files. */
 #include "cli/completion.h"
 
 #include "core/cluster/cluster.h"
@@ -7,7 +8,7 @@
 
 #include <string.h>
 
-/* "|" to " ". */
+/* Prints words separated by "|", with blanks instead. */
 static void put_words(const char *words, FILE *out) {
   for (; *words != '\0'; words++) fputc(*words == '|' ? ' ' : *words, out);
 }
@@ -22,7 +23,7 @@ static void put_flags(const struct sl_command *c, FILE *out) {
   fputs("' ;;\n", out);
 }
 
-/* What may stand behind a flag of the command, where the table says: `(command:flag)`. */
+/* Prints what may follow a flag of the command, as the table says: `(command:flag)`. */
 static void put_values(const struct sl_command *c, FILE *out) {
   struct sl_option_text o;
   for (int i = 0; sl_options_text(i, c->bit, &o); i++) {

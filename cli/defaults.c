@@ -1,4 +1,4 @@
-/* The defaults; see defaults.h. */
+/* Fills in defaults; see defaults.h. */
 #include "cli/defaults.h"
 
 #include "core/base/checked.h"
@@ -41,7 +41,7 @@ static json_t *at(json_t *object, const char *path) {
 
 /* ---- "auto" ---- */
 
-/* What was taken, as a list for people. */
+/* The values that were filled in, listed for the warning. */
 struct taken {
   json_t *root;
   char text[1024];
@@ -53,7 +53,7 @@ static bool is_auto(const struct taken *t, const char *path) {
   return text != NULL && strcmp(text, "auto") == 0;
 }
 
-/* Takes `value`; NULL drops the key, which then follows from others. */
+/* Takes ownership of `value`; NULL removes the key, whose value then follows from others. */
 static void fill(struct taken *t, const char *path, json_t *value) {
   char *text = value != NULL ? sl_json_text(value, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
   if (is_auto(t, path) && t->used < sizeof t->text) {
@@ -65,7 +65,8 @@ static void fill(struct taken *t, const char *path, json_t *value) {
   json_decref(value);
 }
 
-/* TrainingArguments' per_device_train_batch_size and gradient_accumulation_steps, where the batch of a step is left open, too. */
+/* TrainingArguments' per_device_train_batch_size and gradient_accumulation_steps, for the case that the global batch is
+ * left open, too. */
 static void fill_batch(struct taken *t) {
   const bool given = json_is_number(at(t->root, "train_batch_size"));
   fill(t, "train_micro_batch_size_per_gpu", given ? NULL : json_integer(8));
@@ -82,7 +83,8 @@ static void fill_training(struct taken *t, int64_t steps) {
   fill(t, "optimizer.params.weight_decay", json_real(0));
   fill(t, "scheduler.params.warmup_min_lr", json_integer(0));
   fill(t, "scheduler.params.warmup_max_lr", json_real(lr));
-  fill(t, "scheduler.params.warmup_num_steps", json_integer(1)); /* warmup_steps is 0, which DeepSpeed takes no more */
+  fill(t, "scheduler.params.warmup_num_steps", json_integer(1)); /* warmup_steps is 0, which DeepSpeed does not accept
+                                                                  * any more */
   fill(t, "scheduler.params.total_num_steps", json_integer(steps > 0 ? steps : 1));
   fill(t, "fp16.enabled", json_false());
   fill(t, "bf16.enabled", json_false());
@@ -108,7 +110,7 @@ static void fill_auto(json_t *root, const struct sl_options *options, const stru
 
 static void choose_dtype(json_t *root, const struct sl_options *options, const struct sl_cluster *cluster) {
   if (options->config != NULL || options->dtype != NULL || cluster->device.kind != SL_DEVICE_GPU) return;
-  if (options->tf32) return; /* asks for fp32 */
+  if (options->tf32) return; /* TF32 is a mode of fp32 */
   const bool bf16 = cluster->device.peak[SL_BF16] > 0;
   if (!bf16 && !(cluster->device.peak[SL_F16] > 0)) return;
   sl_defaults_set(root, bf16 ? "bf16.enabled" : "fp16.enabled", json_true());

@@ -1,4 +1,4 @@
-/* See ended.h. A line for who watches begins with a byte that no text has. */
+/* See ended.h. A line for the watching process begins with a byte that no text contains. */
 #include "cli/ended.h"
 
 #include "cli/children.h"
@@ -19,9 +19,11 @@ void sl_ended_clear(struct sl_ended *ended) {
 
 /* ---- a rank ---- */
 
-/* One write, so that no other line stands within. */
+/* A single write, so that no other line can interrupt this one. */
 static void say(const char *text, int length) {
-  if (write(STDERR_FILENO, text, (size_t)length) < 0) return; /* who watched is gone, and ends this rank */
+  if (write(STDERR_FILENO, text, (size_t)length) < 0)
+    return; /* the watching process is gone, and this rank ends with
+                                                               * it */
 }
 
 void sl_ended_say_begun(void) {
@@ -34,7 +36,7 @@ void sl_ended_say_taken(int64_t taken) {
   say(text, snprintf(text, sizeof text, "%c%s%lld\n", mark, taken_word, (long long)taken));
 }
 
-/* ---- who watches ---- */
+/* ---- the watching process ---- */
 
 static void set(struct sl_ended *ended, enum sl_cause cause, int rank, const char *host, const char *why) {
   ended->cause = cause;
@@ -51,20 +53,20 @@ void sl_ended_tell(struct sl_ended *ended, enum sl_cause cause, int rank, const 
   va_end(args);
   if (!ended->watched)
     fprintf(stderr, "shardlab: %s%s; the job was ended\n", cause == SL_CAUSE_HOST ? "error: " : "", text);
-  /* that a rank was ended because it had stopped is said already, by who ended it */
+  /* if a stopped rank was killed, the process that killed it has already reported why */
   const bool known = ended->cause == SL_CAUSE_TIMEOUT && ended->rank == rank && strstr(ended->why, limit_word) != NULL;
   if (ended->cause == SL_CAUSE_NONE || (ended->cause == SL_CAUSE_TIMEOUT && !known))
     set(ended, cause, rank, host, text);
 }
 
-/* A number behind `before`, -1 where it is not there. */
+/* The number that follows `before`, -1 if there is none. */
 static int number_behind(const char *line, const char *before) {
   const char *at = strstr(line, before);
   if (at == NULL || at[strlen(before)] < '0' || at[strlen(before)] > '9') return -1;
   return atoi(at + strlen(before));
 }
 
-/* Whom a rank that waits misses. */
+/* The rank that a waiting rank misses. */
 static int missed_rank(const char *line) {
   const int waited = number_behind(line, "waits for rank ");
   if (waited >= 0) return waited;
@@ -78,7 +80,7 @@ static int missed_rank(const char *line) {
   return -1;
 }
 
-/* Does a rank say here that another one failed it? */
+/* Whether a rank reports here that another one failed. */
 static bool is_of_other(const char *line) {
   static const char *const words[] = {
       limit_word,    "is gone: its connection", " did not answer ", " did not come within ", "; it waits in ", ": MPI_",
@@ -97,7 +99,7 @@ bool sl_ended_hear(struct sl_ended *ended, const char *line) {
   static const char own[] = "shardlab: ", error[] = "error: ", died[] = " died (signal ",
                     over[] = "; the job was ended";
   const char *at = strchr(line, mark);
-  if (at != NULL) { /* behind progress that is written over and over there is no end of a line */
+  if (at != NULL) { /* text before the mark is progress that overwrites itself, without a line end */
     fprintf(stderr, "%.*s", (int)(at - line), line);
     hear_mark(ended, at + 1);
     return true;

@@ -1,4 +1,4 @@
-/* shardlab export-config: a configuration in another framework's words. */
+/* shardlab export-config: writes a configuration in another framework's format. */
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/setup.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One line on standard error for all that was left out. */
+/* One line on standard error with everything that could not be expressed. */
 static void name_unsaid(const char *to, const json_t *unsaid) {
   char text[1024] = "";
   size_t used = 0;
@@ -19,14 +19,14 @@ static void name_unsaid(const char *to, const json_t *unsaid) {
   if (used > 0) sl_warn("--to %s: no counterpart, so left out:%s", to, text);
 }
 
-/* Layers of each stage, in the pipeline's order. */
+/* The number of layers per stage, in the pipeline's order. */
 static json_t *stages_of(const struct sl_plan *plan) {
   json_t *stages = json_array();
   for (int i = 0; i < plan->stage_count; i++) json_array_append_new(stages, json_integer(plan->stages[i].layer_count));
   return stages;
 }
 
-/* What the file leaves to the model, the ranks, the preset and the device. */
+/* Adds the values that the file leaves to the model, the ranks, the preset and the device. */
 static void settle(json_t *config, const json_t *taken, const struct sl_plan *plan, bool stages) {
   static const char *const settled[] = {"shardlab.attention", "communication_data_type", "data_types.grad_accum_dtype"};
   for (int i = 0; i < 3; i++) sl_interop_put(config, settled[i], json_deep_copy(sl_interop_get(taken, settled[i])));
@@ -46,7 +46,7 @@ static enum sl_status write_as(const char *to, const struct sl_setup *setup, con
   return sl_accelerate_write(config, given, world, world % per_node == 0 ? world / per_node : 1, out, unsaid);
 }
 
-/* Into memory first, so that a plan that cannot be said leaves nothing. */
+/* Prints to memory first, so that a plan that cannot be expressed produces no output. */
 static enum sl_status print_as(const char *to, const struct sl_setup *setup, FILE *out) {
   char *text = NULL;
   size_t size = 0;

@@ -1,4 +1,4 @@
-/* A plan against a limit of device memory; see fit.h. */
+/* Compares a plan with a limit on device memory; see fit.h. */
 #include "cli/fit.h"
 
 #include "cli/changes.h"
@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { NAMED = 3 }; /* changes of a refusal */
+enum { NAMED = 3 }; /* changes in an error message */
 
-/* The most that a rank's arena takes of the device, and the first rank that needs it. */
+/* The largest device arena of all ranks, and the first rank that needs it. */
 static int64_t needed(const struct sl_setup *setup, int *rank) {
   int64_t most = -1;
   for (int i = 0; i < setup->job.class_count; i++) {
@@ -21,7 +21,7 @@ static int64_t needed(const struct sl_setup *setup, int *rank) {
   return most;
 }
 
-/* "what fits: --offload-optimizer cpu (400 MiB); or ...": at most NAMED of them. */
+/* "what fits: --offload-optimizer cpu (400 MiB); or ...", with at most NAMED changes. */
 static void advise(char *out, size_t size, const struct sl_options *options, const struct sl_setup *setup) {
   struct sl_changes changes;
   char text[32], flags[160];

@@ -1,4 +1,4 @@
-/* The verdict for people; see fit_tell.h. */
+/* Prints a verdict for people; see fit_tell.h. */
 #include "cli/fit_tell.h"
 
 #include "core/base/printable.h"

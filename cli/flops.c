@@ -31,7 +31,7 @@ static void observe(void *context, int local, int64_t step, const struct sl_prog
   if (local == 0) sl_module_profile_add(&f->predicted, step, program, done);
 }
 
-/* A step of the same job in virtual time, of the kind that was measured. */
+/* Simulates a step of the same job, of the same kind as the measured one. */
 static enum sl_status predict(struct sl_flops *f) {
   const bool grows = sl_program_compresses(&f->setup->config);
   struct sl_run run = {
@@ -106,8 +106,8 @@ static void print_seconds(FILE *out, const char *what, double seconds) {
   fprintf(out, "%-70s  %s\n", what, text);
 }
 
-/* The whole step, of all its micro-batches, by the clocks around its phases: DeepSpeed has these lines with wall_clock_breakdown. A backward is
- * two forwards, and recompute_fwd_factor more. */
+/* The lines about the whole step, from the clocks around its phases, which DeepSpeed prints with wall_clock_breakdown.
+ * A backward counts as two forwards, plus recompute_fwd_factor. */
 static void print_phases(const struct sl_config *config, const json_t *record, double micro_flops, FILE *out) {
   const json_t *profile = json_object_get(record, "flops_profile"), *plan = json_object_get(record, "plan");
   const double fwd = number_of(profile, "forward_time_s"), bwd = number_of(profile, "backward_time_s");
@@ -157,7 +157,7 @@ static void print_summary(const struct sl_config *config, const json_t *record, 
     print_phases(config, record, number_of(model, "flops"), out);
 }
 
-/* Layers are of one kind: "h.*.attn" of "h.3.attn". */
+/* The kind of a module, the same for all layers: "h.*.attn" for "h.3.attn". */
 static void kind_of(char out[64], const char *name) {
   size_t n = 0;
   for (const char *c = name; *c != '\0' && n < 63;) {
@@ -180,7 +180,7 @@ static int by_value(const void *a, const void *b) {
   return (x->value < y->value) - (x->value > y->value);
 }
 
-/* The `top` kinds of modules of a depth by one number. */
+/* Prints the `top` kinds of modules of one depth, ranked by one quantity. */
 static enum sl_status print_top(const json_t *modules, int depth, const char *key, int64_t top, bool seconds,
                                 FILE *out) {
   struct sum *sums;

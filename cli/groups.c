@@ -1,9 +1,9 @@
-/* Headings of flags; see groups.h. tests/cli/test_cli_pages.c asks that every flag stands under one. */
+/* Headings of flags; see groups.h. tests/cli/test_cli_pages.c checks that every flag has one. */
 #include "cli/groups.h"
 
 #include <string.h>
 
-/* Flags of each heading, blanks around each. */
+/* The flags of each heading, surrounded by blanks. */
 static const struct {
   const char *title, *names;
 } groups[SL_OPTION_GROUPS] = {

@@ -1,5 +1,6 @@
-/* The guard of a rank; see guard.h. It shares a pipe with the rank: one byte says that the work is done, its end that the rank is
- * gone. Its clock counts its own naps, so that a job whose processes are all suspended for a while, guards too, goes on. */
+/* The guard of a rank; see guard.h. It shares a pipe with the rank: one byte means that the work is done, the end of
+ * the pipe that the rank is gone. Its clock counts its own sleeps, so that a job survives if all its processes, guards
+ * included, are suspended for a while. */
 #include "cli/guard.h"
 
 #include "cli/children.h"
@@ -19,7 +20,7 @@ enum { NAP_MS = 200 };
 
 static int to_guard = -1;
 
-/* Has a signal stopped this process? A debugger's stop is another letter, 't'. */
+/* Whether a signal has stopped this process. A stop by a debugger has another letter, 't'. */
 static bool is_stopped(pid_t pid) {
   char path[48], text[512];
   snprintf(path, sizeof path, "/proc/%ld/stat", (long)pid);
@@ -28,7 +29,7 @@ static bool is_stopped(pid_t pid) {
   if (file >= 0) close(file);
   if (n <= 0) return false;
   text[n] = '\0';
-  const char *name_end = strrchr(text, ')'); /* the name may hold anything, also a parenthesis */
+  const char *name_end = strrchr(text, ')'); /* the name may contain anything, even a parenthesis */
   return name_end != NULL && name_end[1] == ' ' && name_end[2] == 'T';
 }
 
@@ -42,7 +43,7 @@ static void end_rank(pid_t rank_pid, int rank, double limit_s) {
 }
 
 static _Noreturn void keep_guard(int from_rank, pid_t rank_pid, int rank, double limit_s) {
-  static const double others_first_s = 1.5; /* ranks that wait for it know better what for */
+  static const double others_first_s = 1.5; /* ranks that wait for it report first, as they know what they wait for */
   const double limit_naps = (limit_s + others_first_s) * 1000 / NAP_MS;
   bool done = false;
   double naps = 0;
@@ -60,7 +61,7 @@ static _Noreturn void keep_guard(int from_rank, pid_t rank_pid, int rank, double
   _exit(0);
 }
 
-/* A guard holds nothing of the rank's but its end of the pipe and standard error. */
+/* A guard keeps only its end of the pipe and standard error of the rank's files. */
 static void drop_handles(int kept) {
   struct rlimit most = {.rlim_cur = 1024};
   (void)getrlimit(RLIMIT_NOFILE, &most);

@@ -1,4 +1,4 @@
-/* Help of a command, from the table of options; see help.h. */
+/* The help of a command, from the table of options; see help.h. */
 #include "cli/help.h"
 
 #include "cli/groups.h"

@@ -1,4 +1,4 @@
-/* Settings of other frameworks; see import.h. */
+/* Imports settings of other frameworks; see import.h. */
 #include "cli/import.h"
 
 #include "core/base/file.h"
@@ -11,14 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is known before the file is read, and what it says. */
+/* What is known before the file is read, and what the file says. */
 struct imported {
   int64_t world, per_node, layers; /* 0: not known */
   json_t *config, *model;
 };
 
 static enum sl_status read_megatron(const char *name, const char *text, size_t size, struct imported *out) {
-  (void)size; /* ends with a zero byte */
+  (void)size; /* the text ends with a zero byte */
   return sl_megatron_read(name, text, out->layers == 0, &out->config, &out->model);
 }
 
@@ -30,13 +30,13 @@ static enum sl_status read_accelerate(const char *name, const char *text, size_t
   return sl_accelerate_read(name, text, size, &out->world, &out->per_node, &out->config);
 }
 
-/* The flags, and what stands behind one: a file, or of Megatron-LM the arguments themselves, which begin with dashes or have
- * blanks between them. */
+/* An import flag and its argument: a file, or, for Megatron-LM, the arguments themselves, which begin with dashes or
+ * contain blanks. */
 struct source {
   const char *flag, *spec;
   bool may_be_text;
   enum sl_status (*read)(const char *name, const char *text, size_t size, struct imported *out);
-  const char *no_model; /* said where neither it nor --model names a model */
+  const char *no_model; /* the error if neither it nor --model gives a model */
 };
 
 static enum sl_status find_source(const struct sl_options *o, struct source *out) {
@@ -61,7 +61,7 @@ static enum sl_status read_source(const struct source *source, const struct sl_o
   char *text = NULL;
   size_t size;
   struct sl_model model;
-  if (options->model != NULL) { /* its layers are those that are dealt to stages */
+  if (options->model != NULL) { /* its layers are distributed over stages */
     SL_TRY(sl_model_load(&model, options->model));
     out->layers = model.n_layer;
     sl_model_free(&model);

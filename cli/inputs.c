@@ -1,4 +1,4 @@
-/* Data and initial weights against the model; see inputs.h. */
+/* Checks data and initial weights against the model; see inputs.h. */
 #include "cli/inputs.h"
 
 #include "core/base/limits.h"
@@ -13,11 +13,11 @@ static enum sl_status check_random(const char *text) {
   const long long most = SL_MAX_SAMPLES;
   char *end;
   const long long samples = strncmp(text, "random:", 7) == 0 ? strtoll(text + 7, &end, 10) : 0;
-  if (samples > 0 && samples <= most && *end == '\0') return SL_OK; /* too many digits give LLONG_MAX */
+  if (samples > 0 && samples <= most && *end == '\0') return SL_OK; /* for too many digits, strtoll returns LLONG_MAX */
   return sl_fail(SL_ERR_INPUT, "--data: is '%s'; expected random:N, from 1 to %lld samples, for an mlp", text, most);
 }
 
-/* What is read as tokens, by the flag that names it. */
+/* Checks a file of tokens, or a text that is tokenized, and names the flag in errors. */
 static enum sl_status check_tokens(const char *flag, const char *path, const struct sl_options *options,
                                    const struct sl_setup *setup) {
   const struct sl_data_text text = {options->tokenizer, options->text_field, options->eod_token};
@@ -76,7 +76,7 @@ enum sl_status sl_inputs_eval_iters(const struct sl_options *options, const stru
   return SL_OK;
 }
 
-/* The flags of an evaluation go together. */
+/* The flags of an evaluation belong together. */
 static enum sl_status check_evaluation(const struct sl_options *options, const struct sl_setup *setup) {
   const bool split = options->val_split > 0, file = options->val_data != NULL;
   int64_t samples;

@@ -1,5 +1,6 @@
-/* mpirun as a child process, with its stderr read line by line: what ranks say passes, mpirun's own notices (framed by
- * lines of dashes) are kept back, and the one that names a rank killed by a signal becomes a line of ours. */
+/* Runs mpirun as a child process and reads its stderr line by line. Lines of ranks are forwarded; mpirun's own notices
+ * (framed by lines of dashes) are held back, and one that names a rank killed by a signal is replaced by a line of
+ * ours. */
 #include "cli/launch.h"
 
 #include "cli/children.h"
@@ -41,7 +42,7 @@ bool sl_launch_inside(void) {
 
 /* --- the child --- */
 
-/* Threads per rank, of as many ranks of a host: the user's own numbers win. */
+/* Sets the threads per rank for `ranks` ranks on a host, unless the user has set them. */
 static void set_environment(int ranks) {
   char threads[16];
   int cores = sl_machine_cores();
@@ -52,7 +53,7 @@ static void set_environment(int ranks) {
 }
 
 static void run_child(char *const *arguments, int ranks, int error_pipe[2]) {
-  if (isatty(STDIN_FILENO)) { /* it is of the terminal's background, and would be stopped */
+  if (isatty(STDIN_FILENO)) { /* a background process that reads from the terminal would be stopped */
     const int nothing = open("/dev/null", O_RDONLY);
     if (nothing >= 0) dup2(nothing, STDIN_FILENO);
   }
@@ -67,15 +68,15 @@ static void run_child(char *const *arguments, int ranks, int error_pipe[2]) {
 
 struct notices {
   bool inside; /* between two lines of dashes */
-  char *kept;  /* what mpirun said, for when nothing else explains its end; owned */
+  char *kept;  /* mpirun's notices, printed if nothing else explains its end; owned */
   size_t kept_bytes;
-  bool passed;    /* a rank said something */
-  bool explained; /* a rank said an error: how mpirun ends then is no news */
-  bool over;      /* a rank said why it ends, in whatever words: the job ends with it */
-  bool late;      /* and one that it gave up: those that waited with it need not say so, too */
-  char *said;     /* what a rank said first, without its number: the others need not say it again; owned */
+  bool passed;    /* a rank has printed something */
+  bool explained; /* a rank has reported an error, so mpirun's exit status needs no explanation */
+  bool over;      /* a rank has reported why it ends, in whatever words, and the job ends with it */
+  bool late;      /* a rank has reported a timeout; the others that waited need not report it too */
+  char *said;     /* the first error that a rank reported, without its number, so that it is printed once; owned */
   int rank, signal;
-  char host[256], ssh[256]; /* that vanished; what ssh said first of a host that it did not reach */
+  char host[256], ssh[256]; /* a lost host; ssh's first message about a host that it could not reach */
   struct sl_ended *ended;
 };
 
@@ -92,9 +93,9 @@ static void keep(struct notices *n, const char *line) {
   n->kept_bytes += length;
 }
 
-/* "[host:pid] ...": what Open MPI's libraries say of themselves. */
+/* Whether Open MPI's libraries wrote this line: "[host:pid] ...". */
 static bool is_of_mpi(const char *line) {
-  static const char *const starts[] = {"[warn] ", "[err] ", /* libevent, inside it */
+  static const char *const starts[] = {"[warn] ", "[err] ", /* from libevent, which it contains */
                                        "*** ", "mpirun: Forwarding signal "};
   for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
     if (strncmp(line, starts[i], strlen(starts[i])) == 0) return true;
@@ -110,7 +111,7 @@ static bool is_late_again(struct notices *n, const char *line) {
   return again;
 }
 
-/* "shardlab: error: rank 2: X", "shardlab: rank 2: X": X; NULL for other lines. */
+/* For "shardlab: error: rank 2: X" and "shardlab: rank 2: X" the X; NULL for other lines. */
 static const char *said_by_rank(const char *line) {
   if (strncmp(line, "shardlab: ", 10) != 0) return NULL;
   line += 10;
@@ -120,7 +121,7 @@ static const char *said_by_rank(const char *line) {
   return strncmp(end, ": ", 2) == 0 ? end + 2 : line;
 }
 
-/* A cause that all ranks meet, such as a file that has become shorter, is told once. */
+/* An error that all ranks have, such as a truncated file, is printed once. */
 static bool is_said_again(struct notices *n, const char *line) {
   const char *what = said_by_rank(line);
   if (what == NULL) return false;
@@ -129,7 +130,7 @@ static bool is_said_again(struct notices *n, const char *line) {
   return false;
 }
 
-/* What ssh says when it does not get to a host. */
+/* Whether ssh wrote this line because it could not reach a host. */
 static bool is_of_ssh(const char *line) {
   static const char *const starts[] = {"ssh: ", "Host key verification failed",
                                        "kex_exchange_identification: ", "Connection closed by ",
@@ -139,7 +140,8 @@ static bool is_of_ssh(const char *line) {
   return strstr(line, ": Permission denied (") != NULL && strcspn(line, " ") > strcspn(line, "@");
 }
 
-/* Who lost a host names it: mpirun that has no daemon there any more, or ssh. False for other lines. */
+/* Notes the lost host that a line of mpirun, which has lost its daemon there, or of ssh names. False for other
+ * lines. */
 static bool names_lost_host(struct notices *n, const char *line) {
   static const char *const before[] = {" on node ", "Connection to ", "Timeout, server "};
   for (size_t i = 0; i < sizeof before / sizeof *before; i++) {
@@ -162,13 +164,13 @@ static void read_line(void *context, const char *line) {
   if (names_lost_host(n, line)) return;
   if (is_frame(line)) {
     n->inside = !n->inside;
-  } else if (is_of_ssh(line)) { /* of one host; the others' say the same */
+  } else if (is_of_ssh(line)) { /* about one host; the messages about others are the same */
     if (n->ssh[0] == '\0') snprintf(n->ssh, sizeof n->ssh, "%.*s", (int)strcspn(line, "\r\n"), line);
   } else if (n->inside || is_of_mpi(line) || strstr(line, "sent help message") ||
              strstr(line, "orte_base_help_aggregate")) {
     keep(n, line);
   } else if (sl_children_signal() == 0 && !is_late_again(n, line) &&
-             !is_said_again(n, line)) { /* else it is about its own end */
+             !is_said_again(n, line)) { /* otherwise the line is about the rank's own end */
     if (n->ended->watched && sl_ended_hear(n->ended, line)) {
       if (n->ended->cause != SL_CAUSE_NONE) n->over = true;
       return;
@@ -180,7 +182,8 @@ static void read_line(void *context, const char *line) {
   }
 }
 
-/* Until mpirun closes it. After a rank's error mpirun may wait long for a daemon on a host that is gone: it has LINGER_S. */
+/* Reads until mpirun closes its stderr. After a rank's error mpirun may wait long for a daemon on a lost host, so it is
+ * given LINGER_S. */
 static void read_errors(struct notices *n, int fd, pid_t mpirun) {
   enum { LINGER_S = 10, NAP_MS = 500 };
   struct sl_relay relay = {.fd = fd, .line = read_line, .context = n};
@@ -195,7 +198,7 @@ static void read_errors(struct notices *n, int fd, pid_t mpirun) {
 
 /* --- the job --- */
 
-/* The first of the lines kept back that says something, without who says it. */
+/* The first line held back that has content, without its prefix. */
 static const char *gist(const struct notices *n, char *out, size_t size) {
   for (const char *line = n->kept; line != NULL && *line != '\0'; line += strcspn(line, "\n"), line += *line == '\n') {
     const char *at = line;
@@ -211,7 +214,7 @@ static const char *gist(const struct notices *n, char *out, size_t size) {
 static int conclude(struct notices *n, int how) {
   int code = WIFEXITED(how) ? WEXITSTATUS(how) : 1;
   if (sl_children_signal() != 0) {
-    code = 1; /* who ended it knows why */
+    code = 1; /* the user who ended it knows why */
   } else if (n->host[0] != '\0' && !n->explained) {
     sl_ended_tell(n->ended, SL_CAUSE_HOST, -1, n->host, "host %s is gone: it does not answer mpirun any more", n->host);
   } else if (n->ssh[0] != '\0' && code != 0 && !n->explained && n->ended->again) {
@@ -255,8 +258,8 @@ static enum sl_status run_job(char *const *arguments, int ranks, struct sl_ended
   return SL_OK;
 }
 
-/* Where one of these is too low Open MPI does not end with an error: mpirun or a rank asks again without end. Measured with Open
- * MPI 4.1: segments of shared memory are files of 4 MiB and some pages; mpirun holds 32 files and 4 a rank. */
+/* If one of these limits is too low, Open MPI does not fail: mpirun or a rank retries forever. Measured with Open MPI
+ * 4.1: shared memory segments are files of 4 MiB and a few pages; mpirun opens 32 files and 4 per rank. */
 static enum sl_status check_limits(int world) {
   static const rlim_t segment = 5 << 20, own = 32, each = 4;
   const rlim_t files = own + each * (rlim_t)world;
@@ -273,7 +276,7 @@ static enum sl_status check_limits(int world) {
   return SL_OK;
 }
 
-/* The most ranks that one host has. */
+/* The largest number of ranks on one host. */
 static int most_of_a_host(const struct sl_mpi_job *job) {
   int most = job->hosts != NULL ? 1 : job->world;
   for (size_t i = 0; job->hosts != NULL && i < job->hosts->count; i++)

@@ -1,5 +1,5 @@
-/* Ranks as child processes; see launch_ranks.h. They share standard output and standard error: of what all the
- * cuda backend's ranks would print, one prints it. */
+/* Runs ranks as child processes; see launch_ranks.h. They share standard output and standard error. A message that all
+ * ranks of the cuda backend would print is printed by one of them. */
 #include "cli/launch_ranks.h"
 
 #include "core/base/machine.h"
@@ -22,7 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { GRACE_S = 5, LEASH_GRACE_S = 3 /* less than who holds the leash has */ };
+enum { GRACE_S = 5, LEASH_GRACE_S = 3 /* less than the launcher that holds the leash waits */ };
 
 bool sl_launch_ranks_inside(void) {
   const struct sl_launcher *torchrun = &sl_launchers[SL_LAUNCHER_TORCHRUN];
@@ -31,7 +31,7 @@ bool sl_launch_ranks_inside(void) {
   return started || sl_launch_inside();
 }
 
-/* A port of this machine that nobody uses now. */
+/* Finds a port of this machine that is not in use. */
 static enum sl_status free_port(int *port) {
   struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
   socklen_t size = sizeof at;
@@ -51,7 +51,7 @@ static void set_number(const char *name, int value) {
   setenv(name, text, 1);
 }
 
-/* `errors`: who watches the job reads what comes of it; -1: standard error is the caller's. */
+/* `errors`: where the process that watches the job reads standard error; -1: standard error is inherited. */
 static _Noreturn void become_rank(const char *self, const struct sl_ranks *ranks, int local, int errors) {
   const struct sl_launcher *torchrun = &sl_launchers[SL_LAUNCHER_TORCHRUN];
   set_number(torchrun->rank, ranks->first + local);
@@ -70,14 +70,14 @@ static _Noreturn void become_rank(const char *self, const struct sl_ranks *ranks
 /* --- the job --- */
 
 static int job_size, job_first; /* its first rank */
-static pid_t *job;              /* 0: over */
+static pid_t *job;              /* pids; 0: ended */
 
 static void send_all(int signal_number) {
   for (int i = 0; i < job_size; i++)
     if (job[i] > 0) kill(job[i], signal_number);
 }
 
-/* What a rank's end means for the job. */
+/* The exit code that a rank's end gives the job; reports a death. */
 static int code_of(struct sl_ended *ended, int rank, int how, bool told) {
   if (WIFEXITED(how)) return WEXITSTATUS(how);
   const char *name = sigabbrev_np(WTERMSIG(how));
@@ -103,11 +103,12 @@ static void nap(struct sl_relay *errors) {
   nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
 }
 
-/* Wait for all. After the first failure, or when the leash is let go, the others have GRACE_S, then they are killed. */
+/* Waits for all ranks. After the first failure, or when the leash is released, the others have GRACE_S before they are
+ * killed. */
 static int wait_for_all(struct sl_ended *ended, struct sl_relay *errors) {
   int left = job_size, code = 0;
   double deadline = 0;
-  bool killed = false, died = false; /* some by us, one by somebody else */
+  bool killed = false, died = false; /* some ranks by us, one by somebody else */
   while (left > 0) {
     int how;
     const pid_t pid = waitpid(-1, &how, code == 0 && !sl_leash_held() && errors->fd < 0 ? 0 : WNOHANG);
@@ -125,12 +126,12 @@ static int wait_for_all(struct sl_ended *ended, struct sl_relay *errors) {
     job[place] = 0;
     sl_children_forget(pid);
     left--;
-    /* A rank that missed one that died may be heard of before it; who started this node wants to know of the death. */
+    /* a rank that missed a dead one may be reaped before it; the launcher of this node needs to know of the death */
     const bool missed_one = code == sl_exit_code(SL_ERR_PEER) && sl_leash_held() && !killed && !died;
     const int own = code_of(ended, job_first + place, how, code != 0 && !missed_one);
     died = died || WIFSIGNALED(how);
     if (code == 0 && own != 0) code = own, deadline = sl_machine_clock() + GRACE_S;
-    if (own == sl_exit_code(SL_ERR_DEVICE)) code = own; /* the cause, whoever ended first because of it */
+    if (own == sl_exit_code(SL_ERR_DEVICE)) code = own; /* the cause, even if another rank ended first because of it */
   }
   return code;
 }
@@ -168,7 +169,8 @@ enum sl_status sl_launch_ranks(const struct sl_ranks *given, struct sl_ended *en
   const enum sl_status status = start_all(self, &ranks, ends[1]);
   if (ends[1] >= 0) close(ends[1]);
   ended->code = wait_for_all(ended, &errors);
-  for (int naps = 0; naps < 20 && sl_relay_read(&errors, 50); naps++) continue; /* guards have it, too, for a while */
+  /* guards keep it open, too, for a while */
+  for (int naps = 0; naps < 20 && sl_relay_read(&errors, 50); naps++) continue;
   sl_relay_close(&errors);
   job_size = 0;
   free(job);

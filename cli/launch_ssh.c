@@ -1,5 +1,5 @@
-/* The ssh processes of a job; see launch_ssh.h. What ssh says of itself goes to a file a host, so that a host that cannot be
- * reached is one line of ours, and what ranks say passes as it is. */
+/* The ssh processes of a job; see launch_ssh.h. Messages of ssh itself go to one file per host, so that an unreachable
+ * host gives one line of ours; output of ranks is forwarded unchanged. */
 #include "cli/launch_ssh.h"
 
 #include "cli/children.h"
@@ -26,10 +26,10 @@ struct job;
 struct node {
   struct job *job;
   const char *host;
-  pid_t pid;              /* of its ssh; 0: over */
-  int leash;              /* the write end; -1: let go */
-  char log[160];          /* what its ssh said */
-  struct sl_relay errors; /* of its ranks */
+  pid_t pid;              /* of its ssh; 0: ended */
+  int leash;              /* the write end; -1: released */
+  char log[160];          /* the file with its ssh's messages */
+  struct sl_relay errors; /* standard error of its ranks */
 };
 
 struct job {
@@ -37,8 +37,8 @@ struct job {
   size_t count;
   struct sl_ended *ended;
   double deadline; /* 0: nothing has failed yet */
-  bool explained;  /* a line says why the job ended */
-  char late[512];  /* the first rank's that missed another one, which is no news where that is explained */
+  bool explained;  /* a line has explained why the job ended */
+  char late[512];  /* the first message of a rank that missed another one; not printed if the cause is explained */
 };
 
 static enum sl_status need(const char *name, char *path, size_t size) {
@@ -46,7 +46,7 @@ static enum sl_status need(const char *name, char *path, size_t size) {
   return sl_fail(SL_ERR_ABSENT, "launcher '%s' not installed: it is not on PATH", name);
 }
 
-/* The last line of a file, without its end; "" where there is none. */
+/* The last line of a file, without its line end; "" if there is none. */
 static void last_line(const char *path, char *out, size_t size) {
   char line[512];
   FILE *in = fopen(path, "r");
@@ -108,7 +108,7 @@ done:
 
 /* ---- nodes ---- */
 
-/* ssh does not take the signals that end the launcher: it ends when its node has ended, which the leash tells to. */
+/* ssh ignores the signals that end the launcher: it ends when its node has ended, because the leash was released. */
 static _Noreturn void become_ssh(const char *ssh, char *const *words, int leash, int errors) {
   static const int spared[] = {SIGINT, SIGTERM, SIGHUP};
   dup2(leash, STDIN_FILENO);
@@ -118,7 +118,8 @@ static _Noreturn void become_ssh(const char *ssh, char *const *words, int leash,
   sl_children_exec(ssh, words, 0);
 }
 
-/* A line of a node. Even with a file for its words ssh says one of them here; and who ends the job knows why. */
+/* Handles a line from a node. ssh writes one of its messages here even if it has a file for them; if this command is
+ * ending the job, the message is dropped. */
 static void pass(void *context, const char *line) {
   struct node *node = context;
   struct job *job = node->job;
@@ -177,7 +178,7 @@ static void kill_all(const struct job *job) {
     if (job->nodes[i].pid > 0) kill(job->nodes[i].pid, SIGKILL);
 }
 
-/* Had ssh got there before it failed? */
+/* Whether ssh had reached the host before it failed. */
 static bool was_there(const char *line) {
   static const char *const starts[] = {"Timeout, server", "Connection to ",      "Connection closed by",
                                        "client_loop:",    "Connection reset by", "Read from remote host",
@@ -187,7 +188,7 @@ static bool was_there(const char *line) {
   return line[0] == '\0';
 }
 
-/* Says why a node's ssh ended, where that is not for its ranks to say. */
+/* Explains why a node's ssh ended, unless its ranks do. */
 static bool explain(const struct node *node, int code, const char *program) {
   struct sl_ended *ended = node->job->ended;
   char line[300];
@@ -206,11 +207,11 @@ static bool explain(const struct node *node, int code, const char *program) {
   return code == NOT_FOUND || code == SSH_FAILED;
 }
 
-/* Fine when the job was being ended anyway. */
+/* An error is expected if the job was being ended anyway. */
 static void end_node(struct job *job, struct node *node, int how, const char *program) {
   const int code = WIFEXITED(how) ? WEXITSTATUS(how) : SSH_FAILED;
   node->pid = 0;
-  /* up to its end, which a shared connection of ssh may keep from us */
+  /* reads to the end, unless a shared ssh connection keeps the pipe open */
   for (int naps = 0; naps < 20 && sl_relay_read(&node->errors, 50); naps++) continue;
   sl_relay_close(&node->errors);
   if (node->leash >= 0) close(node->leash);
@@ -243,7 +244,7 @@ static void watch(struct job *job, const char *program) {
       if (errors->fd >= 0 && !sl_relay_read(errors, 0)) sl_relay_close(errors);
     }
     if (sl_children_signal() != 0 && job->deadline == 0) job->ended->code = 1, job->deadline = now + GRACE_S;
-    /* Where a node has ended and nobody has said why, another may know, and is given a moment. */
+    /* if a node has ended without an explanation, another one may give it, and gets a moment */
     const bool said = job->explained || sl_children_signal() != 0;
     if (job->deadline > 0 && (said || now > job->deadline - GRACE_S + PATIENCE_S)) let_go(job);
     if (job->deadline > 0 && now > job->deadline) kill_all(job);
@@ -262,7 +263,7 @@ enum sl_status sl_launch_ssh(const struct sl_remote *remote, struct sl_ended *en
   SL_TRY(need("ssh", ssh, sizeof ssh));
   SL_TRY(sl_children_open());
   SL_TRY(sl_calloc(&job.nodes, job.count, sizeof *job.nodes));
-  (void)signal(SIGPIPE, SIG_IGN); /* a node that is gone is heard of by its ssh's end */
+  (void)signal(SIGPIPE, SIG_IGN); /* a lost node is noticed by the end of its ssh */
   for (size_t i = 0; i < job.count; i++)
     job.nodes[i] = (struct node){.job = &job, .host = remote->hosts->list[i].name, .leash = -1, .errors = {.fd = -1}};
   size_t started = 0;

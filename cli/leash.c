@@ -1,4 +1,4 @@
-/* Bytes of life through a node's standard input; see leash.h. */
+/* Bytes that keep a node alive, read from its standard input; see leash.h. */
 #include "cli/leash.h"
 
 #include "core/base/machine.h"

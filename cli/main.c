@@ -1,5 +1,5 @@
-/* The `shardlab` command: finds the subcommand, parses its flags, prints the one error line and sets the exit status
- * (0 done, 1 failed or out of tolerance, 2 bad input). */
+/* The `shardlab` command: finds the subcommand, parses its flags, prints the one error line and sets the exit status (0
+ * done, 1 failed or out of tolerance, 2 bad input). */
 #include "cli/children.h"
 #include "cli/commands.h"
 #include "cli/completion.h"
@@ -50,7 +50,8 @@ static enum sl_status find_command(const char *name, const struct sl_command **o
   return sl_fail(SL_ERR_INPUT, "'%s' is no command; 'shardlab --help' lists them", name);
 }
 
-/* Of `shardlab help`: manual pages, completions and the names of commands, for who installs (cmake/pages.cmake). */
+/* Part of `shardlab help`: manual pages, completion scripts and the names of commands, for packaging
+ * (cmake/pages.cmake). */
 static enum sl_status generate(const char *what, const char *of) {
   const struct sl_command *command = NULL;
   if (strcmp(what, "--man") == 0) {
@@ -100,7 +101,8 @@ static enum sl_status dispatch(int argc, char **argv) {
   return status;
 }
 
-/* The one line that a command ends with where it failed; what failed in a child that has spoken leaves no message. */
+/* Prints the one line with which a failed command ends. If a child has already reported the failure, there is no
+ * message. */
 static void say_error(void) {
   const int rank = sl_place_read(false).rank;
   if (sl_children_signal() != 0 && sl_children_of_ours()) return;
@@ -115,7 +117,7 @@ static void say_error(void) {
 int main(int argc, char **argv) {
   enum sl_status status = sl_standard_begin();
   sl_said_once();
-  if (sl_launch_ours()) prctl(PR_SET_PDEATHSIG, SIGKILL); /* a rank goes with its mpirun */
+  if (sl_launch_ours()) prctl(PR_SET_PDEATHSIG, SIGKILL); /* a rank dies with its mpirun */
   if (status == SL_OK) status = dispatch(argc, argv);
   if (status == SL_OK) status = sl_standard_flush();
   if (status != SL_OK) say_error();

@@ -6,7 +6,7 @@
 
 #include <ctype.h>
 
-/* Text for roff: a backslash and a hyphen mean what they are, and no line begins with a control character. */
+/* Text for roff: escapes backslashes and hyphens, and control characters at the beginning of a line. */
 static void put(const char *text, FILE *out) {
   bool begins = true;
   for (; *text != '\0'; text++) {

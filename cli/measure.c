@@ -1,5 +1,5 @@
-/* shardlab measure: the job for real. Started by hand it checks the request, then starts its ranks through the launcher;
- * started by a launcher it is one rank. Rank 0 alone prints and writes files. */
+/* shardlab measure: runs the job for real. Started by a user, it checks the request and starts its ranks through a
+ * launcher; started by a launcher, it is one rank. Only rank 0 prints and writes files. */
 #include "cli/again.h"
 #include "cli/children.h"
 #include "cli/commands.h"
@@ -35,7 +35,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The mean of each epoch's losses; one that is no number makes the mean null. */
+/* The mean loss of each epoch; null if one of its losses is not finite. */
 static void put_epochs(json_t *record, int64_t epoch_steps) {
   json_t *means = json_array(), *loss;
   const json_t *losses = json_object_get(record, "losses");
@@ -53,8 +53,8 @@ static void put_epochs(json_t *record, int64_t epoch_steps) {
   json_object_set_new(record, "epoch_steps", json_integer(epoch_steps));
 }
 
-/* Epochs in steps: an epoch is samples / global batch of them, rounded down. What is left over opens the next epoch: the
- * order of the data runs on. */
+/* Converts epochs to steps: an epoch is samples / global batch steps, rounded down. Samples left over begin the next
+ * epoch, since the order of the data continues. */
 static enum sl_status count_epochs(struct sl_options *options, const struct sl_setup *setup) {
   int64_t samples;
   if (options->epochs == 0) return SL_OK;
@@ -73,12 +73,12 @@ static enum sl_status count_epochs(struct sl_options *options, const struct sl_s
   return SL_OK;
 }
 
-/* A GPU's ranks are started without MPI, and know of themselves whether they share a device. */
+/* Ranks on GPUs are started without MPI, and find out themselves whether they share a device. */
 static bool on_gpu(const struct sl_options *options) {
   return strcmp(options->backend, "cuda") == 0;
 }
 
-/* One rank of a plan, alone: the world is the plan's, the process one. */
+/* For one rank of a plan that runs alone: the world is the plan's, but there is one process. */
 static enum sl_status join_alone(struct sl_options *options, bool inside) {
   const bool rank = sl_options_given(options, "as-rank"), world = sl_options_given(options, "of-world");
   if (!rank && !world) return SL_OK;
@@ -95,7 +95,7 @@ static enum sl_status join_alone(struct sl_options *options, bool inside) {
   return SL_OK;
 }
 
-/* The step from which on no loss is a finite number, so that training ended without one; 0: it ended with one. */
+/* The first of the steps at the end of the training whose losses are all not finite; 0 if the last loss is finite. */
 static size_t lost_at(const json_t *record) {
   const json_t *losses = json_object_get(record, "losses");
   size_t n = json_array_size(losses);
@@ -117,7 +117,7 @@ static enum sl_status run_rank(const struct sl_options *options, const struct sl
   const enum sl_status opened =
       place->rank == 0 ? sl_progress_open(&progress, options, setup, epoch_steps, from) : SL_OK;
   if (opened != SL_OK) return sl_training_close(&training), opened;
-  if (epoch_steps > 0 && from != NULL) /* of a recovered run alone: what its epoch has had */
+  if (epoch_steps > 0 && from != NULL) /* only for a recovered run: the losses of its epoch so far */
     progress.epoch_loss = sl_history_loss(training.from.manifest.history, from->step / epoch_steps * epoch_steps);
   const struct sl_runner runner = {.exec = exec,
                                    .setup = setup,
@@ -154,7 +154,7 @@ static enum sl_status run_rank(const struct sl_options *options, const struct sl
                  wrong);
 }
 
-/* A world from the launcher and one from the flag must be the same. */
+/* The world of the launcher and that of the flag must be the same. */
 static enum sl_status join_world(struct sl_options *options, const struct sl_place *place) {
   if (options->recovered == NULL && sl_options_given(options, "world") && options->world != place->size)
     return sl_fail(SL_ERR_INPUT, "--world: is %lld, but the launcher started %d ranks; expected the same",
@@ -163,7 +163,7 @@ static enum sl_status join_world(struct sl_options *options, const struct sl_pla
   return SL_OK;
 }
 
-/* A folder of this machine, where a rank can make a file. */
+/* Whether a rank can create a file in this folder on this machine. */
 static enum sl_status check_folder(const struct sl_config *config, const char *key, const char *path) {
   if (access(path, W_OK | X_OK) == 0) return SL_OK;
   return sl_json_fail(&config->doc, key, "is \"%s\": %s; expected a folder to write to, on the NVMe", path,
@@ -179,7 +179,7 @@ static enum sl_status check_nvme(const struct sl_setup *setup) {
   return SL_OK;
 }
 
-/* The cuda backend's kernels and copy engines reach the host's arena themselves. */
+/* On the cuda backend, kernels and copy engines access the host's arena directly, so it is always pinned. */
 static void warn_pinned(const struct sl_options *options, const struct sl_setup *setup) {
   const struct sl_config *c = &setup->config;
   if (!on_gpu(options)) return;
@@ -189,7 +189,7 @@ static void warn_pinned(const struct sl_options *options, const struct sl_setup 
     sl_config_warn(c, "zero_optimization.offload_param.pin_memory", "is false; this backend pins all host memory");
 }
 
-/* Kernels of other frameworks are a matter of prediction. */
+/* Other frameworks' kernels can only be predicted. */
 static enum sl_status check_kernels(const struct sl_setup *setup) {
   const struct sl_config *config = &setup->config;
   if (config->sl.kernels != SL_KERNELS_SHARDLAB)
@@ -205,14 +205,14 @@ static enum sl_status check_kernels(const struct sl_setup *setup) {
                       "this kernel cannot be measured, only predicted; expected \"materialised\" or \"flash\"");
 }
 
-/* All ranks stand in this machine's memory. What is above it would be killed by the system at some later step; a GPU
- * says so itself, before the first. */
+/* All ranks share this machine's memory. Ranks that need more than it has would be killed by the system at some later
+ * step; a GPU reports that itself before the first one. */
 static enum sl_status check_memory(const struct sl_options *options, const struct sl_setup *setup) {
   struct sl_cluster here;
   char need[32], have[32];
   double bytes = 0;
   if (on_gpu(options) || options->hostfile != NULL || options->hosts != NULL)
-    return SL_OK; /* of hosts nothing is known here */
+    return SL_OK; /* other hosts' memory is not known here */
   SL_TRY(sl_cluster_load(&here, "localhost"));
   const int64_t memory = here.device.memory;
   sl_cluster_free(&here);
@@ -245,7 +245,7 @@ static enum sl_status start(const struct sl_options *options, const struct sl_se
   return SL_OK;
 }
 
-/* What a job that is cut short may leave. */
+/* Names the files that an interrupted job may leave. */
 static void name_outputs(const struct sl_options *options) {
   sl_children_name_output(options->trace, (int)options->world);
   sl_children_name_output(options->save, 1);
@@ -259,7 +259,7 @@ static void keep_quiet(void *context, const char *text) {
   (void)text;
 }
 
-/* As sl_recovery_job.fits: the checks of a first start that depend on how many ranks there are. */
+/* As sl_recovery_job.fits: the checks of a first start that depend on the number of ranks. */
 static enum sl_status fits(const struct sl_options *options) {
   struct sl_setup setup;
   sl_warn_set_sink(keep_quiet, NULL);
@@ -273,7 +273,7 @@ static enum sl_status fits(const struct sl_options *options) {
   return status;
 }
 
-/* The ranks print and write files; their errors have been printed when they end. */
+/* Starts the ranks, which print and write files themselves; they have reported their errors when they end. */
 static enum sl_status launch(const struct sl_options *options, const struct sl_nodes *nodes, bool elastic) {
   const struct sl_recovery_job job = {.options = options, .nodes = nodes, .elastic = elastic, .fits = fits};
   struct sl_ended ended = {0};
@@ -286,7 +286,7 @@ static enum sl_status launch(const struct sl_options *options, const struct sl_n
   return ended.code == 2 ? SL_ERR_INPUT : SL_ERR_PEER;
 }
 
-/* One rank, or, where there are ranks to start, `nodes` says where. */
+/* Runs as one rank, or starts ranks where `nodes` says. */
 static enum sl_status run_here(struct sl_options options, bool inside, const struct sl_nodes *nodes) {
   struct sl_setup setup;
   enum sl_status status;
@@ -303,10 +303,10 @@ static enum sl_status run_here(struct sl_options options, bool inside, const str
   name_outputs(&options);
   if (inside) {
     sl_guard_open(limit_s, place.rank);
-    /* A peer or a launcher whose host is gone is an error of the connection, and no end without a word. */
+    /* a peer or launcher on a lost host must cause a connection error, not a silent death */
     (void)signal(SIGPIPE, SIG_IGN);
   }
-  /* one rank warns: every rank reads the same config, and would warn of the same keys */
+  /* only one rank warns: every rank reads the same config and would give the same warnings */
   if (inside && (sl_launch_ours() || place.rank > 0)) sl_warn_set_sink(keep_quiet, NULL);
   status = sl_setup_job(&setup, &options, SL_SETUP_RANK);
   sl_said_once();
@@ -322,7 +322,7 @@ static enum sl_status run_here(struct sl_options options, bool inside, const str
     sl_setup_free(&setup);
     return launch(&options, nodes, elastic);
   }
-  /* as planned, so that the arena that was predicted is the one that is used */
+  /* the number of threads of the plan, so that the arena has the predicted size */
   if (options.threads == 0) options.threads = setup.plan.threads;
   status = run_rank(&options, &setup, &place);
   if (!inside) status = sl_again_if_unknown(status, options.argv);
@@ -332,7 +332,7 @@ done:
   return status;
 }
 
-/* torchrun's processes know nothing of MPI: each would start ranks of its own. */
+/* Refuses processes started by torchrun, which are no MPI processes: each would start its own ranks. */
 static enum sl_status refuse_torchrun(void) {
   const struct sl_launcher *torchrun = &sl_launchers[SL_LAUNCHER_TORCHRUN];
   const char *rank = getenv(torchrun->rank), *world = getenv(torchrun->world);

@@ -1,4 +1,4 @@
-/* mpirun's words; see mpirun.h. */
+/* The command line of mpirun; see mpirun.h. */
 #include "cli/mpirun.h"
 
 #include "cli/launch.h"
@@ -37,7 +37,7 @@ enum sl_status sl_find_self(char *out, size_t size) {
   return SL_OK;
 }
 
-/* --- may one process read another's memory? --- */
+/* --- whether one process may read another's memory --- */
 
 static volatile int probe_word = 4711;
 
@@ -49,12 +49,12 @@ static pid_t fork_holder(void) {
   for (;;) pause();
 }
 
-/* Open MPI copies large messages from process to process (CMA) and fails hard where a container forbids it, so ask
+/* Open MPI copies large messages from process to process (CMA) and aborts if a container forbids that, so this tries it
  * first, between siblings, as ranks are. */
 static bool may_read_siblings(void) {
   pid_t holder = fork_holder();
   if (holder < 0) return false;
-  usleep(2000); /* time to declare itself */
+  usleep(2000); /* time for the holder to declare itself */
   pid_t reader = fork();
   if (reader == 0) {
     int got = 0;
@@ -69,37 +69,38 @@ static bool may_read_siblings(void) {
   return reader > 0 && WIFEXITED(how) && WEXITSTATUS(how) == 0;
 }
 
-/* --- the words --- */
+/* --- the command line --- */
 
 static void add_mca(struct sl_words *words, const char *name, const char *value) {
   char variable[128];
   snprintf(variable, sizeof variable, "OMPI_MCA_%s", name);
-  if (is_set(variable)) return; /* the user's word for it */
+  if (is_set(variable)) return; /* the user's own setting */
   sl_words_add(words, "--mca");
   sl_words_add(words, name);
   sl_words_add(words, value);
 }
 
-/* Transports that no message of ours takes. Where they are there Open MPI opens them all the same, and libfabric under them reads
- * the kernel's list of symbols in every rank: half the time that a job takes to start. */
+/* Transports that none of our messages use. If they are installed, Open MPI opens them all the same, and libfabric
+ * reads the kernel's symbol list in every rank: half of the time in which a job starts. */
 #define NO_MESSAGES "openib,usnic,ofi"
 
-/* Ranks of one machine talk through its memory. */
+/* Options for ranks on this machine, which talk through its memory. */
 static void add_here(const char *folder, struct sl_words *words) {
   static const char *const forward[] = {"-x", "OMP_NUM_THREADS", "-x", "OPENBLAS_NUM_THREADS",
                                         "-x", SL_LAUNCH_MARK,    NULL};
   sl_words_add_all(words, forward);
-  add_mca(words, "btl", "^tcp," NO_MESSAGES); /* sockets only cost */
+  add_mca(words, "btl", "^tcp," NO_MESSAGES); /* sockets are not needed and take time */
   if (!is_set("OMPI_MCA_btl_vader_single_copy_mechanism") && !may_read_siblings())
     add_mca(words, "btl_vader_single_copy_mechanism", "none");
   if (folder == NULL) return;
-  /* where it keeps sockets and shared memory, which go with the folder */
+  /* where Open MPI keeps sockets and shared memory, which are removed with the folder */
   const char *const places[] = {"--mca", "orte_tmpdir_base", folder, "--mca", "btl_vader_backing_directory", folder,
                                 NULL};
   sl_words_add_all(words, places);
 }
 
-/* Slots as ranks, host after host. A host that vanishes is missed within 15 s, by mpirun and by its daemons, which end their ranks. */
+/* Options for other hosts: slots as ranks, host after host. A lost host is noticed within 15 s, by mpirun and by its
+ * daemons, which end their ranks. */
 static void add_hosts(const struct sl_mpi_job *job, struct sl_words *words) {
   struct sl_words ssh = {0};
   const struct sl_remote remote = {.hosts = job->hosts, .ssh_port = job->ssh_port};
@@ -119,13 +120,13 @@ static void add_hosts(const struct sl_mpi_job *job, struct sl_words *words) {
     sl_words_add(words, "-x"), sl_words_add(words, forward[i]);
   for (char *const *pair = job->environment; *pair != NULL; pair++) {
     sl_words_add(words, "-x");
-    sl_words_addf(words, "%.*s", (int)strcspn(*pair, "="), *pair); /* its value is in our environment */
+    sl_words_addf(words, "%.*s", (int)strcspn(*pair, "="), *pair); /* only the name: the value is in our environment */
   }
   sl_remote_ssh_options(&remote, &ssh);
   char *line = ssh.list != NULL ? sl_words_line(ssh.list) : NULL;
   add_mca(words, "plm_rsh_agent", "ssh");
   add_mca(words, "plm_rsh_args", line != NULL ? line : "");
-  add_mca(words, "plm_rsh_no_tree_spawn", "1"); /* only this machine need reach the others by ssh */
+  add_mca(words, "plm_rsh_no_tree_spawn", "1"); /* then only this machine needs to reach the others by ssh */
   add_mca(words, "btl", "^" NO_MESSAGES);
   add_mca(words, "oob_tcp_keepalive_time", "5");
   add_mca(words, "oob_tcp_keepalive_intvl", "3");
@@ -146,7 +147,8 @@ enum sl_status sl_mpirun_words(const struct sl_mpi_job *job, const char *folder,
   sl_words_add(words, mpirun);
   sl_words_add(words, "-np");
   sl_words_addf(words, "%d", job->world);
-  static const char *const always[] = {"--bind-to", "none", /* ranks have threads: one core each would not do */
+  static const char *const always[] = {"--bind-to", "none", /* ranks have several threads, so binding each to one core
+                                                             * would be wrong */
                                        "--oversubscribe", NULL};
   sl_words_add_all(words, always);
   if (geteuid() == 0) sl_words_add(words, "--allow-run-as-root");
@@ -154,10 +156,11 @@ enum sl_status sl_mpirun_words(const struct sl_mpi_job *job, const char *folder,
     add_hosts(job, words);
   else
     add_here(folder, words);
-  static const char *const last[] = {"--mca", "opal_signal", "", NULL}; /* a rank that crashes prints no stack */
+  static const char *const last[] = {"--mca", "opal_signal", "", NULL}; /* a rank that crashes prints no stack trace */
   sl_words_add_all(words, last);
   sl_words_add(words, self);
   for (char *const *word = job->arguments; *word != NULL; word++)
-    sl_words_add(words, strcmp(*word, ":") == 0 ? "./:" : *word); /* to mpirun a colon ends a command */
+    sl_words_add(words, strcmp(*word, ":") == 0 ? "./:" : *word); /* mpirun takes a lone colon as the end of a
+                                                                   * command */
   return sl_words_check(words);
 }

@@ -10,19 +10,20 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char default_hostfile[] = "/job/hostfile"; /* DeepSpeed's */
+static const char default_hostfile[] = "/job/hostfile"; /* DeepSpeed's default */
 
 static bool on_gpu(const struct sl_options *options) {
   return strcmp(options->backend, "cuda") == 0;
 }
 
-/* Flags that choose hosts and slots. */
+/* Whether a flag selects hosts or slots. */
 static bool speaks_of_hosts(const struct sl_options *o) {
   return o->hostfile != NULL || o->hosts != NULL || o->include != NULL || o->exclude != NULL || o->num_nodes > 0 ||
          o->num_gpus > 0 || o->no_ssh;
 }
 
-/* Slots of this machine where nobody names any: its devices; on the host backend a rank is no device, so its cores. */
+/* The slots of this machine if no flag gives them: its devices, or, on the host backend, where ranks are not devices,
+ * its cores. */
 static enum sl_status count_here(const struct sl_options *options, int *slots) {
   const struct sl_exec_ops *exec;
   struct sl_exec_devices devices = {.count = 0};
@@ -82,7 +83,7 @@ static enum sl_status settle_by_hand(struct sl_nodes *nodes, const struct sl_opt
   return SL_OK;
 }
 
-/* Devices by number are what ssh alone can pass to a host. */
+/* Only ssh can pass device numbers to a host. */
 static enum sl_status check_slots(const struct sl_nodes *nodes, const struct sl_options *o) {
   static const char *const names[] = {[SL_NODES_SSH] = "ssh", [SL_NODES_MPIRUN] = "mpirun", [SL_NODES_SRUN] = "srun"};
   if (!on_gpu(o) && nodes->launcher == SL_NODES_SSH)
@@ -145,7 +146,7 @@ void sl_nodes_free(struct sl_nodes *nodes) {
   sl_hosts_free(&nodes->hosts);
 }
 
-/* Is this word one of those flags? *apart: its value is the next word. */
+/* Whether this word is one of those flags. *apart: its value is the next word. */
 static bool is_of_hosts(const char *word, bool worldless, bool *apart) {
   static const char *const valued[] = {"--hostfile", "--hosts",        "--include",     "--exclude",     "--num-nodes",
                                        "--num-gpus", "--launcher",     "--master-addr", "--master-port", "--node-rank",

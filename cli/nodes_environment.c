@@ -1,4 +1,4 @@
-/* Variables that go along to other hosts; see nodes_environment.h. */
+/* Variables that are passed to other hosts; see nodes_environment.h. */
 #include "cli/nodes_environment.h"
 
 #include "cli/launch.h"

@@ -1,4 +1,4 @@
-/* What follows from the table of options; see options.h. */
+/* Functions on the table of options; see options.h. */
 #include "cli/options.h"
 
 #include "cli/options_table.h"
@@ -101,7 +101,7 @@ static enum sl_status set(const struct sl_option *option, const char *text, stru
   return SL_OK;
 }
 
-/* One "--name", "--name value" or "--name=value" at argv[*at]; *at moves over a value that stands apart. */
+/* Parses "--name", "--name value" or "--name=value" at argv[*at]; moves *at over a separate value. */
 static enum sl_status parse_flag(struct sl_options *options, const struct sl_command *command, int argc, char **argv,
                                  int *at) {
   const char *flag = argv[*at] + 2;
@@ -112,7 +112,7 @@ static enum sl_status parse_flag(struct sl_options *options, const struct sl_com
   if (option->type == FLAG && value != NULL)
     return sl_fail(SL_ERR_INPUT, "--%s: is '%s'; expected no value", option->name, value);
   if (option->type != FLAG && value == NULL) {
-    /* a word with blanks is no flag: the arguments behind --from-megatron */
+    /* a word with blanks is not a flag, but the value of --from-megatron */
     if (*at + 1 >= argc || (strncmp(argv[*at + 1], "--", 2) == 0 && strchr(argv[*at + 1], ' ') == NULL))
       return sl_fail(SL_ERR_INPUT, "--%s: has no value; expected %s", option->name, option->value);
     value = argv[++*at];

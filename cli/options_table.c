@@ -1,4 +1,4 @@
-/* A row an option. One may stand twice when its default differs between commands. */
+/* One row per option. An option whose default differs between commands has two rows. */
 #include "cli/options_table.h"
 
 #include "core/base/limits.h"
@@ -6,7 +6,8 @@
 enum {
   RUNS = SL_CMD_PREDICT | SL_CMD_MEASURE | SL_CMD_VALIDATE,
   JOBS = RUNS | SL_CMD_SHOW | SL_CMD_CHECK | SL_CMD_BENCH | SL_CMD_EXPORT,
-  POOL = SL_CMD_PREDICT | SL_CMD_SHOW | SL_CMD_CHECK | SL_CMD_EXPORT, /* hosts that are not run on */
+  POOL = SL_CMD_PREDICT | SL_CMD_SHOW | SL_CMD_CHECK | SL_CMD_EXPORT, /* commands that take a hostfile but start no
+                                                                       * ranks */
   REAL_RUNS = SL_CMD_MEASURE | SL_CMD_VALIDATE
 };
 

@@ -1,4 +1,4 @@
-/* Results to files, pipes and terminals; see output.h. */
+/* Writes results to files, pipes and terminals; see output.h. */
 #include "cli/output.h"
 
 #include "core/base/json.h"
@@ -15,7 +15,7 @@ enum sl_status sl_output_json(const struct sl_options *options, json_t *root) {
   if (root == NULL) return sl_fail(SL_ERR_MEMORY, "out of memory: a result");
   if (options->json != NULL && strcmp(options->json, "-") == 0) {
     status = sl_json_print(root, stdout);
-    if (status == SL_ERR_IO) { /* what it is that cannot be written */
+    if (status == SL_ERR_IO) { /* reported by sl_standard_flush instead, which names what cannot be written */
       sl_error_clear();
       status = SL_OK;
     }
@@ -57,8 +57,8 @@ char *sl_output_command(const struct sl_options *options) {
   return text;
 }
 
-/* The folder of `path` must exist and let us write; an existing `path` must be a plain file, since a file that is written
- * takes its place only when it is complete. */
+/* The folder of `path` must exist and be writable; an existing `path` must be a regular file, because a new file
+ * replaces it only when complete. */
 static enum sl_status check_output(const char *flag, const char *path) {
   if (path == NULL) return SL_OK;
   if (strcmp(path, "-") == 0 && strcmp(flag, "--json") == 0) return SL_OK;
@@ -80,12 +80,12 @@ static enum sl_status check_output(const char *flag, const char *path) {
   return SL_OK;
 }
 
-/* A file of the command line. */
+/* A file named on the command line. */
 struct named_file {
   const char *flag, *path;
 };
 
-/* Where `path` is, or would be: its folder and its name in it, through links. */
+/* Finds the folder of `path`, with links resolved, and its name in that folder, whether or not it exists. */
 static bool locate(const char *path, struct stat *folder, const char **name) {
   char text[4096];
   const char *slash = strrchr(path, '/');
@@ -98,13 +98,13 @@ static bool is_one(const struct stat *a, const struct stat *b) {
   return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-/* Two names of one file that exists. */
+/* Whether two names refer to the same existing file. */
 static bool same_file(const char *a, const char *b) {
   struct stat first, second;
   return a != NULL && b != NULL && stat(a, &first) == 0 && stat(b, &second) == 0 && is_one(&first, &second);
 }
 
-/* Two names under which one file would be written. */
+/* Whether two names refer to the same file, were it to be written. */
 static bool same_place(const char *a, const char *b) {
   struct stat first, second;
   const char *name, *other;

@@ -1,4 +1,4 @@
-/* The launchers' variables; see place.h. A launcher whose numbers make no sense is passed over. */
+/* Reads the launchers' variables; see place.h. A launcher whose numbers make no sense is ignored. */
 #include "cli/place.h"
 
 #include "core/base/launchers.h"
@@ -17,7 +17,8 @@ struct sl_place sl_place_read(bool torchrun) {
   for (int i = torchrun ? SL_LAUNCHER_TORCHRUN : SL_LAUNCHER_TORCHRUN + 1; i < SL_LAUNCHER_COUNT; i++) {
     const struct sl_launcher *l = &sl_launchers[i];
     const int rank = number(l->rank, -1), size = number(l->world, 0);
-    if (rank >= 0 && size > rank) /* of counts by node the first is read: right where every node has as many */
+    if (rank >= 0 && size > rank) /* of a list of counts by node, only the first is read, which is right if all nodes
+                                   * have the same */
       return (struct sl_place){
           .rank = rank, .size = size, .local_size = number(l->by_node != NULL ? l->by_node : l->local_world, size)};
   }

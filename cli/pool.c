@@ -8,7 +8,7 @@ enum sl_status sl_pool_apply(struct sl_options *options, enum sl_command_bit com
   enum sl_status status;
   if (options->hostfile == NULL || (command & (SL_CMD_MEASURE | SL_CMD_VALIDATE))) return SL_OK;
   SL_TRY(sl_hosts_load(&hosts, options->hostfile));
-  SL_GO(sl_hosts_select(&hosts, NULL, NULL)); /* without those that have no slot */
+  SL_GO(sl_hosts_select(&hosts, NULL, NULL)); /* drops hosts without slots */
   for (size_t i = 1; i < hosts.count; i++)
     if (hosts.list[i].count != hosts.list[0].count)
       SL_GO(sl_fail(SL_ERR_INPUT, "%s: %s: has %d slots; expected %d, as %s has: nodes are alike", options->hostfile,

@@ -1,4 +1,4 @@
-/* shardlab predict: the job in virtual time. */
+/* shardlab predict: simulates the job. */
 #include "cli/predict.h"
 #include "core/base/limits.h"
 
@@ -17,7 +17,8 @@ static void add_op(void *context, int64_t step, const struct sl_program *program
   sl_flops_add(context, step, program, done);
 }
 
-/* The table goes where the measurement's does, which tells more: beside one only the record has it. */
+/* The table is printed with the measurement if there is one, since that has more in it; the record always has the
+ * profile. */
 static enum sl_status put_flops(struct sl_flops *flops, const struct sl_options *options, json_t *record) {
   enum sl_status status = sl_flops_put(flops, record);
   if (status == SL_OK && options->measured_steps == 0)
@@ -26,7 +27,7 @@ static enum sl_status put_flops(struct sl_flops *flops, const struct sl_options 
   return status;
 }
 
-/* `advise`: say which changes would make a job fit that does not. */
+/* `advise`: add the changes that would make a job fit that does not. */
 static enum sl_status predict(const struct sl_options *options, const char *trace, bool advise, json_t **record) {
   struct sl_setup setup;
   SL_TRY(sl_setup_job(&setup, options, SL_SETUP_SIMULATION));
@@ -67,7 +68,7 @@ enum sl_status sl_predict_record(const struct sl_options *options, const char *t
 }
 
 static enum sl_status run(const struct sl_options *options) {
-  const bool read = !options->quiet || options->json != NULL; /* the record, by anyone */
+  const bool read = !options->quiet || options->json != NULL; /* whether anybody reads the record */
   json_t *record;
   if (options->operand_count > 0 && options->sweep == NULL)
     return sl_fail(SL_ERR_INPUT, "'%s': is one argument too many; usage: shardlab predict [flags]",

@@ -1,5 +1,5 @@
-/* The command's part of a table: the processes that predict its rows, and the file that comes out. What a row means stands in
- * table/inputs.h, what is predicted of it in table/predict.h. */
+/* The command's part of a table: the processes that predict its rows, and the output file. table/inputs.h defines what
+ * a row means, table/predict.h what is predicted for it. */
 #include "cli/predict_table.h"
 
 #include "cli/output.h"
@@ -16,7 +16,7 @@
 
 struct work {
   const struct sl_table *table;
-  const char *cluster; /* for all rows; NULL: each its own */
+  const char *cluster; /* for all rows; NULL: each row has its own */
   struct sl_workers workers;
 };
 
@@ -32,7 +32,7 @@ static enum sl_status predict_row(void *context, size_t i, void *result) {
   return status;
 }
 
-/* ---- what comes out ---- */
+/* ---- the output file ---- */
 
 static void put_text(FILE *out, const char *text) {
   if (strpbrk(text, ",\"\r\n") == NULL) {
@@ -88,7 +88,7 @@ static enum sl_status summarise(const struct work *work, const struct sl_options
                                            (json_int_t)refused, "seconds", seconds));
 }
 
-/* Installations without a file of their own, each once. */
+/* Warns about clusters that have no description, once for each. */
 static void warn_of_clusters(const struct sl_table *table) {
   for (size_t i = 0; i < table->count; i++) {
     const char *name = table->rows[i].cluster;

@@ -63,7 +63,7 @@ static void show_live(const char *text, bool last) {
   fflush(stderr);
 }
 
-/* A line of text, where a live one may stand. */
+/* Prints a line of text; overwrites the live line if there is one. */
 static void say(const struct sl_progress *p, const char *text) {
   if (p->out == NULL) return;
   if (p->live) fputs(clear_line, stderr), fflush(stderr);

@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-/* A checkpoint that was there before the job. */
+/* A checkpoint that existed before the job. */
 struct older {
   int64_t step;
   struct stat manifest;
@@ -26,10 +26,10 @@ struct older {
 struct recovery {
   const struct sl_recovery_job *job;
   struct sl_options options; /* of the next start */
-  struct sl_nodes nodes;     /* its hosts are owned */
+  struct sl_nodes nodes;     /* owns its hosts */
   struct sl_recovered told;
-  char *base;          /* owned; the checkpoint that the job began with, NULL: with none */
-  char *from;          /* owned; the last start's, where that is not `base` */
+  char *base;          /* owned; the checkpoint that the job began with, NULL if none */
+  char *from;          /* owned; the checkpoint of the last start, if it is not `base` */
   struct older *older; /* owned */
   size_t older_count;
 };
@@ -45,7 +45,7 @@ enum sl_status sl_recovery_check(const struct sl_options *o, const struct sl_nod
   return sl_fail(SL_ERR_INPUT, "--max-restarts: is given beside %s; expected ranks that this command starts", beside);
 }
 
-/* ---- where the job began ---- */
+/* ---- the start of the job ---- */
 
 static bool look_at(const char *folder, int64_t step, struct stat *manifest) {
   char *path = NULL, *file = NULL;
@@ -108,9 +108,9 @@ static enum sl_status open_recovery(struct recovery *r, const struct sl_recovery
   return SL_OK;
 }
 
-/* ---- which checkpoint ---- */
+/* ---- choice of the checkpoint ---- */
 
-/* Every byte of it, and what the job was through up to it. */
+/* Verifies every byte of it, and that its history belongs to this job. */
 static enum sl_status is_good(const struct recovery *r, const char *path) {
   struct sl_checkpoint c;
   SL_TRY(sl_checkpoint_open(&c, path));
@@ -130,8 +130,8 @@ static enum sl_status is_there(const char *path) {
   return SL_OK;
 }
 
-/* The newest of this job that is good, into *step and r->from; where it has none, where the job began. One behind the last step is
- * of no use: what the job writes at its end takes a step. */
+/* Sets *step and r->from to the newest intact checkpoint of this job, or, if there is none, to where the job began. A
+ * checkpoint after the last step cannot be used, because the job writes its results at the end of a step. */
 static enum sl_status choose_checkpoint(struct recovery *r, int64_t *step) {
   int64_t *steps = NULL;
   size_t left = r->options.checkpoint != NULL ? sl_folder_steps(&steps, r->options.checkpoint) : 0;
@@ -159,9 +159,9 @@ static enum sl_status choose_checkpoint(struct recovery *r, int64_t *step) {
   return status == SL_OK && r->from == NULL && r->base != NULL ? is_there(r->base) : status;
 }
 
-/* ---- how many ranks ---- */
+/* ---- choice of the ranks ---- */
 
-/* The ranks that are left, and their hosts. */
+/* The remaining ranks, and their hosts. */
 static enum sl_status what_is_left(const struct recovery *r, const struct sl_ended *ended, struct sl_hosts *hosts,
                                    int64_t *ranks) {
   SL_TRY(sl_hosts_copy(hosts, &r->nodes.hosts));
@@ -178,7 +178,8 @@ static enum sl_status what_is_left(const struct recovery *r, const struct sl_end
   return SL_OK;
 }
 
-/* With elasticity: the most ranks of those left that its rules allow. Where they allow none, as many as before. */
+/* With elasticity: the largest number that its rules allow of the remaining ranks, or, if they allow none, as many as
+ * before. */
 static enum sl_status choose_ranks(struct recovery *r, const struct sl_ended *ended) {
   struct sl_hosts hosts;
   struct sl_options options = r->options;
@@ -198,7 +199,7 @@ static enum sl_status choose_ranks(struct recovery *r, const struct sl_ended *en
   return SL_OK;
 }
 
-/* ---- again ---- */
+/* ---- restarts ---- */
 
 static void say_restart(const struct recovery *r, const struct sl_ended *ended, int64_t step, int64_t lost) {
   fprintf(stderr,
@@ -209,7 +210,7 @@ static void say_restart(const struct recovery *r, const struct sl_ended *ended, 
           r->options.world == 1 ? "" : "s", lost);
 }
 
-/* A host that does not answer may be on its way up; a signal ends the wait. */
+/* A host that does not answer may be rebooting; a signal ends the wait. */
 static void wait_for_host(void) {
   enum { PAUSE_S = 10, NAPS_PER_S = 10 };
   for (int naps = 0; naps < PAUSE_S * NAPS_PER_S && sl_children_signal() == 0; naps++)
@@ -247,7 +248,7 @@ enum sl_status sl_recovery_run(const struct sl_recovery_job *job, int *exit_code
     SL_GO(prepare(&r, &ended));
     if (sl_children_signal() != 0) break;
   }
-  if (*exit_code == 0 && r.options.checkpoint != NULL && r.options.keep > 0) /* while it ran, two stayed at least */
+  if (*exit_code == 0 && r.options.checkpoint != NULL && r.options.keep > 0) /* while it ran, at least two were kept */
     sl_folder_keep(r.options.checkpoint, r.options.keep, r.options.steps, r.told.restarts);
 done:
   close_recovery(&r);

@@ -1,4 +1,4 @@
-/* Lines out of pieces of text; see relay.h. */
+/* Splits received text into lines; see relay.h. */
 #include "cli/relay.h"
 
 #include "core/base/status.h"

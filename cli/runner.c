@@ -1,4 +1,4 @@
-/* The run, its timeline and trace, and the record; see runner.h. */
+/* Runs a job with its timeline and trace, and writes the record; see runner.h. */
 #include "cli/runner.h"
 
 #include "cli/assume.h"
@@ -30,7 +30,7 @@ static void observe(void *context, int local, int64_t step, const struct sl_prog
     observer->runner->watch(observer->runner->watch_context, step, program, done);
 }
 
-/* Where nobody wants to see ops one by one. */
+/* For runs whose ops nobody observes one by one. */
 static void observe_run(void *context, int local, int64_t step, const struct sl_program *program, uint32_t first,
                         const double *times, uint32_t count) {
   sl_timeline_add_run(&((struct observer *)context)->timeline, local, step, program, first, times, count);
@@ -40,7 +40,7 @@ static void forget(void *context) {
   sl_timeline_forget(&((struct observer *)context)->timeline);
 }
 
-/* The devices that were measured on, where the backend has devices of its own. */
+/* The devices of the measurement, if the backend has devices of its own. */
 static void put_devices(json_t *environment, const struct sl_exec_ops *exec) {
   struct sl_exec_devices d;
   if (exec->probe == NULL || exec->probe(&d) != SL_OK) return;
@@ -73,8 +73,8 @@ static enum sl_status make_record(const struct sl_runner *runner, const struct o
   return sl_training_predict(runner->options, observer->run->job, *record);
 }
 
-/* Steps repeat exactly, so a prediction that is asked for one takes one; of 1-bit Adam one of each kind, unless what is measured beside
- * it has no compressed ones. */
+/* Steps repeat exactly, so a prediction of one step simulates one. With 1-bit Adam it simulates one of each kind,
+ * unless the measurement next to it has no compressed steps. */
 static void take_both_kinds(struct sl_run *run, const struct sl_options *o) {
   const struct sl_config *config = run->job->plan->config;
   const int64_t freeze = config->optimizer.freeze_step;
@@ -93,7 +93,7 @@ enum sl_status sl_runner_run(const struct sl_runner *runner, json_t **record) {
                        .observe = observe,
                        .observe_run = runner->trace == NULL && runner->watch == NULL ? observe_run : NULL,
                        .observe_context = &observer,
-                       .forget = runner->trace == NULL ? forget : NULL, /* a trace wants completions in order of time */
+                       .forget = runner->trace == NULL ? forget : NULL, /* a trace needs completions in order of time */
                        .progress = runner->progress,
                        .eval_iters = o->eval_batches,
                        .evaluated = runner->evaluated,
@@ -114,7 +114,7 @@ enum sl_status sl_runner_run(const struct sl_runner *runner, json_t **record) {
                                    .runs = o->runs,
                                    .timed_from = runner->trace != NULL || runner->watch != NULL
                                                      ? 0
-                                                     : o->steps - 1, /* breakdown: last step */
+                                                     : o->steps - 1, /* the breakdown is of the last step */
                                    .fail_rank = -1,
                                    .fail_step = -1}};
   enum sl_status status;
@@ -178,7 +178,7 @@ static void print_traffic(const json_t *traffic, FILE *out) {
   }
 }
 
-/* One memory space of the worst rank; a space that nothing uses goes unsaid. */
+/* Prints one memory space of the worst rank; nothing for an unused space. */
 static void print_space(const json_t *record, const char *space, const char *label, FILE *out) {
   const json_t *memory = json_object_get(json_object_get(record, "memory"), space);
   const double bytes = (double)json_integer_value(json_object_get(memory, "peak_bytes"));
@@ -191,7 +191,7 @@ static void print_space(const json_t *record, const char *space, const char *lab
   fprintf(out, "\n");
 }
 
-/* What a calibrated profile says of its own certainty. */
+/* Prints the interval that a calibrated profile gives. */
 static void print_interval(const json_t *record, FILE *out) {
   const json_t *low = json_object_get(record, "step_time_low_s"), *high = json_object_get(record, "step_time_high_s");
   char from[32], to[32];
@@ -203,7 +203,7 @@ static void print_interval(const json_t *record, FILE *out) {
           json_is_false(json_object_get(record, "step_time_calibrated")) ? "not calibrated; " : "", from, to);
 }
 
-/* A record has null for what is no finite number. */
+/* In a record, null stands for a number that is not finite. */
 static double loss_of(const json_t *losses, size_t step) {
   const json_t *loss = json_array_get(losses, step);
   return json_is_number(loss) ? json_number_value(loss) : NAN;
@@ -226,7 +226,7 @@ static void print_checkpoint(const json_t *checkpoint, FILE *out) {
   fprintf(out, "  checkpoint %s, of which a rank writes %s at most; steps wait %s for one\n", all, rank, wait);
 }
 
-/* When it was evaluated, and what came out. */
+/* Prints at which steps the model was evaluated, and the losses. */
 static void print_evaluations(const json_t *record, FILE *out) {
   const json_t *losses = json_object_get(record, "evaluation_losses"),
                *steps = json_object_get(record, "evaluation_steps");
@@ -281,7 +281,8 @@ void sl_runner_summary(const json_t *record, FILE *out) {
   print_traffic(json_object_get(record, "traffic"), out);
   print_checkpoint(json_object_get(record, "checkpoint"), out);
   const size_t n = json_array_size(losses);
-  const long long taken = (long long)json_integer_value(json_object_get(record, "first_step")); /* before this run */
+  /* steps before this run */
+  const long long taken = (long long)json_integer_value(json_object_get(record, "first_step"));
   if (n > 0)
     fprintf(out, "  loss       %.4f at step %lld, %.4f at step %lld\n", loss_of(losses, 0), taken + 1,
             loss_of(losses, n - 1), taken + (long long)n);

@@ -1,4 +1,4 @@
-/* Warnings that were said, by a hash of their text; see said.h. */
+/* Remembers warnings that were printed, by a hash of their text; see said.h. */
 #include "cli/said.h"
 
 #include "core/base/status.h"
@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST = 64 }; /* what comes after so many is said again */
+enum { MOST = 64 }; /* further ones may be printed again */
 
-static const char variable[] = "SHARDLAB_SAID"; /* the hashes in hexadecimal digits, blanks between them */
+static const char variable[] = "SHARDLAB_SAID"; /* the hashes in hexadecimal, separated by blanks */
 static uint64_t said[MOST];
 static int count;
 

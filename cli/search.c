@@ -1,4 +1,4 @@
-/* A monotone search; see search.h. */
+/* A search over a monotone quantity; see search.h. */
 #include "cli/search.h"
 
 #include "cli/setup.h"
@@ -11,18 +11,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What may be searched. */
+/* What can be searched for. */
 enum what { MICRO_BATCH, WORLD, SEQ, WHATS };
 static const struct {
-  const char *flag, *sets, *name; /* the flag that asks for it, the one that it stands for, and what people call it */
-  const char *limit;              /* what ends the values where the last of them fits, too */
+  const char *flag, *sets, *name; /* the flag that asks for the search, the flag whose value it finds, and its name in
+                                   * messages */
+  const char *limit;              /* what limits the values if even the last one fits */
 } whats[WHATS] = {{"max-micro-batch", "micro-batch", "largest micro-batch", "the batch allows no larger one"},
                   {"min-world", "world", "smallest world", NULL},
                   {"max-seq", "seq", "longest sequence", "the model has no more positions"}};
 
-enum { MOST_RANKS = 1 << 16 }; /* looked at where the cluster has as many nodes as the world needs */
+enum { MOST_RANKS = 1 << 16 }; /* the limit if the cluster has as many nodes as the world needs */
 
-/* The values, ascending: value[i], or else unit * (i + 1). */
+/* The values in ascending order: value[i], or else unit * (i + 1). */
 struct values {
   int64_t *value; /* owned; NULL: all multiples of unit */
   int64_t unit, count;
@@ -31,10 +32,10 @@ struct values {
 struct search {
   enum what what;
   const struct sl_options *options;
-  int64_t replica; /* ranks of a replica of the model: tp x pp x cp */
+  int64_t replica; /* ranks per replica of the model: tp x pp x cp */
   int64_t
-      share; /* where the global batch is to stay: sequences of a step of a data-parallel rank (MICRO_BATCH), micro-batches of a
-                      step of all of them (WORLD); 0: gradient accumulation stays */
+      share; /* if the global batch is kept: sequences per step of a data-parallel rank (MICRO_BATCH), or micro-batches
+              * per step of all of them (WORLD); 0: gradient accumulation is kept */
   struct values values;
   json_t *probes; /* owned until the end */
 };
@@ -47,7 +48,7 @@ bool sl_search_asked(const struct sl_options *options) {
   return options->max_micro_batch || options->min_world || options->max_seq;
 }
 
-/* ---- which values there are ---- */
+/* ---- candidate values ---- */
 
 /* All divisors of n up to `most`, ascending. */
 static enum sl_status divisors(struct values *values, int64_t n, int64_t most) {
@@ -74,7 +75,7 @@ static enum sl_status list_micro_batches(struct search *s) {
   return status;
 }
 
-/* Without a plan: which number of ranks makes one is what is searched. */
+/* Needs no plan, because the search is for the number of ranks that have one. */
 static enum sl_status list_worlds(struct search *s) {
   struct sl_config config;
   struct sl_cluster cluster;
@@ -111,12 +112,13 @@ static enum sl_status list_lengths(struct search *s) {
 }
 
 static enum sl_status list_values(struct search *s) {
-  if (s->options->model == NULL) return sl_setup_plan(&(struct sl_setup){0}, s->options); /* says that it is missing */
+  /* reports that it is missing */
+  if (s->options->model == NULL) return sl_setup_plan(&(struct sl_setup){0}, s->options);
   if (s->what == SEQ) return list_lengths(s);
   return s->what == WORLD ? list_worlds(s) : list_micro_batches(s);
 }
 
-/* ---- looking at one ---- */
+/* ---- trying one value ---- */
 
 static enum sl_status apply(const struct search *s, int64_t value, struct sl_options *options,
                             struct sl_search_texts *texts) {
@@ -130,7 +132,7 @@ static enum sl_status apply(const struct search *s, int64_t value, struct sl_opt
   return sl_options_set(options, SL_CMD_PREDICT, "grad-accum", texts->accumulation);
 }
 
-/* Does value i fit? What cannot be built does not; `status` is why. */
+/* Whether value i fits. A configuration that cannot be built does not, and `status` says why. */
 static bool probe(struct search *s, int64_t i, enum sl_status *status) {
   struct sl_search_texts texts;
   struct sl_options options;
@@ -145,7 +147,7 @@ static bool probe(struct search *s, int64_t i, enum sl_status *status) {
   return sl_trial_fits(&trial);
 }
 
-/* The index of the outermost value that fits, between one that does and one beside it that does not. */
+/* The index of the last value that fits, between `fits`, which does, and `fails`, which does not. */
 static int64_t bisect(struct search *s, int64_t fits, int64_t fails) {
   while (llabs(fails - fits) > 1) {
     const int64_t middle = fits + (fails - fits) / 2;
@@ -159,7 +161,7 @@ static int64_t bisect(struct search *s, int64_t fits, int64_t fails) {
   return fits;
 }
 
-/* The least value that fits: of worlds the small ones are looked at first, since large ones cost more to build. */
+/* The smallest value that fits. Small worlds are tried first, since large ones take longer to build. */
 static enum sl_status least(struct search *s, int64_t *index) {
   enum sl_status status;
   int64_t fails = -1, at = 0;
@@ -187,7 +189,7 @@ static enum sl_status most(struct search *s, int64_t *index) {
   return SL_OK;
 }
 
-/* ---- the whole ---- */
+/* ---- the search ---- */
 
 static enum sl_status choose(struct search *s) {
   const bool asked[WHATS] = {s->options->max_micro_batch, s->options->min_world, s->options->max_seq};

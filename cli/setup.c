@@ -1,5 +1,5 @@
 /* Inputs, plan and job of a command; see setup.h. Flags are put into the config's document before it is read, so that
- * defaults and cross-field checks see them as if they stood in the file. */
+ * defaults and cross-field checks see them as if they were in the file. */
 #include "cli/setup.h"
 
 #include "cli/defaults.h"
@@ -12,7 +12,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A DeepSpeed preset is a stage: where the file names none, the defaults that follow from the stage do too. */
+/* A DeepSpeed preset implies a ZeRO stage. If the file has none, the stage is set, so that the defaults that depend on
+ * it follow. */
 static void put_preset_stage(json_t *root, const char *preset) {
   const int stage = sl_strategy_deepspeed_stage(preset);
   const json_t *zero = json_object_get(root, "zero_optimization");
@@ -36,11 +37,11 @@ static void override(json_t *root, const struct sl_options *options) {
   if (options->preset != NULL) put_preset_stage(root, options->preset);
 }
 
-/* What is trained with when no file says otherwise. */
+/* The configuration if there is no file. */
 static const char config_without_file[] = "{\"train_micro_batch_size_per_gpu\": 1,\n"
                                           " \"optimizer\": {\"type\": \"AdamW\", \"params\": {\"lr\": 0.001}}}\n";
 
-/* Whether a flag is given that stands for a key of the configuration. */
+/* Whether a flag is given that overrides a key of the configuration. */
 static bool sets_a_key(const struct sl_options *options) {
   const char *keys;
   json_t *value;
@@ -60,7 +61,7 @@ static enum sl_status open_config(struct sl_json *doc, const struct sl_options *
   const char *source = options->preset != NULL ? "--preset" : "flags";
   if (!sl_options_given(options, "train-batch"))
     return sl_json_parse(doc, source, config_without_file, sizeof config_without_file - 1);
-  /* the micro-batch then follows from the batch */
+  /* then the micro-batch follows from the batch */
   const char *rest = strchr(config_without_file, '\n');
   char text[sizeof config_without_file + 1];
   const int length = snprintf(text, sizeof text, "{%s", rest);
@@ -86,7 +87,7 @@ enum sl_status sl_setup_config(struct sl_config *config, const struct sl_options
   return status;
 }
 
-/* A job that takes a part of every node. */
+/* For a job that uses part of every node. */
 static enum sl_status resize_nodes(struct sl_cluster *cluster, const struct sl_options *options) {
   if (options->ranks_per_node == 0 || options->ranks_per_node == cluster->devices_per_node) return SL_OK;
   if (options->ranks_per_node > cluster->devices_per_node)
@@ -97,7 +98,7 @@ static enum sl_status resize_nodes(struct sl_cluster *cluster, const struct sl_o
   return SL_OK;
 }
 
-/* Load the three inputs, flags overriding the config's keys. */
+/* Loads the three inputs, with flags overriding the config's keys. */
 static enum sl_status load_inputs(struct sl_setup *setup, const struct sl_options *options) {
   memset(setup, 0, sizeof *setup);
   if (options->model == NULL)
@@ -128,7 +129,7 @@ enum sl_status sl_setup_plan(struct sl_setup *setup, const struct sl_options *op
 }
 
 enum sl_status sl_setup_job(struct sl_setup *setup, const struct sl_options *options, enum sl_setup_for use) {
-  const char *what = options->operand_count > 0 ? options->operand[0] : ""; /* of show */
+  const char *what = options->operand_count > 0 ? options->operand[0] : ""; /* the subject of show */
   const struct sl_build_options build = {.memory_curve = strcmp(what, "memory") == 0 || options->trace != NULL,
                                          .save_params = options->save != NULL,
                                          .save_grads = options->save_grads != NULL,
@@ -136,7 +137,9 @@ enum sl_status sl_setup_job(struct sl_setup *setup, const struct sl_options *opt
                                          .repeated = use == SL_SETUP_SIMULATION};
   enum sl_status status;
   SL_TRY(sl_setup_plan(setup, options));
-  if (options->threads > 0) setup->plan.threads = (int)options->threads; /* scratch memory goes by threads */
+  if (options->threads > 0)
+    setup->plan.threads = (int)options->threads; /* the size of scratch memory depends on the
+                                                                          * threads */
   status = sl_job_build(&setup->job, &setup->plan, &build);
   if (status != SL_OK) sl_setup_free(setup);
   return status;

@@ -1,4 +1,4 @@
-/* shardlab show: the inputs, the plan and the programs, for reading. */
+/* shardlab show: prints the inputs, the plan and the programs. */
 #include "cli/show.h"
 
 #include "cli/commands.h"
@@ -71,7 +71,7 @@ static json_t *framework_json(const struct sl_framework_support *f) {
                    stages_json(f->now), "presets", presets, "source", f->source);
 }
 
-/* Which ZeRO stages each framework expresses beside each parallelism, then and now. */
+/* Which ZeRO stages each framework supports with each kind of parallelism, in old and current versions. */
 static void show_frameworks(const struct sl_options *options, FILE *out, json_t **json) {
   const struct sl_framework_support *f;
   if (options->json != NULL)
@@ -107,7 +107,7 @@ static enum sl_status show_cluster(const struct sl_options *options, json_t **js
   return SL_OK;
 }
 
-/* What every kernel set costs beside its kernels' work, with sources. */
+/* The costs of every kernel set beyond its kernels' work, with sources. */
 static enum sl_status show_kernels(json_t **json) {
   *json = json_array();
   for (int set = 0; set < SL_KERNELS_COUNT; set++) {
@@ -137,7 +137,7 @@ static enum sl_status show_program(const struct sl_setup *setup, const struct sl
   return SL_OK;
 }
 
-/* What needs a plan, or a plan with its programs. */
+/* Subjects that need a plan, or a plan with its programs. */
 static enum sl_status show_planned(const char *what, const struct sl_options *options, FILE *out, json_t **json) {
   struct sl_setup setup;
   enum sl_status status = SL_OK;
@@ -165,7 +165,7 @@ static enum sl_status find_subject(const char *what, bool *text_only) {
                  what, near != NULL ? "; did you mean '" : "", near != NULL ? near : "", near != NULL ? "'?" : "");
 }
 
-/* Flags that only some subjects have a use for. */
+/* Refuses flags that the subject does not use. */
 static enum sl_status check_flags(const char *what, const struct sl_options *options) {
   static const struct {
     const char *flag, *first, *second;

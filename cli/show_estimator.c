@@ -1,4 +1,4 @@
-/* shardlab show estimator: DeepSpeed's memory estimators for a model, in the manner of their own printout. */
+/* shardlab show estimator: DeepSpeed's memory estimators for a model, printed in their format. */
 #include "cli/show.h"
 
 #include "core/record/estimator.h"
@@ -15,7 +15,7 @@ static const struct variant variants[] = {
 };
 enum { VARIANTS = sizeof variants / sizeof *variants };
 
-/* Bytes, which may be beyond what a whole number of JSON holds. */
+/* A number of bytes that may exceed what a JSON integer can hold. */
 static json_t *bytes_json(double bytes) {
   return bytes < 0x1p53 ? json_integer((json_int_t)bytes) : json_real(bytes);
 }

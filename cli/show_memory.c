@@ -1,5 +1,5 @@
-/* show memory: what a rank's arena holds at its peak, by category and phase, and the live bytes over one step as a curve of
- * characters. */
+/* show memory: the contents of a rank's arena at its peak, by category and phase, and the live bytes over one step as a
+ * plot of characters. */
 #include "cli/show.h"
 #include "core/base/units.h"
 #include "core/program/memory_report.h"
@@ -14,8 +14,8 @@ static int64_t live_sum(const struct sl_memory_sample *sample) {
   return sum;
 }
 
-/* The largest sample of each column of the curve: peaks survive the narrowing. A column without a sample repeats the one
- * before, because the live set did not change there. */
+/* The largest sample in each column of the plot, so that peaks survive the scaling. A column without a sample repeats
+ * the one before, because the live memory did not change there. */
 static void columns_of(const struct sl_memory_report *report, size_t issues,
                        const struct sl_memory_sample *columns[WIDTH]) {
   const struct sl_memory_sample *last = &report->curve[0];
@@ -31,7 +31,8 @@ static void columns_of(const struct sl_memory_report *report, size_t issues,
   }
 }
 
-/* The category whose share of the column the height `bytes` falls in, the first at the bottom; ' ' above. */
+/* The mark of the category that contains the height `bytes` when the column's categories are stacked in order; ' '
+ * above them. */
 static char mark_at(const struct sl_memory_sample *sample, double bytes) {
   static const char marks[] = "pgoacw";
   _Static_assert(sizeof marks == SL_CATEGORY_COUNT + 1, "a letter for each category");
@@ -102,7 +103,7 @@ static json_t *memory_json(const struct sl_memory_report *report, int rank) {
                    "curve", curve);
 }
 
-/* The rank whose arena is the largest, the first of them. */
+/* The first of the ranks with the largest arena. */
 static int worst_rank(const struct sl_job *job) {
   int worst = 0;
   for (int i = 1; i < job->class_count; i++)

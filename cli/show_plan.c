@@ -1,11 +1,11 @@
-/* show plan: which rank stands where, in which groups, and who owns how many bytes of what. */
+/* show plan: each rank's coordinates and groups, and how many bytes of what it owns. */
 #include "cli/show.h"
 #include "core/base/limits.h"
 #include "core/base/units.h"
 
 #include <string.h>
 
-/* Classes that have more than one member somewhere, and the two everybody knows. */
+/* Whether a group class is listed: if some group has more than one member, and always for data parallelism. */
 static bool shown(const struct sl_plan *plan, enum sl_group group) {
   return group == SL_GROUP_DP || sl_plan_group(plan, group, 0).size > 1;
 }
@@ -37,7 +37,7 @@ static void print_ranks(const struct sl_plan *plan, FILE *out) {
   if (plan->world > LIMIT) fprintf(out, "   ... %d more ranks; --json - lists them all\n", plan->world - LIMIT);
 }
 
-/* The ranks as they stand: a row for each pipeline rank with its stages, a column for each replica, tp ranks together. */
+/* Prints the ranks as a map: a row per pipeline rank with its stages, a column per replica, tp ranks together. */
 static void print_map(const struct sl_plan *plan, FILE *out) {
   enum { LIMIT = 8 };
   const int shown_dp = plan->dp < LIMIT ? plan->dp : LIMIT;

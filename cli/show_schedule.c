@@ -1,6 +1,7 @@
-/* shardlab show schedule: the pipeline as a grid of ticks, one row a rank, in the terminal or as SVG; or the actions as
- * PyTorch's CSV. Needs no model: --pp, --grad-accum and --schedule are enough, a config stands in for those not given.
- * The time is that of the schedule's dry run (core/schedule/action.h): F, I and W one tick, B two, transfers none. */
+/* shardlab show schedule: the pipeline as a grid of ticks, one row per rank, in the terminal or as SVG; or its actions
+ * as PyTorch's CSV. Needs no model: --pp, --grad-accum and --schedule suffice, and a config supplies those not given.
+ * The time is that of the schedule's dry run (core/schedule/action.h): F, I and W take one tick, B two, transfers
+ * none. */
 #include "cli/output.h"
 #include "cli/show.h"
 #include "core/base/checked.h"
@@ -17,7 +18,7 @@ static bool is_csv(const char *name) {
   return n > 4 && strcmp(name + n - 4, ".csv") == 0;
 }
 
-/* What to build: flags first, then the config, then the defaults. */
+/* The schedule to build: from flags, else the config, else the defaults. */
 struct request {
   char name[256];
   int ranks, stages, micro_batches;
@@ -26,7 +27,7 @@ struct request {
 static enum sl_status ask_config(struct request *r, const struct sl_options *options) {
   struct sl_config config;
   struct sl_options rest = *options;
-  rest.schedule = NULL; /* may be a path, which the config has no room for */
+  rest.schedule = NULL; /* may be a path, which the config cannot hold */
   SL_TRY(sl_setup_config(&config, &rest));
   const int64_t replica = sl_product(sl_product(config.sl.pp, config.sl.tp), config.sl.cp);
   const int dp = (int)(options->world > replica ? options->world / replica : 1);
@@ -75,7 +76,8 @@ static enum sl_status load(struct sl_schedule *s, const struct sl_options *optio
   return SL_OK;
 }
 
-/* UNSHARD and RESHARD only where parameters are sharded; at most this many stages of a rank are whole, as in PyTorch. */
+/* UNSHARD and RESHARD only if parameters are sharded; at most this many stages of a rank are unsharded at a time, as in
+ * PyTorch. */
 enum { MAX_ACTIVE_STAGES = 3 };
 
 static enum sl_status lower(struct sl_schedule *s, const struct sl_options *options) {
@@ -85,13 +87,13 @@ static enum sl_status lower(struct sl_schedule *s, const struct sl_options *opti
   return sl_schedule_validate(s);
 }
 
-/* What is drawn: each compute action of a rank as a bar of ticks. */
+/* What is drawn: every compute action of a rank as a bar of ticks. */
 struct drawing {
   const struct sl_schedule *s;
   const struct sl_schedule_run *run;
   struct sl_schedule_costs costs;
   const char *title;
-  int stages; /* most stages of a rank */
+  int stages; /* the largest number of stages on a rank */
 };
 
 static int ticks(const struct drawing *d, enum sl_action_kind kind) {
@@ -115,7 +117,7 @@ static char letter(enum sl_action_kind kind) {
                                             : 'W';
 }
 
-/* "F3", and "F3b" on the second of a rank's stages. */
+/* "F3", or "F3b" for the second stage of a rank. */
 static void label(char *out, size_t size, const struct drawing *d, const struct sl_action *a) {
   const int n = snprintf(out, size, "%c%d", letter(a->kind), a->micro_batch);
   if (d->stages > 1 && (size_t)n + 1 < size)
@@ -139,7 +141,7 @@ static void print_row(const struct drawing *d, int rank, int width, bool colours
     if (start < 0) continue;
     for (; now < start; now++) fprintf(out, " .%*s", width - 2, "");
     label(text, sizeof text, d, a);
-    /* a dash for each column beyond the first tick; colour shows the length by itself */
+    /* dashes for the columns after the first tick; with colours the length shows without them */
     const int blanks = width - 1 - (int)strlen(text), dashes = width * (ticks(d, a->kind) - 1);
     fprintf(out, " %s%s", colours ? colour_of(a->kind) : "", text);
     for (int c = 0; c < dashes; c++) fputc(colours ? ' ' : '-', out);
@@ -201,7 +203,7 @@ static void svg_row(const struct drawing *d, int rank, FILE *out) {
   }
 }
 
-/* What no browser draws any more is not written. */
+/* Refuses an SVG too large for any browser. */
 static enum sl_status check_cells(const struct drawing *d) {
   int64_t cells = 0;
   for (int rank = 0; rank < d->s->ranks; rank++) cells += (int64_t)d->s->counts[rank];
@@ -224,8 +226,8 @@ static enum sl_status write_svg(const struct drawing *d, const char *path) {
           "font-size=\"12\">\n<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n",
           width > 420 ? width : 420, bottom + 34);
   fprintf(out, "<text x=\"8\" y=\"20\" font-weight=\"bold\">%s: %d stages, %d micro-batches, bubble %.2f%%</text>\n",
-          is_csv(d->title) ? "schedule" : d->title /* a path may hold what XML does not take */, d->s->stages,
-          d->s->micro_batches, 100 * d->run->bubble);
+          is_csv(d->title) ? "schedule" : d->title /* a path may contain characters that XML does not allow */,
+          d->s->stages, d->s->micro_batches, 100 * d->run->bubble);
   for (int rank = 0; rank < d->s->ranks; rank++) svg_row(d, rank, out);
   for (int i = 0; i < 4; i++)
     fprintf(out, "<rect x=\"%d\" y=\"%d\" width=\"12\" height=\"12\" fill=\"%s\"/><text x=\"%d\" y=\"%d\">%c</text>\n",

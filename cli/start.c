@@ -1,4 +1,4 @@
-/* Launchers behind one door; see start.h. */
+/* One entry point for all launchers; see start.h. */
 #include "cli/start.h"
 
 #include "cli/launch.h"
@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What all launchers are told; its lists are freed by drop. */
+/* What all launchers need; drop() frees its lists. */
 struct start {
   const struct sl_nodes *nodes;
   const struct sl_options *options;
@@ -27,7 +27,7 @@ static void drop(struct start *s) {
   free(s->address);
 }
 
-/* Its words, also where there are none. */
+/* The words as a list, even if there are none. */
 static char *const *list_of(const struct sl_words *words) {
   static char *const none[] = {NULL};
   return words->list != NULL ? words->list : none;
@@ -71,7 +71,7 @@ static struct sl_remote remote_of(const struct start *s) {
                             .ssh_port = (int)s->options->ssh_port};
 }
 
-/* --master-addr, or what the first host says; a dry run asks nobody. */
+/* --master-addr, or what the first host answers; a dry run asks no host. */
 static enum sl_status find_address(struct start *s) {
   const struct sl_options *o = s->options;
   const bool ask = o->master_addr == NULL && s->nodes->remote && !o->dry_run && s->nodes->launcher != SL_NODES_SRUN;
@@ -81,7 +81,7 @@ static enum sl_status find_address(struct start *s) {
   return s->address != NULL ? SL_OK : sl_fail(SL_ERR_MEMORY, "out of memory: the master address");
 }
 
-/* The first host was there before, and does not answer now. */
+/* The first host was reachable before, and does not answer now. */
 static enum sl_status lose_first(const struct start *s, struct sl_ended *ended) {
   ended->code = 1;
   sl_ended_tell(ended, SL_CAUSE_HOST, -1, s->nodes->hosts.list[0].name, "%s", sl_error_message());
@@ -101,13 +101,13 @@ static enum sl_status show_remote(const struct sl_remote *remote, enum sl_nodes_
   return status;
 }
 
-/* Ranks of other hosts meet at the first of them. */
+/* Starts ranks on other hosts; their rendezvous is at the first host. */
 static enum sl_status by_hosts(struct start *s, struct sl_ended *ended) {
   const struct sl_nodes *nodes = s->nodes;
   const bool gpu = strcmp(s->options->backend, "cuda") == 0;
   char name[24], port[16];
   if (!s->options->dry_run)
-    sl_new_file_name_job(name, sizeof name); /* which goes along, so that hidden files of all ranks have it */
+    sl_new_file_name_job(name, sizeof name); /* passed on, so that the hidden files of all ranks have this name */
   if (gpu) {
     const enum sl_status found = find_address(s);
     if (found == SL_ERR_INPUT && ended->again) return lose_first(s, ended);

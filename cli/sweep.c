@@ -1,4 +1,4 @@
-/* Sweeps; see sweep.h. Which values there are stands in sweep_axes.c. */
+/* Sweeps; see sweep.h. sweep_axes.c reads which values there are. */
 #include "cli/sweep.h"
 
 #include "cli/output.h"
@@ -17,7 +17,7 @@ struct sweep {
   const struct sl_options *options;
   struct sl_axes axes;
   struct sl_workers workers;
-  size_t *order; /* (count) combinations, those that come first in the output first; owned */
+  size_t *order; /* (count) combinations in the order of the output; owned */
 };
 
 static enum sl_status predict(void *context, size_t i, void *result) {
@@ -35,12 +35,12 @@ static bool is_plan(const struct sweep *s, size_t i) {
   return sl_workers_error(&s->workers, i)[0] == '\0';
 }
 
-/* 0: fits; 1: does not; 2: is no plan. */
+/* 0: fits, 1: does not fit, 2: has no plan. */
 static int rank_of(const struct sweep *s, size_t i) {
   return !is_plan(s, i) ? 2 : sl_trial_fits(trial_of(s, i)) ? 0 : 1;
 }
 
-/* Is `a` to stand before `b`? Those alike stand as they were counted. */
+/* Whether `a` comes before `b`; equal ones keep the order of the axes. */
 static bool before(const struct sweep *s, size_t a, size_t b) {
   const int x = rank_of(s, a), y = rank_of(s, b);
   if (x != y) return x < y;
@@ -48,7 +48,7 @@ static bool before(const struct sweep *s, size_t a, size_t b) {
   return p != q ? p > q : a < b;
 }
 
-/* The sweep that qsort's comparison looks at: its function has no context. */
+/* The sweep for qsort's comparison function, which has no context argument. */
 static const struct sweep *sorted;
 
 static int compare(const void *a, const void *b) {
@@ -64,7 +64,7 @@ static enum sl_status sort(struct sweep *s) {
   return SL_OK;
 }
 
-/* ---- what comes out ---- */
+/* ---- output ---- */
 
 static void put_csv(FILE *out, const struct sweep *s) {
   for (int a = 0; a < s->axes.count; a++) fprintf(out, "%s,", s->axes.axis[a].flag);
@@ -146,7 +146,7 @@ static enum sl_status put(const struct sweep *s) {
   return s->options->json != NULL ? sl_output_json(s->options, sweep_json(s)) : SL_OK;
 }
 
-/* What is of one prediction. */
+/* Refuses flags that are for a single prediction. */
 static enum sl_status check_flags(const struct sl_options *options) {
   static const char *const others[] = {"trace",   "table",       "max-micro-batch", "min-world",
                                        "max-seq", "require-fit", "per-rank"};

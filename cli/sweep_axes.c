@@ -1,4 +1,4 @@
-/* Reading the axes; see sweep_axes.h. */
+/* Reads the axes; see sweep_axes.h. */
 #include "cli/sweep_axes.h"
 
 #include "core/base/checked.h"
@@ -21,7 +21,7 @@ static enum sl_status add_value(struct sl_axis *axis, const char *text, size_t l
   return SL_OK;
 }
 
-/* "1..16"; SL_DONE: it is no range. */
+/* Adds the values of a range such as "1..16"; SL_DONE if the text is not a range. */
 static enum sl_status add_range(struct sl_axis *axis, const char *text, size_t length) {
   char word[64], number[24], end;
   long long low, high;
@@ -62,7 +62,7 @@ static enum sl_status read_axis(struct sl_axis *axis, const char *word, const st
   }
 }
 
-/* A value that no combination could have is an error of the request, not of a row. */
+/* A value that the flag never takes is an error of the request, not of one combination. */
 static enum sl_status check_values(const struct sl_axis *axis, const struct sl_options *options) {
   for (int i = 0; i < axis->count; i++) {
     struct sl_options copy = *options;

@@ -1,4 +1,4 @@
-/* shardlab tokenize: a text becomes tokens once, in a file that --data takes, where every rank would make them anew. */
+/* shardlab tokenize: turns a text into tokens once, in a file for --data; otherwise every rank would do so again. */
 #include "cli/commands.h"
 #include "cli/output.h"
 
@@ -18,7 +18,7 @@ static double cpu_seconds(void) {
 static enum sl_status write_tokens(const char *path, const struct sl_data *data) {
   struct sl_new_file file;
   SL_TRY(sl_new_file_open(&file, path));
-  sl_npy_write(file.stream, data->made, data->token_count); /* what cannot be written is said when it is finished */
+  sl_npy_write(file.stream, data->made, data->token_count); /* a failed write is reported by sl_new_file_finish */
   return sl_new_file_finish(&file);
 }
 

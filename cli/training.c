@@ -27,7 +27,8 @@ static enum sl_status check_together(const struct sl_options *o) {
   if (o->resume != NULL && o->init != NULL)
     return sl_fail(SL_ERR_INPUT,
                    "--init: is given beside --resume, whose weights are the checkpoint's; expected one of them");
-  if (o->resume != NULL && o->epochs > 0 && o->recovered == NULL) /* a recovered run counts them as it began */
+  if (o->resume != NULL && o->epochs > 0 && o->recovered == NULL) /* a recovered run counts epochs from the job's
+                                                                   * start */
     return sl_fail(SL_ERR_INPUT,
                    "--epochs: is given beside --resume; expected --steps, counted from the training's start");
   return SL_OK;
@@ -69,13 +70,13 @@ enum sl_status sl_training_check(const struct sl_options *options, const struct 
 }
 
 void sl_training_name_outputs(const struct sl_options *options) {
-  static char *stem; /* as long as the process: who sweeps keeps it */
+  static char *stem; /* lives as long as the process, since the list of outputs refers to it */
   const int64_t restarts = options->recovered != NULL ? options->recovered->most : options->max_restarts;
   if (options->checkpoint == NULL || stem != NULL) return;
   if (sl_folder_stem(&stem, options->checkpoint) == SL_OK) sl_children_name_output(stem, (int)restarts + 1);
 }
 
-/* --- of a rank --- */
+/* --- in a rank --- */
 
 static enum sl_status opened(void *context, const struct sl_run *run) {
   const struct sl_training *t = context;
@@ -102,7 +103,7 @@ enum sl_status sl_training_open(struct sl_training *training, const struct sl_op
   enum sl_status status = SL_OK;
   *training = (struct sl_training){.recovered = options->recovered,
                                    .hooks = {.opened = opened, .started = started, .stepped = stepped}};
-  SL_GO_FAIL(check_together(options)); /* a launcher of the user's starts ranks that nobody has checked */
+  SL_GO_FAIL(check_together(options)); /* ranks that a user's launcher started have not been checked yet */
   if (options->resume != NULL) {
     SL_GO_FAIL(open_from(&training->from, options));
     training->resumed = true;
@@ -111,7 +112,7 @@ enum sl_status sl_training_open(struct sl_training *training, const struct sl_op
   if (options->checkpoint != NULL) {
     struct sl_saver_options save = {.folder = options->checkpoint, .every = options->save_every, .keep = options->keep};
     if (options->recovered != NULL) save.start = options->recovered->restarts;
-    /* the newest may be damaged, or the one behind the last step, which no start can go on from */
+    /* the newest may be damaged, or be the one after the last step, from which a restart cannot resume */
     if (options->recovered != NULL && save.keep == 1) save.keep = 2;
     if (training->resumed) save.history = training->from.manifest.history;
     SL_GO_FAIL(sl_inputs_samples(options, setup, &save.data_samples));
@@ -142,7 +143,7 @@ void sl_training_prepare(struct sl_training *training, struct sl_run *run) {
 
 /* --- the record --- */
 
-/* The steps of the starts before this one, and how many there were. */
+/* Adds the steps of earlier starts, and how many starts there were. */
 static enum sl_status put_recovery(const struct sl_training *t, json_t *record) {
   json_object_set_new(record, "recovery", sl_recovered_json(t->recovered, t->begun_s));
   if (!t->resumed || t->from.manifest.step == t->recovered->first) return SL_OK;
@@ -193,7 +194,7 @@ done:
   return status;
 }
 
-/* The copy of a rank is in its process's memory, which on a GPU is not the device's. */
+/* The copy of a rank's state is in host memory, also if the rank runs on a GPU. */
 static enum sl_status add_copy(const struct sl_job *job, json_t *list) {
   json_t *rank;
   size_t i;

@@ -1,4 +1,4 @@
-/* Build, simulate, forget; see trial.h. */
+/* Builds and simulates a variant; see trial.h. */
 #include "cli/trial.h"
 
 #include "cli/setup.h"

@@ -1,4 +1,4 @@
-/* shardlab validate: predict, measure in a process of its own, and compare. */
+/* shardlab validate: predicts, measures in a separate process, and compares. */
 #include "cli/children.h"
 #include "cli/commands.h"
 #include "cli/fit.h"
@@ -23,7 +23,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Flags that mean something else to measure, each with a value, or nothing. */
+/* Whether a flag is validate's own and must not be passed to measure. *apart: its value is the next word. */
 static bool own_flag(const char *word, bool *apart) {
   *apart = false;
   if (strcmp(word, "--require-fit") == 0) return true;
@@ -37,7 +37,7 @@ static bool own_flag(const char *word, bool *apart) {
   return false;
 }
 
-/* "shardlab measure <the user's flags> --json - [--trace FILE]"; the list is the caller's, the words are borrowed. */
+/* "shardlab measure <the user's flags> --json - [--trace FILE]"; the caller owns the list, the words are borrowed. */
 static enum sl_status measure_arguments(const struct sl_options *options, char *trace_file, char ***out) {
   static char name[] = "shardlab", command[] = "measure", json[] = "--json", trace[] = "--trace", standard[] = "-";
   int n = 0;
@@ -59,7 +59,8 @@ static enum sl_status measure_arguments(const struct sl_options *options, char *
   return SL_OK;
 }
 
-/* The child's standard output is the record, which comes from rank 0 wherever that is, and goes to `record`; -1: it is ours. */
+/* The child's standard output is the record, written by rank 0 wherever that runs; it goes to `record`, or, if that is
+ * -1, to our own standard output. */
 static enum sl_status run_child(char **arguments, int record) {
   const pid_t child = sl_children_fork(SIGTERM);
   if (child < 0) return sl_fail(SL_ERR_IO, "cannot start a process: %s", strerror(errno));
@@ -89,7 +90,7 @@ done:
   return status;
 }
 
-/* What the measurement would start. */
+/* Prints the commands that the measurement would start. */
 static enum sl_status show_commands(const struct sl_options *options) {
   char **arguments;
   SL_TRY(measure_arguments(options, NULL, &arguments));
@@ -99,7 +100,7 @@ static enum sl_status show_commands(const struct sl_options *options) {
   return status;
 }
 
-/* A record in memory as a document, so that both sides of the comparison went through the same reader. */
+/* A record as a parsed document, so that both sides of the comparison go through the same reader. */
 static enum sl_status document(const json_t *record, struct sl_json *doc) {
   char *text = json_dumps(record, JSON_REAL_PRECISION(17));
   if (text == NULL) return sl_fail(SL_ERR_MEMORY, "out of memory: the predicted record");
@@ -108,7 +109,7 @@ static enum sl_status document(const json_t *record, struct sl_json *doc) {
   return status == SL_OK ? sl_record_check(doc) : status;
 }
 
-/* What can be refused before a prediction is made. */
+/* Checks what can be checked before the prediction. */
 static enum sl_status check_request(struct sl_options *options) {
   struct sl_setup setup;
   const struct sl_exec_ops *exec;
@@ -125,7 +126,7 @@ static enum sl_status check_request(struct sl_options *options) {
   return sl_exec_load(options->backend, &exec);
 }
 
-/* What the measurement refuses is said before anything else, so the verdict waits for it. */
+/* Prints the verdict only after the measurement, whose errors come first. */
 static enum sl_status judge(const struct sl_options *options, const json_t *predicted,
                             const struct sl_comparison *comparison) {
   FILE *out = sl_output_text(options);
@@ -137,13 +138,13 @@ static enum sl_status judge(const struct sl_options *options, const json_t *pred
   return SL_OK;
 }
 
-/* The traces of both sides until they are one; NULL without --trace. */
+/* The traces of both sides until they are joined; NULL without --trace. */
 struct traces {
   char *predicted, *measured;
 };
 
 static enum sl_status name_traces(const struct sl_options *options, struct traces *t) {
-  const int ranks = (int)options->world; /* whose parts come first */
+  const int ranks = (int)options->world; /* the parts of the ranks have the numbers before */
   if (options->trace == NULL) return SL_OK;
   sl_children_name_output(options->trace, ranks + 2);
   SL_TRY(sl_children_open());
@@ -160,7 +161,7 @@ static void drop_traces(struct traces *t) {
   free(t->measured);
 }
 
-/* The world that the flags about hosts come to. */
+/* Resolves the world from the flags about hosts. */
 static enum sl_status settle_world(struct sl_options *options) {
   struct sl_nodes nodes;
   SL_TRY(sl_nodes_settle(&nodes, options));

@@ -1,4 +1,4 @@
-/* Processes that work off a list; see workers.h. */
+/* Processes that work through a list; see workers.h. */
 #include "cli/workers.h"
 
 #include <errno.h>
@@ -13,16 +13,16 @@
 #include <time.h>
 #include <unistd.h>
 
-/* What is known of a piece, in memory that all processes share. */
+/* The state of a piece, in memory that all processes share. */
 struct piece {
-  atomic_int state; /* 0: not yet; 1: begun; 2: done */
-  int worker;       /* who began it */
+  atomic_int state; /* 0: not begun; 1: begun; 2: done */
+  int worker;       /* the worker that began it */
   char error[512];  /* "": there is a result */
 };
 
 struct sl_board {
-  atomic_size_t next, done; /* pieces */
-  struct piece pieces[];    /* then the results, of result_bytes each */
+  atomic_size_t next, done; /* number of pieces */
+  struct piece pieces[];    /* followed by the results, of result_bytes each */
 };
 
 static double now_s(void) {
@@ -54,7 +54,7 @@ static void forget(void *context, const char *message) {
   (void)context, (void)message;
 }
 
-/* A message of one line. */
+/* Keeps the first line of the error message. */
 static void keep_error(struct piece *piece) {
   snprintf(piece->error, sizeof piece->error, "%s", sl_error_message());
   piece->error[strcspn(piece->error, "\r\n")] = '\0';
@@ -64,7 +64,7 @@ static void keep_error(struct piece *piece) {
 static void work_off(const struct sl_workers *w, int worker) {
   struct sl_board *board = w->board;
   size_t i;
-  sl_warn_set_sink(forget, NULL); /* of a configuration, which nobody wrote */
+  sl_warn_set_sink(forget, NULL); /* warnings about a configuration that no user wrote */
   while ((i = atomic_fetch_add(&board->next, 1)) < w->count) {
     struct piece *piece = &board->pieces[i];
     piece->worker = worker;
@@ -75,7 +75,7 @@ static void work_off(const struct sl_workers *w, int worker) {
   }
 }
 
-/* It ends with its parent, however that ends. */
+/* A worker dies with its parent, however that ends. */
 static enum sl_status start_worker(struct sl_workers *w, int worker) {
   const pid_t parent = getpid(), child = fork();
   if (child < 0) return sl_fail(SL_ERR_IO, "a process for --jobs cannot be started: %s", strerror(errno));
@@ -98,7 +98,7 @@ static void show_progress(const struct sl_workers *w) {
   fflush(stderr);
 }
 
-/* The piece that a worker was at when something ended it has no result; another worker goes on behind it. */
+/* The piece at which a worker was killed gets no result; a new worker continues with the next ones. */
 static enum sl_status replace_worker(struct sl_workers *w, int worker, int state) {
   for (size_t i = 0; i < w->count; i++) {
     struct piece *piece = &w->board->pieces[i];
@@ -111,7 +111,7 @@ static enum sl_status replace_worker(struct sl_workers *w, int worker, int state
   return start_worker(w, worker);
 }
 
-/* One worker that has ended, if any has: *left counts those that have no more pieces. */
+/* Reaps one worker that has ended, if any. *left counts the workers that still have pieces. */
 static enum sl_status reap(struct sl_workers *w, int *left, bool *any) {
   int state;
   const pid_t child = waitpid(-1, &state, WNOHANG);
@@ -161,7 +161,7 @@ enum sl_status sl_workers_run(struct sl_workers *w, bool terminal) {
   if (shared == MAP_FAILED) return sl_fail(SL_ERR_MEMORY, "out of memory: %zu bytes of results", w->bytes);
   w->board = shared;
   SL_TRY(sl_calloc(&w->workers, (size_t)w->jobs, sizeof *w->workers));
-  fflush(NULL); /* what is buffered shall not be written by each child */
+  fflush(NULL); /* otherwise every child would write what is buffered */
   w->began_s = now_s();
   for (int i = 0; i < w->jobs; i++) SL_GO(start_worker(w, i));
   SL_GO(wait_for_workers(w, terminal));
