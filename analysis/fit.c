@@ -1,5 +1,5 @@
-/* From points to a profile: groups the points by op, fits each group (fit_entry.c), takes from whole steps what lies
- * between ops, and says of each number that it sets where it comes from. See fit.h. */
+/* From points to a profile: groups the points by op, fits each group (fit_entry.c), fits the gaps between ops to whole
+ * steps, and notes the source of each number. See fit.h. */
 #include "analysis/fit.h"
 
 #include <math.h>
@@ -15,7 +15,7 @@ static enum sl_status fit_entry(struct sl_fit *fit, int entry) {
   SL_GO(sl_fit_gather(&g, fit, cost, NULL, false));
   cost->points = (int64_t)g.n;
   snprintf(cost->source, sizeof cost->source, "shardlab calibrate");
-  if (g.n == 1) { /* one point is a constant of unknown certainty */
+  if (g.n == 1) { /* a single point gives a constant of unknown accuracy */
     cost->seconds[SL_TERM_LAUNCH] = g.seconds[0];
     cost->relative_stderr[SL_TERM_LAUNCH] = cost->scatter = 0.3;
     cost->correlation[SL_TERM_LAUNCH][SL_TERM_LAUNCH] = 1;
@@ -38,7 +38,7 @@ static enum sl_status fit_entries(struct sl_fit *fit) {
   SL_TRY(sl_calloc(&fit->rows, points->count, sizeof *fit->rows));
   for (size_t i = 0; i < points->count; i++) {
     const struct sl_point *p = &points->items[i];
-    bool known = sl_variant_is_rated(p->variant); /* fit_nvme.c's and fit_host.c's */
+    bool known = sl_variant_is_rated(p->variant); /* those belong to fit_nvme.c and fit_host.c */
     for (int e = 0; e < costs->count && !known; e++) known = sl_fit_belongs(p, &costs->items[e]);
     if (known) continue;
     SL_TRY(sl_op_costs_add(
@@ -50,7 +50,7 @@ static enum sl_status fit_entries(struct sl_fit *fit) {
 
 /* --- whole steps --- */
 
-/* launch_latency is the gap between two ops of a rank: what a step has beyond its ops, per op. */
+/* launch_latency is the gap between two ops of a rank: the time of a step beyond that of its ops, per op. */
 static void fit_gap(struct sl_fit *fit, const struct sl_points *points, double *work) {
   struct sl_device *d = &fit->profile.device;
   size_t n = 0;
@@ -66,8 +66,8 @@ static void fit_gap(struct sl_fit *fit, const struct sl_points *points, double *
     sl_fit_set(fit, "device.launch_us", "0, since op_costs hold each op's own and no step of one rank was measured");
 }
 
-/* The share of a communication's own time by which it delays compute beside it: a host's ranks move their bytes
- * themselves; what a GPU's rank does for its communication is not the GPU's compute. */
+/* The share of a communication's own time by which it delays compute that overlaps it. On a CPU the ranks move their
+ * bytes themselves; on a GPU that work is not the GPU's compute. */
 static void fit_share(struct sl_fit *fit, const struct sl_points *points, double *work) {
   struct sl_device *d = &fit->profile.device;
   size_t n = 0;
@@ -82,7 +82,7 @@ static void fit_share(struct sl_fit *fit, const struct sl_points *points, double
                  rest = sl_fit_undisturbed(s->low_s, s->median_s) - s->compute_s - d->launch_latency * s->ops;
     if (s->ranks > 1 && alone > 0.02 * s->median_s) work[n++] = rest / alone;
   }
-  if (n == 0) return; /* one rank, or too little communication to tell */
+  if (n == 0) return; /* one rank, or too little communication */
   d->comm_cpu_share = fmin(0.99, fmax(0, sl_fit_median(work, n, &fit->share_stderr)));
   sl_fit_found(fit, "device.comm_cpu_share", fit->share_stderr);
 }
@@ -116,7 +116,7 @@ enum sl_status sl_fit_points(struct sl_fit *fit, const struct sl_points *points)
   free(text);
   SL_TRY(status);
   SL_GO(sl_cluster_from_json(&fit->profile, &doc));
-  sl_op_costs_free(&fit->profile.op_costs); /* what an earlier calibration found */
+  sl_op_costs_free(&fit->profile.op_costs); /* fitted by an earlier calibration */
   SL_GO(sl_fit_merge(&fit->merged, points));
   SL_GO(fit_entries(fit));
   SL_GO(fit_steps(fit, points));
@@ -147,7 +147,7 @@ enum sl_status sl_fit_check(const json_t *profile, const char *name) {
   status = sl_json_parse(&doc, name, text, strlen(text));
   free(text);
   SL_TRY(status);
-  SL_GO(sl_calloc(&cluster, 1, sizeof *cluster)); /* large for a stack */
+  SL_GO(sl_calloc(&cluster, 1, sizeof *cluster)); /* too large for the stack */
   SL_GO(sl_cluster_from_json(cluster, &doc));
   sl_cluster_free(cluster);
 done:

@@ -1,4 +1,4 @@
-/* Nonlinear least squares of one entry; fit.h states the model. */
+/* Nonlinear least squares for one entry; fit.h states the model. */
 #include "analysis/fit.h"
 
 #include <math.h>
@@ -20,15 +20,15 @@ enum sl_status sl_fit_entry(struct sl_op_cost *cost, const struct sl_work *works
 #include <gsl/gsl_errno.h>
 #include <gsl/gsl_multifit_nlinear.h>
 
-static const double base_spread = 0.03; /* no clock of a shared machine is better than this */
-static const double cauchy = 2.385;     /* 95 % efficiency on normal residuals */
+static const double base_spread = 0.03; /* no clock of a shared machine is more accurate than this */
+static const double cauchy = 2.385;     /* gives 95 % efficiency for normal residuals */
 enum { ROUNDS = 6, ITERATIONS = 100 };
 
 struct problem {
   const struct sl_work *works;
   const double *seconds;
   size_t n;
-  int term[SL_TERM_COUNT]; /* of each parameter */
+  int term[SL_TERM_COUNT]; /* the term of each parameter */
   size_t p;
 };
 
@@ -54,7 +54,7 @@ static int jacobian(const gsl_vector *theta, void *context, gsl_matrix *out) {
   return GSL_SUCCESS;
 }
 
-/* Every term starts with an equal share of the point where it matters most. */
+/* Starts every term with an equal share of the point where it matters most. */
 static void start(const struct problem *q, gsl_vector *theta) {
   for (size_t j = 0; j < q->p; j++) {
     double least = INFINITY;
@@ -70,7 +70,7 @@ struct solution {
   double scatter;
 };
 
-/* Cauchy weights on top of those of the spreads. */
+/* Multiplies the weights of the spreads by Cauchy weights. */
 static void reweight(const struct problem *q, const struct solution *s, const double *spread, double scale) {
   for (size_t i = 0; i < q->n; i++) {
     const double base = 1 / (base_spread * base_spread + spread[i] * spread[i]);
@@ -79,7 +79,7 @@ static void reweight(const struct problem *q, const struct solution *s, const do
   }
 }
 
-/* Robust scale of the residuals: median of |r| / 0.6745, widened for the parameters. */
+/* A robust scale of the residuals: the median of |r| / 0.6745, corrected for the number of parameters. */
 static double scale_of(const struct problem *q, const struct solution *s, double *work) {
   for (size_t i = 0; i < q->n; i++) work[i] = fabs(log(model_of(q, s->theta, i) / q->seconds[i]));
   sl_stats_sort(work, q->n);
@@ -100,7 +100,7 @@ static int solve_once(const struct problem *q, struct solution *s) {
   return code == GSL_EMAXITER || code == GSL_ENOPROG ? GSL_SUCCESS : code;
 }
 
-/* Weighted variance of the residuals in units of the weights: scales the covariance, and gives the scatter. */
+/* The weighted variance of the residuals in units of the weights. It scales the covariance and gives the scatter. */
 static double chi_square(const struct problem *q, const struct solution *s) {
   double sum = 0;
   for (size_t i = 0; i < q->n; i++) {
@@ -123,7 +123,7 @@ static int solve(const struct problem *q, const double *spread, struct solution 
   return code;
 }
 
-/* Is there a point of which no other parameter says anything? Without this one it would take no time. */
+/* Whether some point depends on this parameter alone, so that without it the point would take no time. */
 static bool needed(const struct problem *q, size_t j) {
   for (size_t i = 0; i < q->n; i++) {
     double others = 0;
@@ -138,8 +138,8 @@ static void leave_out(struct problem *q, size_t j) {
   q->p--;
 }
 
-/* The parameter that can go: the one with the least share where it is largest, if that is next to nothing, or if the
- * data do not know it. -1: none. */
+/* The parameter to drop: the one whose largest share of any point is smallest, if that is negligible or the data do not
+ * determine it. -1: none. */
 static int superfluous(const struct problem *q, const struct solution *s) {
   int worst = -1;
   double least = 0.02;
@@ -173,7 +173,7 @@ static void store(struct sl_op_cost *cost, const struct problem *q, const struct
   cost->scatter = s->scatter;
 }
 
-/* Fit with the terms of `q`; *drop is the parameter to leave out in the next try, -1 when it is done. */
+/* Fits the terms of `q`; *drop is the parameter to leave out in the next attempt, -1 if there is none. */
 static enum sl_status attempt(struct sl_op_cost *cost, const struct problem *q, const double *spread, int *drop) {
   struct solution s = {
       .theta = gsl_vector_alloc(q->p), .weights = gsl_vector_alloc(q->n), .covariance = gsl_matrix_alloc(q->p, q->p)};
@@ -186,7 +186,7 @@ static enum sl_status attempt(struct sl_op_cost *cost, const struct problem *q, 
   } else {
     *drop = superfluous(q, &s);
     store(cost, q, &s);
-    if (*drop < 0 && !isfinite(s.scatter)) /* one more term may have run away, and the next try is without it */
+    if (*drop < 0 && !isfinite(s.scatter)) /* otherwise a term has diverged, and the next attempt is without it */
       status = sl_fail(SL_ERR_INPUT, "a fit of %zu points has one of which no term says anything", q->n);
   }
   gsl_vector_free(s.theta);
@@ -196,8 +196,8 @@ static enum sl_status attempt(struct sl_op_cost *cost, const struct problem *q, 
   return status;
 }
 
-/* More parameters than half of the points would describe noise: the constant is the first to go, then what else every
- * point can do without. As many as the points leave nothing to judge them by: then the constant alone. */
+/* More parameters than half of the points would fit noise. The constant is dropped first, and then any term that every
+ * point can do without. If there are as many parameters as points, only the constant is kept. */
 static void choose_terms(struct problem *q) {
   for (int t = 0; t < SL_TERM_COUNT; t++) {
     bool seen = false;

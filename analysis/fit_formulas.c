@@ -1,23 +1,23 @@
-/* The formulas' own numbers, for what was not measured: the peak, the bandwidths and the efficiencies that op_costs
- * stand in for where they have an entry. See fit.h. */
+/* The numbers of the formulas, which predict what was not measured: the peak, the bandwidths and the efficiencies,
+ * which entries of op_costs replace. See fit.h. */
 #include "analysis/fit.h"
 
 #include <math.h>
 
-/* The plain entry of this type and no stand-in for it; NULL where it says nothing of `term`. */
+/* The plain entry of exactly this type, not a substitute for it; NULL if it has nothing on `term`. */
 static const struct sl_op_cost *entry_of(const struct sl_fit *fit, int kind, enum sl_dtype dtype, int ranks,
                                          enum sl_term term) {
   const struct sl_op_cost *c = sl_op_cost_find(&fit->profile.op_costs, kind, SL_VARIANT_PLAIN, dtype, ranks);
   return c != NULL && c->dtype == dtype && c->seconds[term] > 0 ? c : NULL;
 }
 
-/* What one point may be off, relative: what its rounds differ by, or, of one round, the scatter of its entry. */
+/* The relative error of one point: from the spread of its rounds, or, for a single round, the scatter of its entry. */
 static double error_of(const struct sl_fit *fit, const struct sl_point *p) {
   if (p->low_s > 0 && p->high_s > p->low_s) return log(p->high_s / p->low_s) / 2.56;
   return sl_op_cost_find(&fit->profile.op_costs, p->kind, p->variant, p->dtype, p->ranks)->scatter;
 }
 
-/* The largest rate that any fp32 product had, all ranks together, of those faster than `peak`; 0: none. */
+/* The largest rate above `peak` that any fp32 product reached, with all ranks together; 0 if none did. */
 static double fastest_product(const struct sl_fit *fit, double peak, double *error) {
   double fastest = 0;
   for (size_t i = 0; i < fit->merged.count; i++) {
@@ -31,8 +31,8 @@ static double fastest_product(const struct sl_fit *fit, double peak, double *err
   return fastest;
 }
 
-/* The fp32 peak of a core: the largest rate that any product had, or that the fit says large ones have. The fitted rate
- * of plain products alone may be lower than others reach, and a step would then have a mfu above 1. */
+/* The fp32 peak of a core: the largest rate that any product reached, or the fitted rate of large ones. The fitted rate
+ * of plain products alone may be lower than what others reach, and a step could then have an mfu above 1. */
 static void fill_peak(struct sl_fit *fit) {
   struct sl_device *d = &fit->profile.device;
   const struct sl_op_cost *plain = entry_of(fit, SL_OP_GEMM, SL_F32, 1, SL_TERM_FLOPS);
@@ -49,9 +49,9 @@ static void fill_peak(struct sl_fit *fit) {
     sl_fit_set(fit, "device.gemm_efficiency", "1, since peak_TFLOPS is what the fastest product reached");
 }
 
-/* A GPU keeps the peaks of its data sheet, against which utilisation is told; products reach a share of them. */
+/* A GPU keeps the peaks of its data sheet, which utilisation refers to; products reach a share of them. */
 static void fill_gpu_products(struct sl_fit *fit) {
-  const enum sl_dtype types[] = {SL_F32, SL_F16, SL_BF16}; /* the last that is known counts */
+  const enum sl_dtype types[] = {SL_F32, SL_F16, SL_BF16}; /* the last known one is used */
   struct sl_device *d = &fit->profile.device;
   for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
     const struct sl_op_cost *plain = entry_of(fit, SL_OP_GEMM, types[i], 1, SL_TERM_FLOPS);
@@ -61,8 +61,8 @@ static void fill_gpu_products(struct sl_fit *fit) {
   }
 }
 
-/* What a copy says of memory and cache. Where all sizes are below the cache that the system names, which a virtual machine
- * shares with others, theirs is the one rate there is. */
+/* Memory and cache bandwidth from copies. If all sizes are below the cache that the system reports, which a virtual
+ * machine shares with others, there is only their one rate. */
 static void fill_memory(struct sl_fit *fit) {
   struct sl_device *d = &fit->profile.device;
   const struct sl_op_cost *cached = entry_of(fit, SL_OP_COPY, SL_F32, 1, SL_TERM_CACHED),
@@ -80,7 +80,7 @@ static void fill_memory(struct sl_fit *fit) {
   sl_fit_found(fit, "device.cache_bandwidth_GBps", d->cache_bandwidth / 1e9 * cached->relative_stderr[SL_TERM_CACHED]);
 }
 
-/* The innermost link is what a receive of two ranks says of it. */
+/* The innermost link, from receives between two ranks. */
 static void fill_link(struct sl_fit *fit) {
   struct sl_link *link = &fit->profile.link[0];
   const struct sl_op_cost *c = sl_op_cost_find(&fit->profile.op_costs, SL_OP_RECV, SL_VARIANT_PLAIN, SL_F32, 2);

@@ -1,4 +1,4 @@
-/* Numbers that the fit finds, their errors, and where the profile says that they come from; see fit.h. */
+/* Notes the numbers that the fit finds, their errors, and their sources in the profile; see fit.h. */
 #include "analysis/fit.h"
 
 #include "core/base/stats.h"

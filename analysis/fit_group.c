@@ -1,4 +1,5 @@
-/* The points of one entry of a profile, with the works that its formula takes, and what entries say of a step; see fit.h. */
+/* The points of one entry of a profile with the works that its formula takes, and the entries' prediction for a step;
+ * see fit.h. */
 #include "analysis/fit.h"
 
 #include "cost/measured.h"
@@ -13,7 +14,7 @@ bool sl_fit_belongs(const struct sl_point *p, const struct sl_op_cost *c) {
   return p->kind == c->kind && p->variant == c->variant && p->dtype == c->dtype && p->ranks == c->ranks;
 }
 
-/* A point's work as the ranks that ran at once found it. */
+/* A point's work, as seen when these ranks run at the same time. */
 static struct sl_work work_of(const struct sl_fit *fit, const struct sl_point *p, int ranks) {
   const struct sl_work work = sl_point_work(p);
   return sl_cost_as_measured(&fit->profile.device, ranks, &work);

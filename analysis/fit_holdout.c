@@ -1,12 +1,12 @@
-/* What a fit is worth where it was not fitted: each model of the calibration is left out once, its ops' entries are
- * fitted to the rest, and its ops and its steps are predicted from that.
+/* How well a fit predicts what it was not fitted to: each model of the calibration is left out once, the entries of its
+ * ops are fitted to the rest, and its ops and its steps are predicted from that.
  *
- *   holdout of an entry   root mean square over the models of ln(total measured / total predicted) of the entry's ops
- *   error_scale           the scale of holdout that makes the models' steps most likely, at least 1: errors that entries
- *                         share. A model's ln(step measured / step predicted) is taken as normal, of variance
- *                         scale^2 form^2 + noise^2 with `form` what holdout says of the step and `noise` what run_noise
- *                         leaves of the median of its rounds, so that long steps, which differ little from run to run,
- *                         tell most */
+ *   holdout of an entry   root mean square over the models of ln(total measured / total predicted) of its ops
+ *   error_scale           the factor on holdout, at least 1, that makes the models' steps most likely: it stands for
+ *                         errors that entries share. ln(step measured / step predicted) of a model is taken as normal,
+ *                         of variance scale^2 form^2 + noise^2, where `form` is what holdout predicts for the step and
+ *                         `noise` is what run_noise leaves in the median of its rounds, so that long steps, which
+ *                         differ little from run to run, have the most weight */
 #include "analysis/fit.h"
 
 #include <math.h>
@@ -14,9 +14,9 @@
 #include <string.h>
 
 enum { LEAST_POINTS = 4, LEAST_MODELS = 3 };
-static const double unknown = 0.3; /* of an entry that too few models know */
+static const double unknown = 0.3; /* of an entry that too few models have */
 
-/* What the held-out models' ops take, entry by entry; a NAN prediction: too few points were left. */
+/* The times of the held-out models' ops by entry; a NAN prediction means that too few points were left. */
 struct sl_fit_totals {
   int model_count;
   char (*names)[16];
@@ -47,7 +47,7 @@ static void close_totals(struct sl_fit_totals *t) {
   free(t->predicted);
 }
 
-/* Fit entry `e` without the points of `name`, and add up what it says of them. */
+/* Fits entry `e` without the points of `name`, and adds up its predictions for them. */
 static enum sl_status hold_out(const struct sl_fit *fit, int e, const char *name, double *measured, double *predicted) {
   struct sl_op_cost cost = fit->profile.op_costs.items[e];
   struct sl_fit_group rest = {0}, out = {0};
@@ -80,7 +80,7 @@ static void set_holdout(struct sl_op_cost *cost, const struct sl_fit_totals *t, 
   if (n < LEAST_MODELS) cost->holdout = fmax(fmax(cost->holdout, cost->scatter), unknown);
 }
 
-/* The step's median over its rounds, and how many they are. */
+/* The step's median over its rounds, and the number of rounds. */
 static double median_of_rounds(const struct sl_points *points, const struct sl_point_step *step, double *work,
                                size_t *rounds) {
   size_t n = 0;
@@ -99,12 +99,12 @@ static bool first_round(const struct sl_points *points, size_t index) {
   return true;
 }
 
-/* By how much a held-out model's step was missed, ln(measured / predicted), and what is expected of it: variances. */
+/* The error of a held-out model's step, ln(measured / predicted), and its expected variances. */
 struct miss {
   double error, form, noise;
 };
 
-/* Entries that too few others know are taken as measured. */
+/* Entries that too few other models have are taken as measured. */
 static struct miss miss_of(const struct sl_fit *fit, const struct sl_fit_totals *t, int m,
                            const struct sl_point_step *step, double measured_s, size_t rounds) {
   const struct sl_op_costs *costs = &fit->profile.op_costs;
@@ -123,7 +123,8 @@ static struct miss miss_of(const struct sl_fit *fit, const struct sl_fit_totals 
                        .noise = pow(sl_device_median_noise(d, predicted, (int64_t)rounds), 2)};
 }
 
-/* The derivative of the misses' log-likelihood by the square of the scale, times 2; *information: that of the scale. */
+/* The derivative of the log-likelihood of the errors with respect to the square of the scale, times 2; *information:
+ * the information on the scale. */
 static double slope_of_likelihood(const struct miss *misses, int n, double scale, double *information) {
   double slope = 0;
   *information = 0;
@@ -136,9 +137,9 @@ static double slope_of_likelihood(const struct miss *misses, int n, double scale
   return slope;
 }
 
-/* By bisection. */
+/* The scale of greatest likelihood, by bisection. */
 static double most_likely_scale(const struct miss *misses, int n, double *error) {
-  const double largest = 1e6; /* that a profile may have */
+  const double largest = 1e6; /* the largest value that a profile may have */
   double low = 1, high = largest, information;
   if (slope_of_likelihood(misses, n, low, &information) <= 0) high = low;
   while (high - low > 1e-6 * high) {

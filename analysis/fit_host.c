@@ -1,11 +1,11 @@
-/* Rates of a GPU's host memory; see fit.h. */
+/* Bandwidths of a GPU's host memory; see fit.h. */
 #include "analysis/fit.h"
 
 #include <stdlib.h>
 
-enum { LAUNCHES = 5 }; /* that a point must take, to say anything of a rate */
+enum { LAUNCHES = 5 }; /* the least duration of a point, in launches, for it to determine a rate */
 
-/* Bytes that the rate of a variant is of: a copy's, and all that the CPU reads and writes, of all ranks. */
+/* The bytes that a variant's rate refers to: those of a copy, or all that the CPUs of all ranks read and write. */
 static double bytes_of(const struct sl_point *p) {
   if (p->variant == SL_VARIANT_HOST_LINK) return (double)p->dim[0] * (double)sl_dtype_bytes(p->dtype);
   return p->bytes * p->ranks;

@@ -1,32 +1,32 @@
-/* How much the same step differs from run to run, by its length.
+/* How much the same step differs from run to run, as a function of its length.
  *
- * A model of the calibration has one median in each round, minutes apart. Its deviation is the median of |ln(a / b)| over
- * pairs of its rounds, over 0.6745 sqrt(2): a round in which others were busy does not decide it. Over the models
- * ln(deviation) falls with ln(step): the slope by least squares, held between what physics allows (core/cluster/cluster.h), and
- * then the level by the median. */
+ * A model of the calibration has one median per round, minutes apart. Its deviation is the median of |ln(a / b)| over
+ * pairs of its rounds, divided by 0.6745 sqrt(2), so that a round in which other processes were busy does not dominate.
+ * Over the models, ln(deviation) decreases with ln(step): the slope is fitted by least squares and kept within physical
+ * bounds (core/cluster/cluster.h), and then the level by the median. */
 #include "analysis/fit.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { LEAST_MODELS = 4 }; /* for a slope */
+enum { LEAST_MODELS = 4 }; /* to fit a slope */
 
-static const double of_difference = 0.6745 * 1.41421356; /* median of |a - b| over the deviation of each */
+static const double of_difference = 0.6745 * 1.41421356; /* median of |a - b| divided by the deviation of each */
 static const double of_length_s = 0.1, least = 0.005;
 
 /* ln(step / 0.1 s) and ln(deviation) of the models. */
 struct noise {
   double *length, *deviation, *work;
   size_t n;
-  int rounds; /* the most of a model */
+  int rounds; /* the largest number of rounds of a model */
 };
 
 static double seconds_of(const struct sl_point_step *s) {
   return sl_fit_undisturbed(s->low_s, s->median_s);
 }
 
-/* Of the model whose first round is step `first`; nothing where it has one round only. */
+/* Adds the model whose first round is step `first`, unless it has only one round. */
 static void add_model(struct noise *noise, const struct sl_points *points, size_t first) {
   const struct sl_point_step *model = &points->steps[first];
   size_t rounds = 0, pairs = 0;
@@ -64,7 +64,9 @@ static void fit_slope(struct sl_fit *fit, const struct noise *noise) {
     squares += pow(noise->length[i] - length, 2);
     products += (noise->length[i] - length) * (noise->deviation[i] - deviation);
   }
-  if (noise->n < LEAST_MODELS || squares < 0.01 * (double)noise->n) return; /* too few, or all of a length */
+  if (noise->n < LEAST_MODELS || squares < 0.01 * (double)noise->n)
+    return; /* too few models, or all of the same
+                                                                             * length */
   const double slope = products / squares;
   for (size_t i = 0; i < noise->n; i++)
     rest += pow(noise->deviation[i] - deviation - slope * (noise->length[i] - length), 2);
@@ -78,7 +80,7 @@ static void fit_level(struct sl_fit *fit, const struct noise *noise) {
   d->run_noise = 0;
   fit->noise_stderr = -1;
   sl_fit_set(fit, "device.run_noise", "not known: one round has none to compare with");
-  if (noise->n == 0) return; /* one round: nothing to compare */
+  if (noise->n == 0) return; /* only one round: nothing to compare */
   for (size_t i = 0; i < noise->n; i++) noise->work[i] = noise->deviation[i] + d->run_noise_slope * noise->length[i];
   d->run_noise = fmax(least, exp(sl_fit_median(noise->work, noise->n, &fit->noise_stderr)));
   fit->noise_stderr *= d->run_noise;

@@ -1,4 +1,4 @@
-/* The two numbers of each way to NVMe; see fit.h. */
+/* The two numbers of each direction to and from NVMe; see fit.h. */
 #include "analysis/fit.h"
 
 #include "cost/compute.h"
@@ -13,7 +13,7 @@ static double seconds_of(const struct sl_point *p, double latency, double rate) 
   return sl_cost_nvme(latency, rate / p->ranks, size, (double)p->dim[1], (double)p->dim[2]);
 }
 
-/* |ln(formula / measured)| of each point of a way, in all; `each` (optional): one by one. */
+/* The sum of |ln(formula / measured)| over the points of one direction; `each` (optional): the single values. */
 static double misses(const struct sl_fit *fit, enum sl_variant way, double latency, double rate, double *each) {
   double sum = 0;
   size_t n = 0;
@@ -27,7 +27,7 @@ static double misses(const struct sl_fit *fit, enum sl_variant way, double laten
   return sum;
 }
 
-/* The best of a grid over the logarithms of both, then of finer ones around it. */
+/* Finds the best point of a grid over the logarithms of both numbers, and then of finer grids around it. */
 static void search(const struct sl_fit *fit, enum sl_variant way, double *latency, double *rate) {
   double centre[2] = {log(1e-4), log(1e9)}, width[2] = {log(1e4), log(1e4)}, best = INFINITY;
   for (int round = 0; round < ROUNDS; round++) {
@@ -50,7 +50,7 @@ static enum sl_status fit_way(struct sl_fit *fit, enum sl_variant way, double *l
   double *each = NULL, error;
   size_t n = 0;
   for (size_t i = 0; i < fit->merged.count; i++) n += fit->merged.items[i].variant == way;
-  if (n < 3) return SL_OK; /* two numbers */
+  if (n < 3) return SL_OK; /* there are two numbers to fit */
   SL_TRY(sl_calloc(&each, n, sizeof *each));
   search(fit, way, latency, rate);
   misses(fit, way, *latency, *rate, each);

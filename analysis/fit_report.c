@@ -1,4 +1,4 @@
-/* Residuals of a fit as tables and as a picture. */
+/* The residuals of a fit as tables and as a plot. */
 #include "analysis/fit.h"
 
 #include "analysis/plot.h"

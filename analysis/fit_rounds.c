@@ -1,6 +1,6 @@
-/* Rounds of one calibration put together: what is alike but for its times becomes one point. Its time is the median of
- * the rounds; its low and high are their 10th and 90th percentile. A guest of the same host, or a host that moves the
- * cores apart, makes all repeats of a round slow alike, so only another round can tell how far that goes. */
+/* Merges the rounds of a calibration: points that differ only in their times become one. Its time is the median of the
+ * rounds; its low and high are their 10th and 90th percentile. Another guest of the machine, or a host that moves
+ * virtual cores apart, slows all repeats of a round equally, so only another round shows how large that effect is. */
 #include "analysis/fit.h"
 
 #include "core/base/stats.h"
@@ -10,11 +10,12 @@
 #include <string.h>
 
 double sl_fit_undisturbed(double low_s, double median_s) {
-  static const double most = 1.15; /* of the median over the 10th percentile; quiet machines have 1.02 to 1.08 */
+  static const double most = 1.15; /* the largest plausible ratio of median to 10th percentile; quiet machines have 1.02
+                                    * to 1.08 */
   return low_s > 0 ? fmin(median_s, most * low_s) : median_s;
 }
 
-/* The point for points[first] and all that are like it; `seconds` is room for one number a point. */
+/* Merges points[first] and all points that match it; `seconds` has room for one number per point. */
 static struct sl_point merged(const struct sl_points *points, size_t first, bool *taken, double *seconds) {
   struct sl_point p = points->items[first];
   size_t n = 0;

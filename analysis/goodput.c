@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-static const double most_failures = 3000; /* an interval: beyond it there is no progress worth drawing */
+static const double most_failures = 3000; /* per interval; with more failures there is no progress worth simulating */
 
 double sl_goodput_daly(const struct sl_goodput_model *m, double interval_s) {
   const double cycle = expm1((interval_s + m->save_s) / m->mtbf_s), restart = exp(m->restart_s / m->mtbf_s);
@@ -59,29 +59,29 @@ double sl_goodput_best_s(const struct sl_goodput_model *m) {
   return m->mtbf_s * (1 + gsl_sf_lambert_W0(-exp(-1 - m->save_s / m->mtbf_s)));
 }
 
-/* A training while it goes on. */
+/* The state of a simulated training. */
 struct training {
   const struct sl_goodput_model *model;
   gsl_rng *random;
-  double scale; /* of the distribution of lives */
+  double scale; /* of the distribution of times between failures */
   double now, fails_s;
-  double failures, most; /* so far; how many are too many */
+  double failures, most; /* so far; the limit */
   int taken, done;       /* intervals of work: finished, and in a complete checkpoint */
-  double complete_s;     /* when the one that is being written will be complete; -1: none is */
+  double complete_s;     /* when the checkpoint in flight will be complete; -1: there is none */
 };
 
 static double next_life(const struct training *t) {
   return gsl_ran_weibull(t->random, t->scale, t->model->shape);
 }
 
-/* The write under way, as far as it gets until `until`. */
+/* Completes the checkpoint in flight if it is complete by `until`. */
 static void write_until(struct training *t, double until) {
   if (t->complete_s < 0 || t->complete_s > until) return;
   t->done = t->taken;
   t->complete_s = -1;
 }
 
-/* A failure, and restarts until one gets through. */
+/* A failure, and restarts until one succeeds. */
 static void fail(struct training *t) {
   write_until(t, t->fails_s);
   t->taken = t->done;
@@ -94,7 +94,7 @@ static void fail(struct training *t) {
   t->now += t->model->restart_s;
 }
 
-/* An interval of work and its save, or the failure that cuts it short. */
+/* An interval of work and its save, or the failure that interrupts it. */
 static void work(struct training *t, double interval_s) {
   const double worked = t->now + interval_s, end = fmax(worked, t->complete_s) + t->model->save_s;
   if (t->fails_s < end) {
@@ -107,7 +107,8 @@ static void work(struct training *t, double interval_s) {
   t->complete_s = end + t->model->write_s;
 }
 
-/* Seconds of a training of `saves` intervals, until the last is in a complete checkpoint; NaN where it fails too often. */
+/* The seconds of a training of `saves` intervals, until the last is in a complete checkpoint; NaN if it fails too
+ * often. */
 static double train(struct training *t, double interval_s, int saves) {
   t->now = 0;
   t->taken = t->done = 0;
@@ -142,7 +143,7 @@ enum sl_status sl_goodput_draw(const struct sl_goodput_model *m, double interval
   }
   const double mean = gsl_stats_mean(times, 1, (size_t)runs);
   const double spread = runs > 1 ? gsl_stats_sd_m(times, 1, (size_t)runs, mean) : 0;
-  /* the mean is of the time, whose expectation the closed form has; its error goes over to the share */
+  /* the mean is of the time, whose expectation the closed form gives; its error is propagated to the goodput */
   out->mean = saves * interval_s / mean;
   out->error = out->mean * spread / mean / sqrt((double)runs);
 done:

@@ -1,17 +1,20 @@
-/* What a training that saves, fails and starts again gets done: its goodput is the share of the time that steps take which are not lost.
+/* The goodput of a training that saves checkpoints, fails and restarts: the share of the time that is spent in steps
+ * that are not lost.
  *
- *   work for `interval_s`, stand still `save_s` for a checkpoint, and so on; `write_s` later, while work goes on, the checkpoint is complete
- *   (a save waits for the write before). Failures come at a mean distance of `mtbf_s`, from one to the next by Weibull's
- *   distribution of that shape, 1: exponentially. After one a restart takes `restart_s`, which a failure begins anew, and work goes on
- *   from the last complete checkpoint.
+ * The training works for `interval_s`, pauses `save_s` for a checkpoint, and so on. The checkpoint is complete
+ * `write_s` later, while work goes on (a save waits for the previous write). Failures have a mean distance of `mtbf_s`,
+ * with Weibull's distribution of the given shape (1: exponential). After a failure a restart takes `restart_s`, which
+ * begins again if there is another failure meanwhile, and work resumes from the last complete checkpoint.
  *
- * In closed form, for failures that come exponentially and checkpoints that are complete at once (write_s 0, shape 1):
+ * In closed form, for exponentially distributed failures and checkpoints that are complete at once (write_s 0, shape
+ * 1):
  *   Daly's complete model   time / work = M exp(R/M) (exp((tau + delta)/M) - 1) / tau
  *   first order             1 - delta/tau - (tau/2 + R)/M, for delta << tau << M
  * with tau the interval, delta the save, R the restart, M the mean time between failures.
- *   J. W. Young, A first order approximation to the optimum checkpoint interval, Communications of the ACM 17(9), 1974, 530-531
- *   J. T. Daly, A higher order estimate of the optimum checkpoint interval for restart dumps, Future Generation Computer Systems 22(3),
- *   2006, 303-312 */
+ *   J. W. Young, A first order approximation to the optimum checkpoint interval, Communications of the ACM 17(9),
+ *   1974, 530-531
+ *   J. T. Daly, A higher order estimate of the optimum checkpoint interval for restart dumps, Future Generation
+ *   Computer Systems 22(3), 2006, 303-312 */
 #pragma once
 
 #include "core/base/status.h"
@@ -19,19 +22,20 @@
 #include <stdint.h>
 
 struct sl_goodput_model {
-  double mtbf_s;    /* of the job, above 0 */
-  double save_s;    /* steps stand still for a checkpoint */
-  double write_s;   /* until it is complete, from then on */
+  double mtbf_s;    /* of the job, > 0 */
+  double save_s;    /* pause of the steps for a checkpoint */
+  double write_s;   /* from then until it is complete */
   double restart_s; /* from a failure to the next step */
-  double shape;     /* of Weibull's distribution, above 0 */
+  double shape;     /* of Weibull's distribution, > 0 */
 };
 
-/* Both of them share 0 .. 1 of the time; 0 where nothing gets done. */
+/* The goodput by either formula, in 0 .. 1; 0 if there is no progress. */
 double sl_goodput_daly(const struct sl_goodput_model *model, double interval_s);
 double sl_goodput_first_order(const struct sl_goodput_model *model, double interval_s);
 
-/* Seconds of work between two checkpoints that are best: Young's sqrt(2 delta M), Daly's estimate of higher order, and that which Daly's
- * complete model has exactly, M (1 + W(-exp(-1 - delta/M))) with Lambert's W, or NaN without GSL. */
+/* The best interval in seconds of work between two checkpoints: Young's sqrt(2 delta M), Daly's estimate of higher
+ * order, and the exact optimum of Daly's complete model, M (1 + W(-exp(-1 - delta/M))) with Lambert's W, or NaN without
+ * GSL. */
 double sl_goodput_young_s(const struct sl_goodput_model *model);
 double sl_goodput_daly_s(const struct sl_goodput_model *model);
 double sl_goodput_best_s(const struct sl_goodput_model *model);
@@ -43,7 +47,7 @@ struct sl_goodput_drawn {
   double mean, error;
 };
 
-/* Monte Carlo: `runs` trainings of `saves` intervals each, by GSL's mt19937 from `seed`. NaN where a training fails more than 3000
- * times an interval. Errors: SL_ERR_ABSENT without GSL; SL_ERR_MEMORY. */
+/* Monte Carlo simulation of `runs` trainings of `saves` intervals each, with GSL's mt19937 seeded by `seed`. NaN if a
+ * training fails more than 3000 times per interval. Errors: SL_ERR_ABSENT without GSL; SL_ERR_MEMORY. */
 enum sl_status sl_goodput_draw(const struct sl_goodput_model *model, double interval_s, int saves, int runs,
                                uint64_t seed, struct sl_goodput_drawn *out);

@@ -1,4 +1,4 @@
-/* See goodput_command.h. What the record does not say, an option does. */
+/* See goodput_command.h. Options supply what the record lacks. */
 #include "analysis/goodput_command.h"
 
 #include "analysis/goodput.h"
@@ -15,7 +15,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static const double noticed_s = 60; /* SHARDLAB_TIMEOUT_S, where nothing else is known of a restart */
+static const double noticed_s = 60; /* SHARDLAB_TIMEOUT_S's default, if nothing else is known about restarts */
 enum { OCTAVES = 4, MOST_ROWS = 2 * OCTAVES + 2 };
 
 struct request {
@@ -97,7 +97,7 @@ static enum sl_status read_request(struct request *r, int argc, char **argv) {
   return SL_OK;
 }
 
-/* ---- what the record says ---- */
+/* ---- values from the record ---- */
 
 static double or_else(double value, double otherwise) {
   return isnan(value) ? otherwise : value;
@@ -108,14 +108,15 @@ static double nodes_of(const json_t *record) {
   return fmax(1, ceil(sl_row_number(record, "plan.world") / fmax(1, each)));
 }
 
-/* Seconds that a node's disk takes for its share of a checkpoint, at the rate that the profile has under `key`; 0 where it knows none. */
+/* The seconds in which a node's disk handles its share of a checkpoint, at the rate `key` of the profile; 0 if that is
+ * not known. */
 static double disk_s(const json_t *record, const char *key) {
   const double rate = 1e9 * sl_row_number(record, key), bytes = sl_row_number(record, "checkpoint.bytes");
   return rate > 0 && bytes > 0 ? bytes / nodes_of(record) / rate : 0;
 }
 
-/* Of a run that was started again, the mean of its restarts; else what it takes to notice a failure, to begin, and to read the checkpoint
- * twice, once for its checksums, where the profile knows the disk. */
+/* The time of a restart: for a run that was restarted, the mean; otherwise the time to notice the failure, to
+ * initialise, and to read the checkpoint twice, once for its checksums, if the disk's rate is known. */
 static double restart_of(const json_t *record) {
   const double restarts = sl_row_number(record, "recovery.restarts");
   if (restarts > 0) return sl_row_number(record, "recovery.down_s") / restarts;
@@ -176,7 +177,7 @@ static enum sl_status make_rows(struct result *out, const struct request *r) {
   return isnan(r->interval) ? SL_OK : add_row(out, r, (int64_t)r->interval);
 }
 
-/* ---- what is told ---- */
+/* ---- output ---- */
 
 static const char *seconds(double value, char *text, size_t size) {
   sl_format_seconds(text, size, value);
@@ -290,7 +291,7 @@ enum sl_status sl_goodput_command(int argc, char **argv) {
   if (request.out == NULL) return SL_OK;
   status = write_folder(&result, request.out);
   if (status != SL_ERR_ABSENT) return status;
-  sl_warn("%s", sl_error_message()); /* the table stands; only its picture is missing */
+  sl_warn("%s", sl_error_message()); /* the table is complete; only its plot is missing */
   sl_error_clear();
   return SL_OK;
 }

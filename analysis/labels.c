@@ -1,4 +1,4 @@
-/* The facts that may differ; see labels.h. */
+/* The facts in which rows may differ; see labels.h. */
 #include "analysis/labels.h"
 
 #include "core/base/json_write.h"
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* In the order in which they stand in a name; a number follows its word. */
+/* In the order in which they appear in a name; a number follows its word. */
 static const struct fact {
   const char *path, *word;
 } facts[] = {{"plan.parameters", "parameters "},
@@ -53,7 +53,7 @@ static bool same(const struct sl_row *a, const struct sl_row *b, const char *pat
   return x == y || (x != NULL && y != NULL && json_equal(x, y));
 }
 
-/* Does fact `f` tell two rows apart that the chosen ones before it do not? */
+/* Whether fact `f` distinguishes two rows that the chosen facts before it do not. */
 static bool tells(const struct sl_rows *rows, const bool *chosen, int f) {
   for (size_t a = 0; a < rows->count; a++)
     for (size_t b = a + 1; b < rows->count; b++) {
@@ -71,7 +71,7 @@ static void value_text(const json_t *value, char *out, size_t size) {
   if (quoted) out[strcspn(out, "\"")] = '\0';
   if (out[0] == '\0') snprintf(out, size, "-");
   for (char *c = out; *c != '\0'; c++)
-    if (*c == ',' || *c == '"') *c = ' '; /* a name stands in a CSV */
+    if (*c == ',' || *c == '"') *c = ' '; /* names are used in CSV files */
   free(text);
 }
 

@@ -1,10 +1,10 @@
-/* What tells the rows of a set of records apart, as a name for each: as many facts as it takes, the
- * most telling first. Two worlds, say, never have one name. */
+/* Short names for the rows of a set of records, made of the facts that distinguish them: as many as needed, the most
+ * telling first. Different worlds, for example, never get the same name. */
 #pragma once
 
 #include "analysis/rows.h"
 
 #include <stddef.h>
 
-/* "ZeRO-2", "world 8 tp 2": of row `i`. "all" where nothing differs. */
+/* The name of row `i`: "ZeRO-2", "world 8 tp 2"; "all" if the rows do not differ. */
 void sl_label_of(const struct sl_rows *rows, size_t i, char *out, size_t size);

@@ -1,4 +1,4 @@
-/* shardlab-analyze: tables and pictures of run records. A program of its own, because it alone links GSL. */
+/* shardlab-analyze: tables and plots of run records. It is a separate program, because only it links GSL. */
 #include "analysis/fit.h"
 #include "analysis/goodput_command.h"
 #include "analysis/plot.h"
@@ -51,7 +51,7 @@ static enum sl_status table(const char *folder, char **paths, int n) {
   return status;
 }
 
-/* Of the tables that are there, or of these records. */
+/* Plots the existing tables, or tables of these records. */
 static enum sl_status plot(const char *folder, char **paths, int n) {
   if (n == 0) return sl_plot_folder(folder);
   struct sl_rows rows;
@@ -98,10 +98,10 @@ static enum sl_status read_points(struct sl_points *points, const struct fit_req
   return SL_OK;
 }
 
-static const double busy = 0.1; /* a quiet machine repeats a step within 1 to 3 % */
+static const double busy = 0.1; /* a quiet machine repeats a step to within 1 to 3 % */
 
 static enum sl_status fit(int argc, char **argv) {
-  static struct sl_fit result; /* large for a stack */
+  static struct sl_fit result; /* too large for the stack */
   struct fit_request request = {0};
   struct sl_points points = {0};
   json_t *profile = NULL;
@@ -124,7 +124,7 @@ static enum sl_status fit(int argc, char **argv) {
             100 * result.profile.device.run_noise);
   if (request.report == NULL) goto done;
   status = sl_fit_report(&result, request.report);
-  if (status == SL_ERR_ABSENT) { /* the profile stands; only its picture is missing */
+  if (status == SL_ERR_ABSENT) { /* the profile is complete; only its plot is missing */
     sl_warn("%s", sl_error_message());
     sl_error_clear();
     status = SL_OK;
@@ -136,7 +136,7 @@ done:
   return status;
 }
 
-/* No flag is a file's name. */
+/* A word that begins with "--" is not taken for a file. */
 static enum sl_status watch(char **paths, int n) {
   for (int i = 0; i < n; i++)
     if (strncmp(paths[i], "--", 2) == 0)
@@ -145,7 +145,7 @@ static enum sl_status watch(char **paths, int n) {
 }
 
 static enum sl_status dispatch(int argc, char **argv) {
-  const char *last = argc > 0 ? argv[argc - 1] : ""; /* of a command, too */
+  const char *last = argc > 0 ? argv[argc - 1] : ""; /* also after a subcommand */
   if (argc >= 2 && argc <= 3 && (strcmp(last, "--help") == 0 || strcmp(last, "-h") == 0)) {
     fputs(usage, stdout);
     return SL_OK;

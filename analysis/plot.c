@@ -1,4 +1,5 @@
-/* gnuplot scripts as they stand, each after the style of all; see plot.h. `gnuplot memory.gp` in the folder draws it again. */
+/* The gnuplot scripts, each preceded by the common style; see plot.h. `gnuplot memory.gp` in the folder draws a plot
+ * again. */
 #include "analysis/plot.h"
 
 #include "core/base/new_file.h"
@@ -13,8 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* A row of the table is a place of the axis, named by what tells it from the others; so two worlds never stand over each other. A first plot
- * that draws nothing names them. */
+/* Every row of the table has its own place on the axis, named by what distinguishes it, so that different worlds never
+ * overlap. A first plot that draws nothing sets these names. */
 #define AXIS_OF_LABELS                                                                                                 \
   "set xtics noenhanced rotate by -30\n"                                                                               \
   "stats 'runs.csv' using 1 skip 1 nooutput\n"                                                                         \
@@ -56,7 +57,7 @@ static const char step_time[] =
     "column('measured_step_time_low_s')):(1e3 * column('measured_step_time_high_s')) with yerrorbars pt 7 ps 1.2 lc "
     "rgb red title 'measured'\"\n";
 
-/* A curve's name is of its column's: loss_zero2_world4_nats is ZeRO-2 on 4 ranks. */
+/* The name of a curve comes from its column: loss_zero2_world4_nats is ZeRO-2 on 4 ranks. */
 static const char losses[] =
     "set title 'loss of the global batch: curves of one training must coincide'\n"
     "set xlabel 'optimizer step'\n"
@@ -83,7 +84,8 @@ static enum sl_status write_script(const char *folder, const char *name, const c
   return sl_new_file_finish(&file);
 }
 
-/* The gnuplot of PATH's absolute folders: the folder of the pictures, where it will run, must not bring one of its own. */
+/* Finds gnuplot in the absolute folders of PATH only, because a relative one would refer to the folder of the plots,
+ * where gnuplot runs. */
 static bool find_gnuplot(char *out, size_t size) {
   const char *path = getenv("PATH");
   while (path != NULL && *path != '\0') {
@@ -95,8 +97,8 @@ static bool find_gnuplot(char *out, size_t size) {
   return false;
 }
 
-/* gnuplot writes into what has the name of a picture: through a link that somebody planted, into a pipe that nobody reads, or into a
- * file that has another name, too. And what a gnuplot that fails has begun is no picture. */
+/* Removes existing plots: gnuplot would write to whatever has their name, through a symbolic link, into a pipe that
+ * nobody reads, or into a file with several hard links. Also removes the partial output of a failed gnuplot. */
 static void drop_pictures(const char *folder, const char *name) {
   static const char *const kinds[] = {"svg", "png"};
   char path[4200];
@@ -133,14 +135,14 @@ enum sl_status sl_plot_draw(const char *folder, const char *name, const char *bo
   return run(folder, name);
 }
 
-/* Predictions alone have no losses: a table of the step's number alone draws nothing. */
+/* Predictions have no losses; a table with only the column of steps gives no plot. */
 static bool has_losses(const char *folder) {
   char path[4200];
   int c = 0;
   snprintf(path, sizeof path, "%s/losses.csv", folder);
   const int handle = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   FILE *file = handle >= 0 ? fdopen(handle, "r") : NULL;
-  if (file == NULL) return true; /* gnuplot says it */
+  if (file == NULL) return true; /* gnuplot reports it */
   while ((c = fgetc(file)) != EOF && c != ',' && c != '\n') {
   }
   fclose(file);
@@ -148,7 +150,7 @@ static bool has_losses(const char *folder) {
 }
 
 enum sl_status sl_plot_folder(const char *folder) {
-  const size_t all = sizeof pictures / sizeof *pictures, n = has_losses(folder) ? all : all - 1; /* they stand last */
+  const size_t all = sizeof pictures / sizeof *pictures, n = has_losses(folder) ? all : all - 1; /* losses come last */
   for (size_t i = 0; i < n; i++) SL_TRY(write_script(folder, pictures[i].name, pictures[i].script, HEIGHT));
   for (size_t i = 0; i < n; i++) SL_TRY(run(folder, pictures[i].name));
   return SL_OK;

@@ -1,4 +1,4 @@
-/* The command around refit/; see refit_command.h and, for what is done, refit/solve.h and refit/folds.h. */
+/* The command line of refit/; see refit_command.h, and refit/solve.h and refit/folds.h for the method. */
 #include "analysis/refit_command.h"
 
 #include "refit/clock.h"
@@ -51,14 +51,14 @@ static enum sl_status option(struct options *o, const char *name, char *value) {
   return SL_OK;
 }
 
-/* A fit takes minutes: that its folders are there is seen before it. */
+/* A fit takes minutes, so missing folders are reported before it. */
 static enum sl_status check_folder(const char *name, const char *folder) {
   struct stat info;
   if (stat(folder, &info) == 0 && S_ISDIR(info.st_mode)) return SL_OK;
   return sl_fail(SL_ERR_INPUT, "%s: %s: is no folder; expected one that exists", name, folder);
 }
 
-/* Tables to fit first, those held out behind them: argv is put in that order. */
+/* Sorts argv: tables to fit first, then those held out. */
 static enum sl_status read_options(struct options *o, int argc, char **argv) {
   *o = (struct options){.source = "fit to measured runs", .jobs = 2, .rounds = 12, .starts = 1};
   SL_TRY(sl_calloc(&o->request.paths, (size_t)argc, sizeof *o->request.paths));
@@ -128,7 +128,8 @@ static enum sl_status pose(struct fit *f) {
   return SL_OK;
 }
 
-/* The next start: the profiles' own numbers or those of --start, then priors' centres moved by up to a standard deviation, the same in every run. */
+/* The next start: first the profiles' own numbers or those of --start, then the priors' centres moved by up to a
+ * standard deviation; the same in every run. */
 static void next_start(struct fit *f, int start) {
   static unsigned long long state = 20221205;
   for (size_t j = 0; start > 0 && j < f->problem.numbers; j++) {
@@ -153,7 +154,7 @@ static enum sl_status solve(struct fit *f, const struct options *o) {
   return SL_OK;
 }
 
-/* ---- what is printed ---- */
+/* ---- output ---- */
 
 struct errors {
   double sum, most, bias, inside;
@@ -213,7 +214,7 @@ enum sl_status sl_refit_command(int argc, char **argv) {
   struct fit f = {.runs = {0}};
   setvbuf(stdout, NULL, _IOLBF, 0);
   enum sl_status status = read_options(&o, argc, argv);
-  sl_warn_set_sink(forget, NULL); /* of configurations that nobody wrote */
+  sl_warn_set_sink(forget, NULL); /* warnings about configurations that no user wrote */
   if (status == SL_OK) status = fit(&f, &o);
   sl_warn_set_sink(NULL, NULL);
   fit_close(&f);

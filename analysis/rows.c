@@ -1,4 +1,4 @@
-/* Reading and pairing of records; see rows.h. */
+/* Reads and pairs records; see rows.h. */
 #include "analysis/rows.h"
 
 #include "core/record/record.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The same plan of the same model and configuration on the same cluster. */
+/* Whether a record has the plan, model, configuration and cluster of a row. */
 static bool is_alike(const struct sl_row *row, const json_t *record) {
   static const char *const keys[] = {"plan", "model", "config", "cluster"};
   const json_t *other = row->predicted != NULL ? row->predicted : row->measured;

@@ -1,5 +1,5 @@
-/* Run records paired up: one row for what was asked (plan, model, configuration and cluster), with what was predicted and what was measured
- * for it. */
+/* Pairs of run records: one row per plan, model, configuration and cluster, with its predicted and its measured
+ * record. */
 #pragma once
 
 #include "core/base/json.h"
@@ -9,21 +9,21 @@
 
 struct sl_row {
   const json_t *plan;
-  const json_t *predicted, *measured; /* records; NULL where none was given */
+  const json_t *predicted, *measured; /* records; NULL if absent */
 };
 
 struct sl_rows {
   struct sl_json *docs; /* owned */
   size_t doc_count;
-  struct sl_row *rows; /* in the order in which their plans were met first; owned */
+  struct sl_row *rows; /* in the order in which their plans first appear; owned */
   size_t count, capacity;
 };
 
-/* Read `n` records. A plan's second record of the same kind is an error: SL_ERR_INPUT. */
+/* Reads `n` records. Errors: SL_ERR_INPUT, also if a plan has two records of the same kind. */
 enum sl_status sl_rows_load(struct sl_rows *rows, char **paths, int n);
 void sl_rows_free(struct sl_rows *rows);
 
-/* The number at a dotted path of `record`, NAN when the record or the key is absent. */
+/* The number at a dotted path of `record`; NAN if the record or the key is absent. */
 double sl_row_number(const json_t *record, const char *path);
 /* Sum of `key` over the record's traffic rows, NAN without a record. */
 double sl_row_traffic(const json_t *record, const char *key);

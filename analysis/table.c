@@ -1,4 +1,4 @@
-/* One list of columns gives the CSV; the Markdown table shows the few that a reader compares. See table.h. */
+/* The CSV has all columns of one list; the Markdown table has the few that a reader compares. See table.h. */
 #include "analysis/table.h"
 
 #include "analysis/labels.h"
@@ -14,7 +14,7 @@
 #include <gsl/gsl_statistics_double.h>
 #endif
 
-/* Column of runs.csv: predicted_NAME and measured_NAME from the same place of the two records. */
+/* A column of runs.csv: predicted_NAME and measured_NAME from the same path of the two records. */
 static const struct column {
   const char *name, *path;
 } columns[] = {
@@ -40,7 +40,7 @@ static void put_number(double value, FILE *out) {
     fprintf(out, ",%.9g", value);
 }
 
-/* Standard deviation of the measured step times without the first; NAN without GSL or with fewer than two. */
+/* The standard deviation of the measured step times without the first; NAN without GSL or with fewer than two. */
 static double step_deviation(const json_t *record) {
 #ifdef SL_HAVE_GSL
   const json_t *list = json_object_get(record, "step_times_s");
@@ -121,7 +121,7 @@ enum sl_status sl_table_csv(const struct sl_rows *rows, const char *folder) {
 
 enum unit { BYTES, SECONDS, COUNT };
 
-/* "predicted / measured (error)", or a dash for what is absent; equal values say so. */
+/* "predicted / measured (error)", with a dash for an absent value; equal values are marked as such. */
 static void put_pair(double predicted, double measured, enum unit unit, FILE *out) {
   void (*const format[])(char *, size_t, double) = {sl_format_bytes, sl_format_seconds, sl_format_count};
   char a[32] = "-", b[32] = "-";
@@ -136,7 +136,7 @@ static void put_pair(double predicted, double measured, enum unit unit, FILE *ou
     fprintf(out, " |");
 }
 
-/* A record has null for what is no finite number. */
+/* In a record, null stands for a number that is not finite. */
 static double loss_of(const json_t *losses, size_t step) {
   const json_t *loss = json_array_get(losses, step);
   return json_is_number(loss) ? json_number_value(loss) : NAN;

@@ -1,4 +1,4 @@
-/* Curves as text; see watch.h. A column of the picture has the mean of the values that fall into it. */
+/* Curves as text; see watch.h. A column of the plot shows the mean of the values that fall into it. */
 #include "analysis/watch.h"
 
 #include "core/base/file.h"
@@ -33,7 +33,7 @@ static void on_signal(int number) {
 
 /* ---- a file ---- */
 
-/* "1024,5.4321", or the heading "step,train_loss". The line ends at a zero byte. */
+/* Parses "1024,5.4321", or the heading "step,train_loss". The line ends at a zero byte. */
 static enum sl_status read_line(struct curve *curve, const char *path, int number, const char *line) {
   char *end, *rest;
   if (strncmp(line, "step,", 5) == 0) {
@@ -69,10 +69,10 @@ static enum sl_status read_file(struct curve *curve, const char *path) {
   return status;
 }
 
-/* ---- a picture ---- */
+/* ---- a plot ---- */
 
 struct picture {
-  double columns[WIDTH]; /* NAN: nothing falls into it */
+  double columns[WIDTH]; /* NAN if no value falls into it */
   double low, high;
 };
 
@@ -128,7 +128,7 @@ static void draw(const struct curve *curve, FILE *out) {
           (long long)last->step);
 }
 
-/* Nothing is drawn where one of them cannot be read. */
+/* Draws nothing if one of the files cannot be read. */
 static enum sl_status draw_all(char *const *paths, int count, FILE *out) {
   enum sl_status status;
   struct curve *curves;
@@ -142,7 +142,7 @@ done:
 }
 
 enum sl_status sl_watch(char *const *paths, int count, FILE *out) {
-  static const char home[] = "\033[H\033[2J"; /* the cursor to its corner, and all away */
+  static const char home[] = "\033[H\033[2J"; /* moves the cursor to the corner and clears the screen */
   if (!isatty(fileno(out))) return draw_all(paths, count, out);
   (void)sigaction(SIGINT, &(struct sigaction){.sa_handler = on_signal}, NULL);
   while (!ended && !ferror(out)) {

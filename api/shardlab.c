@@ -1,4 +1,5 @@
-/* The C interface over the command's own path: the words of a command line, its option table, its prediction; see shardlab.h. */
+/* The C interface, implemented by the command's own code: words of a command line, the option table, the prediction;
+ * see shardlab.h. */
 #include "api/shardlab.h"
 
 #include "cli/commands.h"
@@ -16,7 +17,7 @@ struct shardlab_result {
   char *record, *error;
   char **warnings; /* (warning_count) */
   size_t warning_count, warning_capacity;
-  const char **words; /* of the command line, during the call */
+  const char **words; /* the command line, valid during the call */
 };
 
 const char *shardlab_version(void) {
@@ -28,14 +29,14 @@ static void keep_warning(void *context, const char *message) {
   for (size_t i = 0; i < r->warning_count; i++)
     if (strcmp(r->warnings[i], message) == 0) return;
   if (sl_grow(&r->warnings, &r->warning_capacity, r->warning_count + 1, sizeof *r->warnings) != SL_OK) {
-    sl_error_clear(); /* a warning is no reason to fail */
+    sl_error_clear(); /* a warning must not make the call fail */
     return;
   }
   r->warnings[r->warning_count] = strdup(message);
   if (r->warnings[r->warning_count] != NULL) r->warning_count++;
 }
 
-/* "shardlab predict --model ... FLAGS --quiet", as the command gets it. */
+/* Builds "shardlab predict --model ... FLAGS --quiet", as the command gets it. */
 static enum sl_status make_words(struct shardlab_result *r, const char *const inputs[3], const char *const *flags,
                                  int *count) {
   static const char *const names[3] = {"--model", "--config", "--cluster"};
@@ -68,7 +69,7 @@ static enum sl_status predict(struct shardlab_result *r, int count) {
   struct sl_options options;
   json_t *record;
   bool help;
-  char **words = (char **)(uintptr_t)r->words; /* which are only read */
+  char **words = (char **)(uintptr_t)r->words; /* the command only reads them */
   SL_TRY(sl_options_parse(&options, &sl_command_predict, count - 2, words + 2, &help));
   if (help) return sl_fail(SL_ERR_INPUT, "--help: is for the command line; expected flags of a prediction");
   SL_TRY(check_flags(&options));
@@ -84,7 +85,7 @@ static enum sl_status predict(struct shardlab_result *r, int count) {
   return r->record != NULL ? SL_OK : sl_fail(SL_ERR_MEMORY, "out of memory: a record");
 }
 
-/* With the locale, the sink of warnings and the message of this thread being ours, and then the caller's again. */
+/* Predicts with our own locale, warning sink and error message in this thread, and restores the caller's. */
 static enum sl_status predict_apart(struct shardlab_result *r, const char *const inputs[3], const char *const *flags) {
   int count;
   const locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);

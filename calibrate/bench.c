@@ -1,8 +1,8 @@
-/* Programs put together op by op: products over a grid of shapes, the other kernels by size, memory, collectives and
- * sends by size. They run through the executor like any program, so an op costs here what it costs in a step.
+/* Programs built op by op: products over a grid of shapes, the other kernels by size, memory, collectives and sends by
+ * size. They run on the executor like any other program, so an op costs here what it costs in a step.
  *
- * Operands walk through two windows of memory for each type, one that is read and one that is written, larger than the
- * caches: the next op finds its operands where nobody was lately. */
+ * Operands move through two windows of memory per type, one that is read and one that is written, each larger than the
+ * caches, so that an op finds its operands in no cache. */
 #include "calibrate/calibration.h"
 
 #include "core/op/workspace.h"
@@ -11,7 +11,7 @@
 #include <string.h>
 
 enum { BUFFER_CONTROL, WINDOWS, TYPES = 3, BUFFERS = WINDOWS + 2 * TYPES };
-enum { THREADS = 8 /* that scratch is for; more take turns */ };
+enum { THREADS = 8 /* threads that scratch is sized for; further ones take turns */ };
 
 struct bench {
   struct sl_class *rank_class;
@@ -19,7 +19,7 @@ struct bench {
   const struct sl_calibration_grid *grid;
   bool quick, fuses;
   enum sl_dtype dtype; /* of operands */
-  int64_t at[BUFFERS]; /* where the next operand of a window starts, bytes */
+  int64_t at[BUFFERS]; /* where the next operand of a window starts, in bytes */
 };
 
 /* --- building --- */
@@ -28,12 +28,12 @@ static struct sl_op op_of(enum sl_op_kind kind) {
   return sl_op_plain(kind, SL_F32, SL_PHASE_FORWARD);
 }
 
-/* A type without windows of its own, as tf32, uses those of fp32. */
+/* A type without its own windows, such as tf32, uses those of fp32. */
 static int window_of(const struct sl_calibration_grid *grid, enum sl_dtype dtype, bool written) {
   return WINDOWS + 2 * ((int)dtype < grid->types ? (int)dtype : 0) + written;
 }
 
-/* `count` elements of b->dtype in the window that `access` belongs to. */
+/* An operand of `count` elements of b->dtype, in the window for `access`. */
 static struct sl_slice operand(struct bench *b, enum sl_access access, int64_t count) {
   const int buffer = window_of(b->grid, b->dtype, access != SL_READ);
   const int64_t bytes = sl_dtype_bytes(b->dtype) * count, padded = (bytes + SL_ALIGN - 1) / SL_ALIGN * SL_ALIGN;
@@ -62,7 +62,7 @@ static enum sl_status emit(struct sl_program *p, struct sl_op op, int count, con
   for (int i = 0; i < count; i++) p->slices[p->slice_count++] = operands[i];
   struct sl_issue issue = {
       .op = (uint32_t)p->op_count, .wait = (uint32_t)p->wait_count, .lane_index = p->lane_ops[op.lane]};
-  for (int lane = 0; lane < SL_LANE_COUNT; lane++) { /* one after the other: nothing overlaps */
+  for (int lane = 0; lane < SL_LANE_COUNT; lane++) { /* ops run one after the other, without overlap */
     if (lane == (int)op.lane || p->lane_ops[lane] == 0) continue;
     p->waits[p->wait_count++] = (struct sl_wait){(uint32_t)lane, p->lane_ops[lane]};
     issue.wait_count++;
@@ -93,7 +93,7 @@ static enum sl_status product(struct bench *b, int64_t m, int64_t n, int64_t k, 
   return emit(b->program, op, count, operands);
 }
 
-/* As the layers have them whose weights are (in, out): GPT-2's, which alone has GELU. */
+/* The forms that occur in layers whose weights are (in, out): GPT-2's, the only ones with GELU. */
 static enum sl_status epilogues(struct bench *b, const struct sl_calibration_product *p) {
   static const unsigned forms[] = {SL_OP_BIAS | SL_OP_GELU, SL_OP_TRANS_B | SL_OP_DGELU, SL_OP_TRANS_A | SL_OP_BGRAD_B};
   for (size_t f = 0; f < sizeof forms / sizeof *forms; f++) {
@@ -109,7 +109,7 @@ static enum sl_status products(struct bench *b) {
     const struct sl_calibration_product *p = &b->grid->products[i];
     if (b->quick && !p->quick) continue;
     for (size_t f = 0; f < sizeof forms / sizeof *forms; f++) {
-      if (f == 3 && i % 4 != 0) continue; /* no program has both transposed: a few will do */
+      if (f == 3 && i % 4 != 0) continue; /* no program transposes both factors, so a few suffice */
       SL_TRY(product(b, p->m, p->n, p->k, forms[f]));
     }
     if (b->fuses) SL_TRY(epilogues(b, p));
@@ -117,7 +117,7 @@ static enum sl_status products(struct bench *b) {
   return SL_OK;
 }
 
-/* Operands that are floats whatever the type of the others. */
+/* An operand that is float whatever the type of the others. */
 static struct sl_slice float_operand(struct bench *b, enum sl_access access, int64_t count) {
   const enum sl_dtype own = b->dtype;
   b->dtype = SL_F32;
@@ -134,7 +134,7 @@ static struct sl_slice scratch(struct bench *b, const struct sl_op *op) {
   return floats(b, sl_op_workspace(op, THREADS) / 4);
 }
 
-/* One forward and its backward on (B, T, H, D); with `flash` what the softmax left is a number a row. */
+/* A forward and its backward on (B, T, H, D); with `flash` the softmax leaves one number per row. */
 static enum sl_status attention(struct bench *b, const int64_t s[4], double dropout, bool flash) {
   const int64_t n = s[0] * s[1] * s[2] * s[3], rows = s[0] * s[2] * s[1];
   struct sl_op op = op_of(flash ? SL_OP_FLASH_FWD : SL_OP_ATTENTION_FWD);
@@ -190,7 +190,7 @@ static enum sl_status rows(struct bench *b, int64_t r, int64_t c) {
   SL_TRY(EMIT(b, op, operand(b, SL_READ_WRITE, n)));
   op.kind = SL_OP_RELU_BWD;
   SL_TRY(EMIT(b, op, operand(b, SL_READ_WRITE, n), operand(b, SL_READ, n)));
-  op.dim[1] = c / 2, op.dim[2] = 2; /* of two members; every c is even */
+  op.dim[1] = c / 2, op.dim[2] = 2; /* for two members; every c is even */
   op.kind = SL_OP_CONCAT_COLUMNS;
   SL_TRY(EMIT(b, op, operand(b, SL_READ, n), operand(b, SL_WRITE, n)));
   op.kind = SL_OP_SPLIT_COLUMNS;
@@ -209,7 +209,7 @@ static enum sl_status flat(struct bench *b, int64_t n) {
   struct sl_op op = op_of(SL_OP_FILL);
   op.dtype = b->dtype;
   op.dim[0] = n;
-  SL_TRY(EMIT(b, op, operand(b, SL_WRITE, n))); /* of zeros, as programs have it */
+  SL_TRY(EMIT(b, op, operand(b, SL_WRITE, n))); /* zeros, as in programs */
   op.kind = SL_OP_COPY;
   SL_TRY(EMIT(b, op, operand(b, SL_READ, n), operand(b, SL_WRITE, n)));
   op.kind = SL_OP_ADD;
@@ -217,7 +217,7 @@ static enum sl_status flat(struct bench *b, int64_t n) {
   op.kind = SL_OP_NORM;
   op.scale = 1e-9;
   SL_TRY(EMIT(b, op, operand(b, SL_READ, n), control(), scratch(b, &op)));
-  if (b->dtype != SL_F32) return SL_OK; /* optimizers keep floats */
+  if (b->dtype != SL_F32) return SL_OK; /* optimizers use floats */
   op.kind = SL_OP_SGD;
   op.flags = SL_OP_MOMENTUM;
   SL_TRY(EMIT(b, op, operand(b, SL_READ_WRITE, n), operand(b, SL_READ, n), operand(b, SL_READ_WRITE, n), control()));
@@ -261,8 +261,8 @@ static enum sl_status collectives(struct bench *b, int members, enum sl_dtype dt
   return SL_OK;
 }
 
-/* Sums of 16-bit numbers cost other than those of floats; what only moves bytes follows from one type, but is measured
- * in all, so that every type has costs of its own. */
+/* Sums of 16-bit numbers cost differently from those of floats. Collectives that only move bytes could be derived from
+ * one type, but are measured for all, so that every type has its own costs. */
 static enum sl_status all_collectives(struct bench *b, int members) {
   static const enum sl_dtype types[] = {SL_F32, SL_BF16, SL_F16};
   for (size_t i = 0; i < sizeof types / sizeof *types; i++) SL_TRY(collectives(b, members, types[i]));
@@ -270,8 +270,8 @@ static enum sl_status all_collectives(struct bench *b, int members) {
   return SL_OK;
 }
 
-/* Stage 0 sends and gets the same back: half of the way there and back is the cost of one send. Sizes come in pairs, so
- * that the op which is timed, the send back, begins when the other side is known to have all. */
+/* Stage 0 sends and receives the same back: half of the round trip is the cost of one send. Every size is sent twice,
+ * so that the send that is timed, the one back, begins when the other side is known to have received everything. */
 static enum sl_status sends(struct bench *b, int stage) {
   for (int64_t n = 300; n < (16 << 20); n = n * (b->quick ? 8 : 4)) {
     struct sl_op op = op_of(stage == 0 ? SL_OP_SEND : SL_OP_RECV);
@@ -299,7 +299,7 @@ static enum sl_status close_program(struct sl_program *p, int stage) {
   return SL_OK;
 }
 
-/* Memory of windows that no type has is none. */
+/* Windows of types that the grid does not have take no memory. */
 static void open_buffers(struct sl_class *c, const struct sl_calibration_grid *grid) {
   int64_t at = 0;
   for (int i = 0; i < BUFFERS; i++) {
@@ -333,7 +333,8 @@ static enum sl_status open_class(struct sl_class *c, int stage, int rank_count,
   open_buffers(c, grid);
   for (int k = 0; k < SL_PROGRAM_COUNT; k++) c->programs[k].kind = (enum sl_program_kind)k;
   struct bench b = {.rank_class = c, .program = &c->programs[SL_PROGRAM_INIT]};
-  /* 0.01 everywhere: no denormal, no overflow in a few steps. On a GPU noise stands there before (options.noise). */
+  /* 0.01 everywhere: no denormals, and no overflow within a few steps. On a GPU the buffers are filled with noise
+   * before (options.noise). */
   for (int i = WINDOWS; i < BUFFERS && grid->types == 1; i++) {
     struct sl_op op = op_of(SL_OP_FILL);
     op.scale = 0.01;
@@ -383,8 +384,8 @@ static enum sl_status communication_job(struct sl_job *job, const struct sl_plan
   return SL_OK;
 }
 
-/* A plan for a job without a model: only its coordinates, its configuration and its cluster are used. The model is one of
- * as many layers as a pipeline here has ranks. */
+/* Makes a plan for a job without a real model, of which only coordinates, configuration and cluster are used. The model
+ * has as many layers as the pipeline has ranks. */
 static enum sl_status run_job(struct sl_calibration *c, bool communication, int pp) {
   struct sl_calibration_model_job in;
   enum sl_status status;

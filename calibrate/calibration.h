@@ -1,12 +1,12 @@
-/* Measuring the points of a calibration; internal to cli/calibrate*.c.
+/* Measures the points of a calibration; internal to calibrate/ and cli/calibrate.c.
  *
- *   calibrate.c          the command: one process per number of ranks, then the fit
- *   calibrate/shapes.c   what is measured on a CPU, and what must never be
- *   calibrate/gpu.c      what is measured on a GPU, and the machine it stands in
- *   calibrate/bench.c    jobs put together op by op: each op of the step program is a point
- *   calibrate/model.c    whole steps of small odd models: ops as they meet in training, and the step itself
- *   calibrate/offload.c  whole steps with states in host memory; copies to and from NVMe, by size, block and queue depth
- *   calibrate/record.c   runs a job and turns the completions into points */
+ *   cli/calibrate.c      the command: one process per number of ranks, then the fit
+ *   calibrate/shapes.c   what is measured on a CPU, and the shapes that must not be measured
+ *   calibrate/gpu.c      what is measured on a GPU, and the machine it is in
+ *   calibrate/bench.c    jobs built op by op: each op of the step program is a point
+ *   calibrate/model.c    whole steps of small models of odd sizes: ops as they occur in training, and the step itself
+ *   calibrate/offload.c  whole steps with states in host memory; copies to and from NVMe by size, block size and depth
+ *   calibrate/record.c   runs a job and turns its completions into points */
 #pragma once
 
 #include "core/cluster/cluster.h"

@@ -1,5 +1,5 @@
-/* What a calibration measures on a GPU: matrices that fill it as those of the acceptance models do, and are none of
- * theirs; and the data sheet of the device at hand, which the fit starts from. */
+/* What a calibration measures on a GPU: matrices that fill it as those of the acceptance models do, but have none of
+ * their shapes; and the data sheet of the device, from which the fit starts. */
 #include "calibrate/calibration.h"
 
 #include "core/cluster/provenance.h"
@@ -58,7 +58,7 @@ enum sl_status sl_calibration_gpu_cluster(struct sl_cluster *cluster, const stru
   for (size_t i = SL_LENGTH(presets); i-- > 0;)
     if (strstr(devices->name, presets[i][0]) != NULL) preset = presets[i][1];
   SL_TRY(sl_cluster_load(cluster, preset != NULL ? preset : "dgx-h100"));
-  if (preset == NULL) /* all that matters is measured */
+  if (preset == NULL) /* everything that matters is measured */
     sl_annotation_set_all(cluster->annotations, "guess: that of dgx-h100, since no preset knows this device");
   snprintf(cluster->name, sizeof cluster->name, "calibrated");
   snprintf(cluster->device.name, sizeof cluster->device.name, "%s", devices->name);
@@ -66,7 +66,7 @@ enum sl_status sl_calibration_gpu_cluster(struct sl_cluster *cluster, const stru
   cluster->devices_per_node = devices->count;
   cluster->device.memory = devices->memory_bytes;
   cluster->device.cache_bytes = devices->cache_bytes;
-  cluster->device.cache_bandwidth = cluster->device.memory_bandwidth; /* until the fit replaces it */
+  cluster->device.cache_bandwidth = cluster->device.memory_bandwidth; /* a placeholder until the fit */
   sl_annotation_set(cluster->annotations, "device.memory_GiB", "read from the device", NAN);
   sl_annotation_set(cluster->annotations, "device.cache_MiB", "read from the device: level 2 cache", NAN);
   sl_annotation_set(cluster->annotations, "device.cache_bandwidth_GBps", "guess: that of memory", NAN);

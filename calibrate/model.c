@@ -1,5 +1,5 @@
-/* Steps of small models of odd sizes, lowered as any other: their ops have the neighbours, the cache contents and the
- * communication beside them that ops have in training. */
+/* Steps of small models of odd sizes, lowered like any other: their ops have the same neighbours, cache contents and
+ * overlapping communication as in training. */
 #include "calibrate/calibration.h"
 #include "core/job/job.h"
 
@@ -41,7 +41,7 @@ void sl_calibration_model_close(struct sl_calibration_model_job *in) {
   sl_model_free(&in->model);
 }
 
-/* A loss scale that no gradient of these models overflows at: a skipped update would take no time. */
+/* A loss scale at which no gradient of these models overflows: a skipped update would take no time. */
 static const char *precision(enum sl_dtype dtype) {
   if (dtype == SL_BF16) return "\"bf16\":{\"enabled\":true},";
   return dtype == SL_F16 ? "\"fp16\":{\"enabled\":true,\"loss_scale\":128}," : "";

@@ -1,5 +1,5 @@
-/* Steps of small models that are offloaded: what copies and updates cost between an arena for the device and one for the host, and how
- * long copies to and from NVMe take by their size, the size of their blocks and how many of those are on their way. */
+/* Steps of small models with offload: the cost of copies and updates between a device arena and a host arena, and the
+ * duration of copies to and from NVMe by their size, block size and queue depth. */
 #include "calibrate/calibration.h"
 
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #define OPTIMIZER ",\"offload_optimizer\":{\"device\":\"cpu\"}"
 #define PARAM ",\"offload_param\":{\"device\":\"cpu\"}"
 
-/* Widths as odd as those of calibrate/shapes.c. */
+/* Widths are odd, as in calibrate/shapes.c. */
 static const struct sl_calibration_model models[] = {{.name = "so126",
                                                       .layers = 3,
                                                       .width = 126,
@@ -70,7 +70,7 @@ static const struct sl_calibration_model models[] = {{.name = "so126",
                                                       .dtype = SL_F16,
                                                       .zero = OPTIMIZER}};
 
-/* On a GPU: copies long enough for a link of tens of GB/s, and updates of millions of parameters. */
+/* For a GPU: copies long enough for a link of tens of GB/s, and updates of millions of parameters. */
 static const struct sl_calibration_model gpu_models[] = {{.name = "go720",
                                                           .layers = 2,
                                                           .width = 720,
@@ -96,7 +96,8 @@ static const struct sl_calibration_model gpu_models[] = {{.name = "go720",
                                                           .dtype = SL_BF16,
                                                           .zero = OPTIMIZER PARAM}};
 
-/* Of copies to and from NVMe: blocks from few pages to the default, queues from one block to more than there are. */
+/* For copies to and from NVMe: block sizes from a few pages to the default, queue depths from one block to more than
+ * there are. */
 static const struct {
   const char *name;
   int width, vocab, sub_group;
@@ -108,7 +109,8 @@ static const struct {
              {"n276", 276, 5003, 4000000, 1048576, 1, false}, {"n180", 180, 1501, 100000, 131072, 16, false},
              {"n324", 324, 7001, 3000000, 524288, 32, false}};
 
-/* Only what this file is asked about: beside copies and what the CPU does other ops take turns with them. */
+/* Keeps only copies and the CPU's updates: other ops of these steps take turns with them, so their times are not
+ * representative. */
 static void keep_rated(struct sl_points *points, size_t first) {
   size_t kept = first;
   for (size_t i = first; i < points->count; i++)
@@ -129,7 +131,7 @@ done:
 }
 
 static enum sl_status run_disks(struct sl_calibration *c) {
-  json_t *folder = json_string(c->nvme); /* as JSON, whatever characters it has */
+  json_t *folder = json_string(c->nvme); /* as a JSON string, whatever characters it contains */
   char zero[5200], more[96], *path = json_dumps(folder, JSON_ENCODE_ANY | JSON_ENSURE_ASCII);
   enum sl_status status = path != NULL ? SL_OK : sl_fail(SL_ERR_MEMORY, "out of memory: %s", c->nvme);
   for (size_t i = 0; i < SL_LENGTH(disks) && status == SL_OK; i++) {

@@ -1,9 +1,9 @@
-/* One run of a job, and its completions as points: the median over the steps (the first one warms up) and over all ops
- * of the step that are alike.
+/* Runs a job and turns its completions into points: the median over the steps (the first is a warm-up) and over all
+ * identical ops of a step.
  *
- * Of several ranks each step has the times of the one whose compute took longest. The others wait for it, so it makes the
- * step; and on a shared machine it is now this core that is slow and now that one. Times of a fixed rank would be too
- * short for every step in which that rank waited. */
+ * With several ranks, each step takes its times from the rank whose compute took longest: the others wait for it, so it
+ * determines the step. On a shared machine the slowest core changes from step to step; the times of a fixed rank would
+ * be too short in every step in which that rank waited. */
 #include "calibrate/calibration.h"
 
 #include "core/base/stats.h"
@@ -17,7 +17,7 @@ enum { WARM_STEPS = 1 };
 
 struct recorder {
   const struct sl_program *program;
-  int64_t first, steps; /* the first step that ops are timed in */
+  int64_t first, steps; /* the first step in which ops are timed; the number of all steps */
   double *seconds;      /* per issue and step */
 };
 
@@ -51,8 +51,8 @@ void sl_calibration_follow_slowest(double *seconds, const double *all, int ranks
   }
 }
 
-/* Collective over the ranks. Their step programs have the same ops in the same order, of sizes that differ by an uneven
- * cut at most. */
+/* Collective over the ranks. Their step programs have the same ops in the same order, whose sizes differ only by uneven
+ * shards. */
 static enum sl_status follow_slowest(const struct sl_calibration *c, const struct sl_run *run, struct recorder *r) {
   if (c->ranks == 1 || c->exec->exchange == NULL) return SL_OK;
   const size_t bytes = r->program->issue_count * (size_t)r->steps * sizeof *r->seconds;
@@ -89,7 +89,7 @@ static struct sl_point describe(const struct sl_calibration *c, const struct sl_
   return point;
 }
 
-/* The distinct ops of the program, with all their times: by turns, since what an issue is like is known by its op. */
+/* Collects the times of all issues whose op matches `wanted`, over all steps. */
 static enum sl_status gather(const struct sl_calibration *c, const struct recorder *r, const struct sl_point *wanted,
                              double *times, size_t *count, int *issues, const char *source) {
   *count = 0;
@@ -141,7 +141,7 @@ static enum sl_status add_points(struct sl_calibration *c, const struct recorder
 
 enum sl_status sl_calibration_run(struct sl_calibration *c, const struct sl_job *job, int64_t steps, const char *source,
                                   bool communication, struct sl_point_step *step) {
-  /* on a GPU what times the ops slows the step: steps are timed first, and then ops in as many others */
+  /* on a GPU, timing ops slows the step, so steps are timed first, and ops in as many further steps */
   const int64_t first = WARM_STEPS + (c->gpu && step != NULL ? steps : 0);
   struct sl_run run = {.exec = c->exec,
                        .job = job,

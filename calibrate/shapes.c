@@ -1,9 +1,10 @@
-/* What a calibration measures on a CPU. Sizes are odd on purpose: they must describe configurations that they do not contain. */
+/* What a calibration measures on a CPU. Sizes are odd on purpose: the fit must predict configurations that it does not
+ * contain. */
 #include "calibrate/calibration.h"
 
 /* name, layers, width, heads, vocabulary, positions, sequence, micro-batch, accumulation, ZeRO stage, dropout, quick,
- * type, flash attention, then of the Llama family key/value heads and inner width, and what is offloaded: nothing here. Every kind of op in every type meets
- * several widths; names begin with the type. */
+ * type, flash attention, then for the Llama family key/value heads and inner width, and what is offloaded: nothing
+ * here. Every kind of op occurs in every type with several widths; names begin with the type. */
 static const struct sl_calibration_model models[] = {
     {"s88", 3, 88, 4, 301, 150, 75, 3, 1, 1, false, true, SL_F32, false, 0, 0, NULL, NULL},
     {"s116", 4, 116, 4, 253, 150, 139, 6, 1, 0, false, false, SL_F32, false, 0, 0, NULL, NULL},
@@ -49,8 +50,8 @@ static const int64_t lengths[] = {3000, 30000, 170000, 900000, 3100000, 9000000}
 const struct sl_calibration_grid sl_calibration_host = {
     .cluster = "localhost", SL_CALIBRATION_TABLES, .window_bytes = (int64_t)192 << 20, .types = 1};
 
-/* Widths and vocabularies of the acceptance models (50304 is GPT-2's, padded to a multiple of 128), what a Llama's layers
- * have beside them; their sequences; the sizes of their heads. */
+/* Widths and vocabularies of the acceptance models (50304 is GPT-2's, padded to a multiple of 128), and the further
+ * sizes of a Llama's layers; their sequences; their head sizes. */
 static const int64_t widths[] = {128, 256, 384, 768, 1024, 1280, 1600, 2048};
 static const int64_t vocabularies[] = {256, 512, 32000, 50257, 50304}, inner[] = {256, 5632};
 static const int64_t sequences[] = {64, 128, 256, 512, 1024}, heads[] = {32, 48, 64};

@@ -1,5 +1,5 @@
-/* Runs predicted over and over, by several processes; see clock.h. A process inherits what the fast clock has lowered, takes the runs
- * of its turn, and leaves its results in memory that all share. */
+/* Predicts runs over and over in several processes; see clock.h. A process inherits what the fast clock has lowered,
+ * takes every nth run, and writes its results to shared memory. */
 #include "refit/clock.h"
 
 #include "refit/timer.h"
@@ -13,10 +13,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static const double step = 0.01; /* of a logarithm */
+static const double step = 0.01; /* in the logarithm of a number */
 enum { TRY_IDLE_EVERY = 4 };
 
-/* What the processes leave. */
+/* The results of the processes. */
 struct board {
   bool failed;
   char error[512];
@@ -76,7 +76,7 @@ static enum sl_status seconds_with(struct sl_refit_clocks *c, size_t run, const 
   return sl_refit_timer_seconds(&c->timers[run], &c->runs->items[run], out);
 }
 
-/* Towards the prior's centre where the other way would leave the bounds. */
+/* The difference step, downward if an upward one would leave the bounds. */
 static double step_of(const struct sl_refit_number *number, double value) {
   return value * exp(step) > number->prior.high ? -step : step;
 }
@@ -135,7 +135,7 @@ static enum sl_status run_jobs(struct sl_refit_clocks *c, struct board *board, c
   return SL_OK;
 }
 
-/* Of all runs, once their derivatives are there. */
+/* Notes which numbers do not affect which runs, once derivatives are known. */
 static void note_idle(struct sl_refit_clocks *c, const double *slope) {
   const size_t all = c->runs->count * c->numbers.count;
   for (size_t i = 0; i < all && c->asked % TRY_IDLE_EVERY == 0; i++) c->idle[i] = slope[i] == 0;

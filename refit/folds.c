@@ -8,11 +8,11 @@
 #include <string.h>
 
 static const double of_90_percent = 1.645; /* of a normal distribution */
-static const double anywhere = 10;         /* a radius that holds no number back */
+static const double anywhere = 10;         /* a radius that restricts no number */
 
 /* ---- folds ---- */
 
-/* How many widths of models below this one's the run's table has. */
+/* The rank of the run's model among the widths of the models in its table. */
 static int place_of_width(const struct sl_refit_runs *runs, size_t run) {
   const struct sl_refit_run *r = &runs->items[run];
   int below = 0;
@@ -74,7 +74,7 @@ fail:
   return status;
 }
 
-/* Numbers that no run of the fold reaches go to their priors. */
+/* Resets numbers that no run of the fold depends on to their priors. */
 static void forget_orphans(const struct sl_refit_clocks *c, const struct sl_refit_problem *q, struct fold *f) {
   for (size_t j = 0; j < q->numbers; j++) {
     bool reached = false;
@@ -86,7 +86,7 @@ static void forget_orphans(const struct sl_refit_clocks *c, const struct sl_refi
   }
 }
 
-/* Fit without the runs of `fold`, and predict those. */
+/* Fits without the runs of `fold`, and predicts those. */
 static enum sl_status hold_out(struct sl_refit_clocks *c, const struct sl_refit_problem *q,
                                const struct sl_refit_solution *s, const int *folds, int fold, struct fold *f) {
   for (size_t i = 0; i < q->rows; i++) {
@@ -139,7 +139,7 @@ done:
 
 /* ---- intervals ---- */
 
-/* Of ln T, by the delta method: g' C g. */
+/* The variance of ln T due to the numbers, by the delta method: g' C g. */
 static double number_variance(const struct sl_refit_problem *q, const struct sl_refit_solution *s, size_t run) {
   const double *g = &s->local.slope[run * q->numbers];
   double sum = 0;
@@ -155,7 +155,7 @@ static bool same_kind(const struct sl_refit_run *a, const struct sl_refit_run *b
   return strcmp(x, y) == 0;
 }
 
-/* Of the kind of GPU of `run`. `misses` is scratch (count). */
+/* The scatter of the kind of GPU of `run`. `misses` is scratch memory (count). */
 static double scatter_of(const struct sl_refit_runs *runs, const struct sl_refit_outcome *o, size_t run,
                          double *misses) {
   size_t n = 0;

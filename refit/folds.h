@@ -1,9 +1,11 @@
-/* What a fit is worth for runs that it has not seen: runs are held out, the numbers are fitted to the others, and the held ones are
- * predicted by the clock.
+/* How well a fit predicts runs that it has not seen: runs are held out, the numbers are fitted to the others, and the
+ * held-out ones are predicted by the clock.
  *
- * - By model: the widths of a table's models are dealt to four folds in turn; a fold holds out a quarter of the models of every table.
- * - By installation: a cluster's runs at a time. What belongs to it alone then stands at its prior.
- * A fold's numbers are those of the local model around the full fit (solve.h): the runs held out move them little. */
+ * - By model: the widths of a table's models are assigned to four folds in turn; a fold holds out a quarter of the
+ *   models of every table.
+ * - By installation: the runs of one cluster at a time. Numbers that only this cluster determines then have their
+ *   priors' values.
+ * A fold's numbers are those of the local model around the full fit (solve.h): the held-out runs change them little. */
 #pragma once
 
 #include "refit/clock.h"
@@ -23,10 +25,11 @@ struct sl_refit_outcome {
   double high_by_model_s;
 };
 
-/* Outcomes of all runs (count), owned by the caller. The scatter of a kind of GPU is such that 1.645 of it hold nine of ten fitted
- * runs held out by model: the 90th percentile of |ln(measured / by_model_s)|, less the numbers' own part, over 1.645. The scatter of
- * installations held out is the root of the mean square of theirs, each the 90th percentile of |ln(measured / by_cluster_s)| over 1.645: an
- * installation that nothing was fitted to is one more of them, however many runs each has. */
+/* Outcomes of all runs (count), owned by the caller. The scatter of a kind of GPU is chosen such that 1.645 times it
+ * covers nine of ten fitted runs held out by model: the 90th percentile of |ln(measured / by_model_s)|, less the
+ * numbers' own part, divided by 1.645. The scatter of held-out installations is the root mean square of theirs, each
+ * the 90th percentile of |ln(measured / by_cluster_s)| divided by 1.645: an installation without fitted runs counts as
+ * one more of them, however many runs each has. */
 enum sl_status sl_refit_outcomes(struct sl_refit_clocks *clocks, const struct sl_refit_problem *problem,
                                  const struct sl_refit_solution *solution, struct sl_refit_outcome **out);
 

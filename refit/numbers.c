@@ -1,8 +1,9 @@
 /* The table of fitted numbers; see numbers.h.
  *
- * Priors. Products: the best of stas00/ml-engineering's table (271 of 312 TFLOPS on an A100, 795 of 989 on an H100), less what a
- * usual shape loses. Attention: the ranges of arXiv:2307.08691 (section 1, figures 5 and 7) and arXiv:2407.08608. Memory: the share of
- * the data sheet that a copy reaches. Others are guesses, and wide: their standard deviation says how much is known. */
+ * Priors. Products: the best of stas00/ml-engineering's table (271 of 312 TFLOPS on an A100, 795 of 989 on an H100),
+ * less what a typical shape loses. Attention: the ranges of arXiv:2307.08691 (section 1, figures 5 and 7) and
+ * arXiv:2407.08608. Memory: the share of the data sheet's bandwidth that a copy reaches. The others are guesses, with
+ * wide standard deviations to match. */
 #include "refit/numbers.h"
 
 #include <math.h>
@@ -81,7 +82,7 @@ static void put_owner(const struct sl_refit_key *key, const struct sl_refit_subj
   }
 }
 
-/* Does the cluster have what the number says something of? A single link is both the innermost and the outermost. */
+/* Whether the cluster has the part that the number describes. A single link counts as the innermost one. */
 static bool has(const struct sl_refit_key *key, const struct sl_refit_subject *s) {
   const struct sl_device *d = &s->cluster->device;
   const bool gpu = d->kind == SL_DEVICE_GPU && d->sm_count > 0;

@@ -1,4 +1,4 @@
-/* Tables with measurements to runs; see runs.h. */
+/* Turns tables with measurements into runs; see runs.h. */
 #include "refit/runs.h"
 
 #include "core/base/csv.h"
@@ -39,7 +39,7 @@ static enum sl_status measured_columns(const struct sl_csv *csv, size_t *status,
                  *status < csv->columns ? "step_time_s" : "status");
 }
 
-/* 0 where the row has no usable time. */
+/* *out is 0 if the row has no usable time. */
 static enum sl_status measured(const struct sl_csv *csv, size_t row, double *out) {
   size_t status, seconds;
   char *end;
@@ -53,7 +53,7 @@ static enum sl_status measured(const struct sl_csv *csv, size_t row, double *out
                  cell->line, cell->column, cell->text);
 }
 
-/* Nothing is held on failure. */
+/* On failure nothing needs to be freed. */
 static enum sl_status express(struct sl_table_inputs *in, const struct sl_table_row *row) {
   struct sl_plan plan;
   SL_TRY(sl_table_inputs(in, row, NULL));

@@ -6,9 +6,9 @@
 #include <string.h>
 
 static const double scale = 0.02;    /* of the soft L1 loss */
-static const double widest = 0.7;    /* first radius of a step, of a logarithm */
-static const double enough = 1e-4;   /* relative gain of a round below which the fit ends */
-static const double narrowest = .01; /* radius below which it ends */
+static const double widest = 0.7;    /* the first radius of a step, in the logarithms */
+static const double enough = 1e-4;   /* the fit ends when a round gains less than this, relative */
+static const double narrowest = .01; /* the fit ends when the radius is smaller than this */
 
 /* ---- the local model ---- */
 
@@ -45,7 +45,7 @@ double sl_refit_local_seconds(const struct sl_refit_local *local, size_t row, co
   double sum = 1;
   for (size_t j = 0; j < local->numbers; j++)
     if (slope[j] != 0) sum += share_of(slope[j], values[j] / local->at[j]);
-  /* a clock may gain less than the sum of what its numbers give alone */
+  /* the time may fall by less than the sum of the single numbers' effects */
   return local->seconds[row] * fmax(sum, 0.01);
 }
 
@@ -63,7 +63,7 @@ static double miss(const struct sl_refit_problem *q, const double *weight, size_
   return weight[i] * log(seconds / q->measured[i]) / scale;
 }
 
-/* What is minimised, for given seconds (solve.h). */
+/* The sum that is minimised, for given seconds (solve.h). */
 static double cost_of(const struct sl_refit_problem *q, const double *values, const double *seconds) {
   double sum = 0;
   for (size_t i = 0; i < q->rows; i++)
@@ -95,14 +95,14 @@ enum sl_status sl_refit_covariance(const struct sl_refit_problem *problem, const
 
 enum { ITERATIONS = 100 };
 
-/* What GSL's functions are given. */
+/* The context of GSL's functions. */
 struct inner {
   const struct sl_refit_problem *q;
   const double *weight;
   const struct sl_refit_local *local;
-  size_t *row; /* of each residual in front of the priors' */
+  size_t *row; /* the row of each residual before those of the priors */
   size_t fitted;
-  double *low, *high; /* (numbers) of the logarithms, within the radius */
+  double *low, *high; /* (numbers) bounds of the logarithms, within the radius */
   double *values;     /* (numbers) scratch */
 };
 
@@ -227,7 +227,8 @@ enum sl_status sl_refit_solve_local(const struct sl_refit_problem *q, const doub
   return status;
 }
 
-/* What a fitted row's residual is on average, where that is more than the 1 that the loss expects: rows tell that much less. */
+/* The root mean square residual of fitted rows if that exceeds the 1 that the loss expects; rows then carry that much
+ * less information. */
 static double spread_of(const struct inner *in) {
   double sum = 0;
   for (size_t k = 0; k < in->fitted; k++)
@@ -275,7 +276,8 @@ static enum sl_status ask(const struct sl_refit_problem *q, struct sl_refit_loca
   return q->clock(q->context, values, local->seconds, local->slope);
 }
 
-/* One step from local->at: *radius halves until the clock agrees that the sum is lower. *gain: by how much, of the sum. */
+/* One step from local->at: halves *radius until the clock confirms that the sum is lower. *gain: by how much, relative
+ * to the sum. */
 static enum sl_status step(const struct sl_refit_problem *q, struct sl_refit_solution *s, double *radius, double *trial,
                            double *seconds, double *gain) {
   for (*gain = 0; *radius > narrowest; *radius /= 2) {

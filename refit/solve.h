@@ -1,14 +1,18 @@
 /* Robust nonlinear least squares of a clock's numbers to measured step times (GSL).
  *
- * Each number theta_j > 0 has a log-normal prior (centre c_j, standard deviation s_j of the logarithm) and bounds. Minimised is
+ * Each number theta_j > 0 has a log-normal prior (centre c_j, standard deviation s_j of the logarithm) and bounds. The
+ * fit minimises
  *   1/2 sum over rows of rho(w_i ln(T_i(theta) / t_i) / 0.02)^2  +  1/2 sum over numbers of (ln(theta_j / c_j) / s_j)^2
- * with rho(e)^2 = 2 (sqrt(1 + e^2) - 1), the soft L1 loss: misses far beyond 2 % count in proportion, not by their square.
+ * with rho(e)^2 = 2 (sqrt(1 + e^2) - 1), the soft L1 loss: errors far beyond 2 % count in proportion, not by their
+ * square.
  *
- * A clock costs much and its derivatives more, so the sum is minimised over a local model of it: at theta^k every row's time is
+ * A clock is expensive and its derivatives more so, so the sum is minimised over a local model of it: at theta^k every
+ * row's time is
  *   T_i (1 + sum over j of g(a_ij, theta_j / theta_j^k)),   g(a, r) = a (r - 1) for a > 0, -a (1/r - 1) for a < 0,
- * a_ij being d ln T_i / d ln theta_j. That is exact where times are sums of terms in proportion to a number (a latency) or to its
- * inverse (a rate). Bounds hold by x = low + (high - low) / (1 + exp(-u)) of the logarithms; GSL's trust region finds u. Then the
- * clock is asked again: a step that does not lower the true sum is halved, and the model is made anew around the better point. */
+ * with a_ij = d ln T_i / d ln theta_j. That is exact if times are sums of terms in proportion to a number (a latency)
+ * or to its inverse (a rate). Bounds hold by x = low + (high - low) / (1 + exp(-u)) of the logarithms; GSL's trust
+ * region finds u. Then the clock is evaluated again: a step that does not lower the true sum is halved, and the model
+ * is rebuilt around the better point. */
 #pragma once
 
 #include "core/base/status.h"

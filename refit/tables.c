@@ -1,4 +1,4 @@
-/* Tables of a fit; see tables.h. */
+/* The tables of a fit; see tables.h. */
 #include "refit/tables.h"
 
 #include "core/base/csv.h"
@@ -76,7 +76,7 @@ enum sl_status sl_refit_write_tables(const struct sl_refit_result *r, const char
   return sl_new_file_finish(&table);
 }
 
-/* ---- read again ---- */
+/* ---- reading numbers.csv ---- */
 
 static bool is_of(const struct sl_csv *csv, size_t row, const size_t *columns, const struct sl_refit_number *n) {
   const char *const want[] = {scopes[n->key->scope], n->owner, places[n->key->place], n->key->key};

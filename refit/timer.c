@@ -1,5 +1,5 @@
-/* One run's clock; see timer.h. The exact clock's programs hang on none of the numbers, so they are built once for all of a run's
- * predictions that follow one another. */
+/* The clock of one run; see timer.h. The exact clock's programs do not depend on any of the numbers, so they are built
+ * once for consecutive predictions of a run. */
 #include "refit/timer.h"
 
 #include "core/job/job.h"
@@ -8,16 +8,17 @@
 
 #include <stdlib.h>
 
-/* One step's programs. */
+/* The programs of one step. */
 struct step {
   struct sl_config config;
   struct sl_plan plan;
   struct sl_job job;
 };
 
-/* A step of many micro-batches is told from two shorter ones: once its pipeline is full, each further micro-batch adds as much. */
+/* A step of many micro-batches is extrapolated from two shorter ones: once the pipeline is full, every further
+ * micro-batch adds the same time. */
 struct sl_refit_exact {
-  struct step *steps[2]; /* the shorter first; or the step itself, and NULL */
+  struct step *steps[2]; /* the shorter one first; or the step itself, and NULL */
   int64_t micro_batches, shorter, longer;
 };
 
@@ -57,7 +58,7 @@ static enum sl_status step_open(struct step **out, const struct sl_table_inputs 
   return SL_OK;
 }
 
-/* Micro-batches of a step whose pipeline has been full; an interleaved one takes them pp at a time. */
+/* Chooses numbers of micro-batches that fill the pipeline; an interleaved schedule takes them pp at a time. */
 static void choose_lengths(struct sl_refit_exact *e, const struct sl_config *c) {
   const int64_t pp = c->sl.pp;
   e->micro_batches = c->gradient_accumulation_steps;

@@ -1,4 +1,4 @@
-/* Profiles and tables of a fit; see write.h. */
+/* Writes the profiles and tables of a fit; see write.h. */
 #include "refit/write.h"
 
 #include "core/base/new_file.h"
@@ -17,7 +17,7 @@
 
 static void put_value(FILE *out, const json_t *value, int depth);
 
-/* The shortest text that reads back as the same number, without an exponent where it can do without. */
+/* The shortest text that reads back as the same number, without an exponent if possible. */
 static void put_real(FILE *out, double x) {
   char text[40];
   for (int digits = 1; digits <= 17; digits++) {
@@ -33,7 +33,7 @@ static bool is_said_of(const char *key, const char *of) {
   return sl_annotation_kind(key, &stem) != SL_ANNOTATION_NONE && strlen(of) == stem && strncmp(key, of, stem) == 0;
 }
 
-/* Each key on a line of its own, but for what is said of the one before. */
+/* Puts every key on a line of its own, except for the annotations of the key before. */
 static void put_object(FILE *out, const json_t *object, int depth) {
   const char *key, *of = "";
   json_t *value;
@@ -86,14 +86,14 @@ char *sl_refit_layout(const json_t *root) {
 
 /* ---- numbers into a document ---- */
 
-/* To four digits: more say nothing beside the standard errors. */
+/* Rounds to four digits; with these standard errors more would mean nothing. */
 static double rounded(double x) {
   char text[40];
   snprintf(text, sizeof text, "%.4g", x);
   return strtod(text, NULL);
 }
 
-/* The key with what is said of it, where the key stands or at the end. */
+/* Puts the key with its annotations where the key was, or at the end. */
 static void put_number(json_t *object, const char *key, double value, double error, const char *source) {
   char name[80];
   json_t *copy = json_object();
@@ -118,7 +118,7 @@ static void put_number(json_t *object, const char *key, double value, double err
   json_decref(copy);
 }
 
-/* The object of a file that has the keys of a place. */
+/* The object of a file that contains the keys of a place. */
 static json_t *object_of(json_t *root, enum sl_refit_place place, enum sl_refit_scope scope) {
   json_t *links = json_object_get(root, "links");
   if (scope == SL_REFIT_DEVICE) return json_object_get(root, "device");
@@ -127,7 +127,7 @@ static json_t *object_of(json_t *root, enum sl_refit_place place, enum sl_refit_
   return root;
 }
 
-/* Does a fitted run depend on the number? */
+/* Whether a fitted run depends on the number. */
 static bool is_told(const struct sl_refit_clocks *c, size_t number) {
   for (size_t i = 0; i < c->runs->count; i++) {
     const struct sl_refit_reach *reach = sl_refit_reach_of(c, i);
@@ -150,7 +150,7 @@ static void put_numbers(json_t *root, const struct sl_refit_result *r, enum sl_r
   }
 }
 
-/* The scatter of a kind of GPU goes to its devices. */
+/* The scatter of a kind of GPU, for its devices. */
 static double scatter_of(const struct sl_refit_result *r, const char *owner) {
   char kind[64];
   for (size_t i = 0; i < r->clocks->runs->count; i++) {
@@ -166,17 +166,17 @@ static enum sl_status save(const char *path, const json_t *root) {
   struct sl_new_file file;
   char *text = sl_refit_layout(root);
   if (text == NULL) return sl_fail(SL_ERR_MEMORY, "out of memory: %s", path);
-  sl_was_read_forget(path); /* numbers are put into what stands there */
+  sl_was_read_forget(path); /* the file is read and replaced */
   enum sl_status status = sl_new_file_open(&file, path);
   if (status == SL_OK) {
-    fputs(text, file.stream); /* what cannot be written is said when it is finished */
+    fputs(text, file.stream); /* a failed write is reported by sl_new_file_finish */
     status = sl_new_file_finish(&file);
   }
   free(text);
   return status;
 }
 
-/* Where a file of this scope says who it is. */
+/* The owner that a file of this scope describes. */
 static void owner_of(const json_t *root, enum sl_refit_scope scope, char *out, size_t size) {
   const json_t *name = json_object_get(root, "name"), *device = json_object_get(root, "device");
   *out = '\0';

@@ -1,8 +1,9 @@
-/* Fitted numbers into the files of profiles.
+/* Writes fitted numbers into the files of profiles.
  *
- * FOLDER has the layout of profiles/: devices/NAME.json, NAME.json of clusters, kernels/NAME.json. A number goes to every device of
- * its kind, to its cluster, or to its kernel set, with "<key>_source" and "<key>_stderr" (in the key's unit) beside it, in place of
- * what stood there; a number that no fitted run depends on is left as it is. All else stays, in its order; a line has one number and what is said of it. */
+ * FOLDER has the layout of profiles/: devices/NAME.json, NAME.json of clusters, kernels/NAME.json. A number goes to
+ * every device of its kind, to its cluster, or to its kernel set, with "<key>_source" and "<key>_stderr" (in the key's
+ * unit) next to it, replacing earlier ones; a number that no fitted run depends on is left unchanged. Everything else
+ * stays, in its order; a line has one number and its annotations. */
 #pragma once
 
 #include "refit/clock.h"
