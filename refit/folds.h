@@ -12,15 +12,15 @@
 
 enum { SL_REFIT_FOLDS = 4 };
 
-/* Of each run. Runs that are never fitted have the full fit's prediction in all three. */
+/* The predictions of each run. Runs that are never fitted have the full fit's prediction in all three. */
 struct sl_refit_outcome {
   double fitted_s;       /* by the full fit */
-  double by_model_s;     /* by the fold that its model is held out of */
-  double by_cluster_s;   /* by the fold without its cluster */
-  double number_sd;      /* of ln fitted_s: what the numbers' covariance makes of it */
+  double by_model_s;     /* by the fold that holds out its model */
+  double by_cluster_s;   /* by the fold that holds out its cluster */
+  double number_sd;      /* standard deviation of ln fitted_s from the numbers' covariance */
   double scatter;        /* of its kind of GPU: see below */
-  double away_scatter;   /* of installations held out, the same for all runs: see below */
-  double low_s, high_s;  /* 90 % interval around fitted_s: both together */
+  double away_scatter;   /* of held-out installations, the same for all runs: see below */
+  double low_s, high_s;  /* 90 % interval around fitted_s, from both */
   double low_by_model_s; /* ... and around by_model_s */
   double high_by_model_s;
 };
@@ -33,11 +33,11 @@ struct sl_refit_outcome {
 enum sl_status sl_refit_outcomes(struct sl_refit_clocks *clocks, const struct sl_refit_problem *problem,
                                  const struct sl_refit_solution *solution, struct sl_refit_outcome **out);
 
-/* Of outcomes whose by_cluster_s are known. */
+/* Computes that scatter of held-out installations; the outcomes must have by_cluster_s. */
 enum sl_status sl_refit_away_scatter(const struct sl_refit_runs *runs, const struct sl_refit_outcome *outcomes,
                                      double *scatter);
 
-/* The fold of each run by model, -1 of a run that is not fitted; (count), owned by the caller. */
+/* The fold of each run by model, -1 for a run that is not fitted; (count), owned by the caller. */
 enum sl_status sl_refit_folds_by_model(const struct sl_refit_runs *runs, int **out);
-/* The same by installation; *count: how many there are. */
+/* The same by installation; *count: the number of folds. */
 enum sl_status sl_refit_folds_by_cluster(const struct sl_refit_runs *runs, int **out, int *count);

@@ -17,12 +17,12 @@ enum sl_refit_place { SL_REFIT_IN_CLUSTER, SL_REFIT_IN_NEAR_LINK, SL_REFIT_IN_FA
 enum { SL_REFIT_GENERATIONS = 2 }; /* of NVIDIA's GPUs: compute capability below 9, and from 9 on */
 
 struct sl_refit_key {
-  const char *key; /* of the profile's file */
+  const char *key; /* the key in the profile's file */
   enum sl_refit_scope scope;
   enum sl_refit_place place;
   size_t offset;                                      /* of a double */
-  double unit;                                        /* SI units of one of the file's */
-  struct sl_refit_prior priors[SL_REFIT_GENERATIONS]; /* in the file's unit; sd 0: not fitted of that generation */
+  double unit;                                        /* SI units per unit of the file */
+  struct sl_refit_prior priors[SL_REFIT_GENERATIONS]; /* in the file's unit; sd 0: not fitted for that generation */
 };
 
 /* Ends with a NULL key. */

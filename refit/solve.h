@@ -20,12 +20,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Of one number, in its own unit; `sd` is of its logarithm. 0 < low < prior < high. */
+/* The prior of a number in its own unit; `sd` is that of its logarithm. 0 < low < prior < high. */
 struct sl_refit_prior {
   double prior, sd, low, high;
 };
 
-/* A clock: seconds of all rows for values[0..numbers). Where `slope` is no NULL also d ln T / d ln theta, (rows, numbers). */
+/* A clock: the seconds of all rows for values[0..numbers), and, unless `slope` is NULL, d ln T / d ln theta, (rows,
+ * numbers). */
 typedef enum sl_status (*sl_refit_clock)(void *context, const double *values, double *seconds, double *slope);
 
 struct sl_refit_problem {
@@ -35,11 +36,11 @@ struct sl_refit_problem {
   const struct sl_refit_prior *priors;
   sl_refit_clock clock;
   void *context;
-  /* (optional) Told after each round. */
+  /* (optional) called after each round */
   void (*progress)(void *context, int round, double cost, const double *values);
 };
 
-/* The clock around one point. */
+/* The clock's local model around one point. */
 struct sl_refit_local {
   size_t rows, numbers;
   double *at;      /* (numbers) */
@@ -52,8 +53,9 @@ void sl_refit_local_free(struct sl_refit_local *local);
 /* The local model's seconds of a row. */
 double sl_refit_local_seconds(const struct sl_refit_local *local, size_t row, const double *values);
 
-/* Minimise over the local model, from `values` to `values`, no number moving by more than `radius` of its logarithm from local->at.
- * `weight` stands in for the problem's. Errors: SL_ERR_ABSENT without GSL, SL_ERR_INPUT where GSL gives up. */
+/* Minimises over the local model. `values` is the start and gets the result; the logarithm of a number moves by at most
+ * `radius` from local->at. `weight` replaces the problem's weights. Errors: SL_ERR_ABSENT without GSL, SL_ERR_INPUT if
+ * GSL does not converge. */
 enum sl_status sl_refit_solve_local(const struct sl_refit_problem *problem, const double *weight,
                                     const struct sl_refit_local *local, double radius, double *values);
 
@@ -65,9 +67,9 @@ struct sl_refit_solution {
   int rounds;
 };
 
-/* Minimise over the clock, at most `rounds` times anew; `start` (numbers) is put inside the bounds. Owned by the caller, with
- * covariance (J^T J / s^2 + P)^-1, J being the derivatives of the rows' residuals by the logarithms, P the priors' diagonal 1 / s_j^2,
- * and s^2 the mean square of the rows' residuals, at least 1. */
+/* Minimises over the clock in at most `rounds` rounds. `start` (numbers) is moved inside the bounds. The caller owns
+ * *out. Its covariance is (J^T J / s^2 + P)^-1, where J has the derivatives of the rows' residuals with respect to the
+ * logarithms, P is the priors' diagonal 1 / s_j^2, and s^2 is the mean square of the rows' residuals, at least 1. */
 enum sl_status sl_refit_solve(const struct sl_refit_problem *problem, const double *start, int rounds,
                               struct sl_refit_solution *out);
 /* The covariance at local->at with these weights. */
@@ -75,5 +77,6 @@ enum sl_status sl_refit_covariance(const struct sl_refit_problem *problem, const
                                    const struct sl_refit_local *local, double *covariance);
 void sl_refit_solution_free(struct sl_refit_solution *solution);
 
-/* a d ln T of a change of ln theta by `step` from seconds `before` to `after`, as the local model has it. */
+/* The derivative d ln T / d ln theta, as the local model uses it, if a change of ln theta by `step` changes the seconds
+ * from `before` to `after`. */
 double sl_refit_slope(double before, double after, double step);

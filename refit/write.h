@@ -15,8 +15,8 @@ struct sl_refit_result {
   const struct sl_refit_outcome *outcomes; /* (runs) */
 };
 
-/* Files that are not there are left out. Errors: SL_ERR_INPUT for a file that no profile can be, SL_ERR_IO. */
+/* Files that do not exist are skipped. Errors: SL_ERR_INPUT for a file that is not a valid profile, SL_ERR_IO. */
 enum sl_status sl_refit_write_profiles(const struct sl_refit_result *result, const char *folder, const char *source);
 
-/* A JSON document as the files of profiles/ are laid out; to be freed with free(). NULL: out of memory. */
+/* A JSON document in the layout of the files in profiles/; released by free(). NULL: out of memory. */
 char *sl_refit_layout(const json_t *root);

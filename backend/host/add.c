@@ -1,4 +1,4 @@
-/* The sums of backend/host/add.h. */
+/* Element-wise sums; see backend/host/add.h. */
 #include "backend/host/add.h"
 #include "kernels/numbers/half_run.h"
 

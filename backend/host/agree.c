@@ -1,4 +1,4 @@
-/* How the ranks of a job agree that all are well, and how the job ends when one is not. */
+/* How the ranks of a job agree that all have succeeded, and how the job ends when one has failed. */
 #include "backend/host/host.h"
 
 #include "backend/host/watch.h"
@@ -25,8 +25,8 @@ enum sl_status sl_host_agree(struct sl_host *host, enum sl_status mine) {
   sl_host_watch_end();
   if (lowest == INT_MAX) return SL_OK;
   sl_tensors_save_abort(&host->tensors);
-  sl_host_watch_begin(host->timeout_s, host->rank, "the end of a job that failed"); /* and in the wait below */
-  MPI_Barrier(host->everyone); /* nobody is killed before its half-written files are gone */
+  sl_host_watch_begin(host->timeout_s, host->rank, "the end of a job that failed"); /* also limits the wait below */
+  MPI_Barrier(host->everyone); /* no rank is killed before its incomplete files are removed */
   if (lowest == host->rank) return sl_host_die(host, mine);
   for (;;) pause();
 }

@@ -1,4 +1,5 @@
-/* The arenas: one mapping per memory space, laid out by core, zero at first. The NVMe space is a file (backend/common/nvme.h). */
+/* The arenas: one mapping per memory space, laid out by core and zeroed. The NVMe space is a file
+ * (backend/common/nvme.h). */
 #include "backend/common/offload.h"
 #include "backend/host/host.h"
 
@@ -15,7 +16,8 @@ static size_t pages(int64_t bytes) {
   return ((size_t)bytes + 4095) / 4096 * 4096;
 }
 
-/* Huge pages fault in 2 MiB at a time: the arena starts on such a boundary, and the slack around it goes back. */
+/* Huge pages are faulted in 2 MiB at a time, so the arena starts at such a boundary; the slack around it is
+ * unmapped. */
 static enum sl_status map_memory(char **out, int64_t bytes) {
   size_t want = pages(bytes);
   void *at = mmap(NULL, want + HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -26,7 +28,7 @@ static enum sl_status map_memory(char **out, int64_t bytes) {
   if (ahead) munmap(at, ahead);
   *out = (char *)at + ahead;
   munmap(*out + want, HUGE_PAGE - ahead);
-  madvise(*out, want, MADV_HUGEPAGE); /* a wish: small pages work as well */
+  madvise(*out, want, MADV_HUGEPAGE); /* only a hint: small pages work as well */
   return SL_OK;
 }
 

@@ -1,6 +1,7 @@
-/* What each rank of this machine did last, in memory that all of them see: a job that hangs then says whom it waits for, also where
- * that rank is stopped and cannot say anything itself. Ranks of other machines are not seen. The memory has no name in any file
- * system, so nothing of it stays; where it cannot be had the message of a hang does without. */
+/* What each rank of this machine did last, in memory that all of them share. A job that hangs can then report whom it
+ * waits for, even if that rank is stopped and cannot report anything itself. Ranks on other machines are not included.
+ * The memory has no name in any file system, so nothing of it is left behind; if it cannot be created, the message
+ * about a hang omits this part. */
 #include "backend/host/host.h"
 
 #include "core/base/machine.h"
@@ -14,11 +15,11 @@
 #include <unistd.h>
 
 struct entry {
-  _Atomic int rank;                        /* of the world, and 1; 0: nobody yet */
-  _Atomic int64_t pass;                    /* sl_pass of the program that runs; 0: none yet */
-  _Atomic int64_t beat_ns;                 /* of the machine's clock, when it last looked for work */
-  _Atomic int32_t last;                    /* the issue that was finished last; -1: none in this pass */
-  _Atomic uint32_t entered[SL_LANE_COUNT]; /* messages that began, and other ops that ended, of each lane */
+  _Atomic int rank;                        /* rank in the world plus 1; 0: not set yet */
+  _Atomic int64_t pass;                    /* pass_of() of the running program; 0: none yet */
+  _Atomic int64_t beat_ns;                 /* machine's clock when it last looked for work */
+  _Atomic int32_t last;                    /* the issue that completed last; -1: none in this pass */
+  _Atomic uint32_t entered[SL_LANE_COUNT]; /* per lane: messages that have begun, and other ops that have ended */
 };
 
 struct sl_host_board {
@@ -26,10 +27,10 @@ struct sl_host_board {
   int count, own;
 };
 
-/* Passes from one step to the next: its own, and those of an evaluation's batches. */
+/* The number of passes between one step and the next: its own, and those over an evaluation's batches. */
 enum { PASSES = 1 << 28 };
 
-/* Grows from one pass over a program to the next. */
+/* The number of the current pass over a program; it increases from pass to pass. */
 static int64_t pass_of(const struct sl_host *host) {
   if (host->kind == SL_PROGRAM_INIT) return 1;
   if (host->kind == SL_PROGRAM_SAVE) return INT64_MAX;
@@ -47,7 +48,7 @@ static enum sl_program_kind kind_of(int64_t pass) {
 
 /* ---- the memory ---- */
 
-/* Who made it tells where it is. */
+/* Where the other ranks find the memory, sent by the rank that created it. */
 struct place {
   int64_t pid, handle, secret;
 };
@@ -57,7 +58,7 @@ static struct entry *map(int handle, size_t bytes) {
   return at == MAP_FAILED ? NULL : at;
 }
 
-/* Behind the entries stands the secret: a process of another system of ids may have the same number. */
+/* The secret is behind the entries. It is compared because a process in another PID namespace may have the same id. */
 static int64_t *secret_of(struct entry *entries, int count) {
   return (int64_t *)(void *)(entries + count);
 }
@@ -96,7 +97,7 @@ void sl_host_board_open(struct sl_host *host, MPI_Comm node) {
   struct entry *entries = own == 0 ? make(&place, count, bytes_of(count)) : NULL;
   MPI_Bcast(&place, (int)sizeof place, MPI_BYTE, 0, node);
   if (own > 0) entries = find(&place, count, bytes_of(count));
-  MPI_Barrier(node); /* all have looked: the handle may go */
+  MPI_Barrier(node); /* all ranks have mapped it, so the handle may be closed */
   if (own == 0 && place.handle >= 0) close((int)place.handle);
   if (board == NULL || entries == NULL) {
     free(board);
@@ -116,7 +117,7 @@ void sl_host_board_close(struct sl_host *host) {
   host->board = NULL;
 }
 
-/* ---- what this rank does ---- */
+/* ---- recording what this rank does ---- */
 
 void sl_host_board_begin(struct sl_host *host) {
   if (host->board == NULL) return;
@@ -144,7 +145,7 @@ void sl_host_board_finish(struct sl_host *host, const struct sl_host_lane *lane,
   atomic_store_explicit(&own->last, (int32_t)issue, memory_order_relaxed);
 }
 
-/* ---- what all of them did ---- */
+/* ---- reporting what all ranks did ---- */
 
 /* "step 3 #57 gemm on lane compute in action 0F0" */
 static void describe(const struct sl_host *host, const struct entry *e, int rank, FILE *out) {
@@ -165,7 +166,8 @@ static void describe(const struct sl_host *host, const struct entry *e, int rank
           action);
 }
 
-/* Has that member begun the collective `it` of this rank? Members have the same messages on a lane, in the same order. */
+/* Whether that member has begun the collective `it` of this rank. Members have the same messages on a lane, in the same
+ * order. */
 static bool has_come(const struct sl_host *host, const struct entry *e, const struct sl_issued *it) {
   const int64_t mine = pass_of(host), theirs = atomic_load(&e->pass);
   return theirs > mine || (theirs == mine && atomic_load(&e->entered[it->op->lane]) > it->lane_index);
@@ -177,7 +179,8 @@ static bool is_member(const struct sl_members *m, int rank) {
   return false;
 }
 
-/* Whom this rank waits for: who has not come to its collective, and who is silent, stopped perhaps, or long in one op. */
+/* Prints whom this rank waits for: members that have not reached its collective, and ranks that are silent, because
+ * they are stopped or take long in one op. */
 static void tell_missing(const struct sl_host *host, const struct sl_issued *it, bool running, FILE *out) {
   const bool collective = running && it->op->group != SL_GROUP_NONE;
   const double now_s = sl_machine_clock();

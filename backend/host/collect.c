@@ -1,11 +1,12 @@
-/* Communication ops as calls of the ring engine, and their count: what is counted is what was handed to MPI. */
+/* Communication ops as calls of the ring engine (comm.c), and their counts: the bytes counted are those handed to
+ * MPI. */
 #include "backend/host/host.h"
 #include "core/op/operands.h"
 #include "core/op/wire.h"
 
 #include <string.h>
 
-/* How members cut part `part`: core's answer, for the engine. `context` is the issued op of the lane. */
+/* How part `part` is divided among the members, as core decides. `context` is the issued op of the lane. */
 static struct sl_comm_piece piece_of(const void *context, int part, int member) {
   const struct sl_issued *it = context;
   struct sl_share share = sl_share_piece(it->op, sl_op_slices(it->program, it->op), part, member);
@@ -23,7 +24,7 @@ static struct sl_comm_piece ring_piece_of(const void *context, int part, int mem
   return piece;
 }
 
-/* Operands to parts: one an all_reduce, broadcast, send or receive; pairs otherwise. */
+/* Turns operands into parts: one operand per part for all_reduce, broadcast, send or receive; pairs otherwise. */
 static enum sl_status fill_parts(struct sl_host *host, struct sl_host_lane *lane, const struct sl_issued *it,
                                  int parts) {
   const struct sl_op *op = it->op;
@@ -40,7 +41,7 @@ static enum sl_status fill_parts(struct sl_host *host, struct sl_host_lane *lane
   return SL_OK;
 }
 
-/* Pipeline neighbours differ in the pp coordinate alone. */
+/* Pipeline neighbours differ only in the pp coordinate. */
 static int peer_rank(const struct sl_host *host, int stage) {
   struct sl_coord peer = host->coord;
   peer.pp = stage;

@@ -1,10 +1,10 @@
 /* The rings of backend/host/comm.h.
  *
- * Every kind of call is the same machine. A member sends a stream of blocks to its successor and receives one from its
- * predecessor, in an order that both ends of a link compute alike: by step, part, and block of the step's piece. Send i
- * is the block that receive i - free_sends brought, the first free_sends being the member's own data, so one comparison
- * of counters says whether a block may leave. Sends leave in order and need only earlier receives: no cycle of waits.
- */
+ * All kinds of calls use the same mechanism. A member sends a stream of blocks to its successor and receives one from
+ * its predecessor, in an order that both ends of a link compute identically: by step, part, and block within the step's
+ * piece. Send i is the block that receive i - free_sends brought, where the first free_sends sends are the member's own
+ * data, so comparing two counters tells whether a block may be sent. Sends leave in order and depend only on earlier
+ * receives, so there is no cycle of waits. */
 #include "backend/host/comm.h"
 
 #include "backend/host/add.h"
@@ -36,7 +36,8 @@ enum sl_status sl_comm_open(struct sl_comm *comm, MPI_Comm parent, int color, in
   if (!reduces) return SL_OK;
   comm->staging = aligned_alloc(4096, (size_t)SL_COMM_SLOTS * SL_COMM_BLOCK);
   if (!comm->staging) return sl_fail(SL_ERR_MEMORY, "no memory for the staging blocks of group %s", name);
-  memset(comm->staging, 0, (size_t)SL_COMM_SLOTS * SL_COMM_BLOCK); /* resident from the start: it counts as context */
+  memset(comm->staging, 0, (size_t)SL_COMM_SLOTS * SL_COMM_BLOCK); /* makes it resident at once, so that it counts as
+                                                                    * context */
   return SL_OK;
 }
 
@@ -46,7 +47,7 @@ void sl_comm_close(struct sl_comm *comm) {
   *comm = (struct sl_comm){.mpi = MPI_COMM_NULL};
 }
 
-/* --- which block comes when --- */
+/* --- the order of blocks --- */
 
 /* A block of one link's stream: elements [first, +count) of part `part`. */
 struct block {
@@ -60,7 +61,7 @@ struct block {
 
 enum { RING = SL_MOVE_REDUCE | SL_MOVE_GATHER, PAIR = SL_MOVE_SEND | SL_MOVE_RECV };
 
-/* Both rings, one after the other: an all-reduce. */
+/* Whether the call runs both rings, one after the other: an all-reduce. */
 static bool both_rings(const struct sl_comm_call *call) {
   return (call->moves & RING) == RING;
 }
@@ -73,7 +74,8 @@ static int steps_of(const struct sl_comm *comm, const struct sl_comm_request *r,
   return both_rings(&r->call) ? 2 * (n - 1) : n - 1;
 }
 
-/* Of an exchange, in `step`: what this member sends to the one `step` + 1 places on, or gets from the one as many places back. */
+/* In step `step` of an exchange: the block that this member sends to the one `step` + 1 places on, or receives from the
+ * one that many places back. */
 static struct block exchanged(const struct sl_comm *comm, const struct sl_comm_request *r, bool sending, int step,
                               int part) {
   const int n = comm->size, peer = (comm->index + (sending ? step + 1 : n - 1 - step)) % n;
@@ -105,8 +107,8 @@ static int64_t block_elements(const struct sl_comm_request *r) {
   return SL_COMM_BLOCK / sl_dtype_bytes(r->call.dtype);
 }
 
-/* The block at `cursor` of the stream that `sender` sends; moves the cursor over empty pieces. False: the stream ends.
- */
+/* The block at `cursor` of the stream that `sender` sends; moves the cursor over empty pieces. False at the end of the
+ * stream. */
 static bool block_at(const struct sl_comm *comm, const struct sl_comm_request *r, struct sl_comm_cursor *cursor,
                      bool sending, struct block *out) {
   const int steps = steps_of(comm, r, sending);
@@ -132,7 +134,7 @@ static void pass(struct sl_comm_cursor *cursor, const struct block *b) {
   cursor->index++;
 }
 
-/* Blocks that this member sends, or receives, in steps [0, steps). */
+/* The number of blocks that this member sends, or receives, in steps [0, steps). */
 static int64_t blocks_in(const struct sl_comm *comm, const struct sl_comm_request *r, bool sending, int steps) {
   const int sender = sending ? comm->index : (comm->index + comm->size - 1) % comm->size;
   const int64_t most = block_elements(r);
@@ -158,7 +160,7 @@ static char *staging_of(const struct sl_comm *comm, const struct sl_comm_request
   return comm->staging + (size_t)r->slots[index % r->slot_count] * SL_COMM_BLOCK;
 }
 
-/* Add a received block of partial sums to this member's own; its own piece goes to the shard. */
+/* Adds a received block of partial sums to this member's own; its own piece goes to the shard. */
 static void take_sum(const struct sl_comm *comm, const struct sl_comm_request *r, const struct block *b) {
   sl_add_fn add = sl_add_of(r->call.dtype);
   char *got = staging_of(comm, r, r->take.index), *own = block_memory(r, b);
@@ -176,7 +178,7 @@ static void take_sum(const struct sl_comm *comm, const struct sl_comm_request *r
   }
 }
 
-/* Of an exchange: a member's piece for itself. */
+/* In an exchange: copies a member's piece for itself. */
 static void keep_own(const struct sl_comm *comm, const struct sl_comm_request *r) {
   for (int i = 0; i < r->call.part_count; i++) {
     const struct sl_comm_part *part = &r->call.parts[i];
@@ -186,7 +188,7 @@ static void keep_own(const struct sl_comm *comm, const struct sl_comm_request *r
   }
 }
 
-/* What needs no message: the own shard of a gather alone, and everything in a group of one. */
+/* Copies what needs no message: the own shard of a gather, and everything in a group of one. */
 static void copy_local(const struct sl_comm *comm, const struct sl_comm_request *r) {
   const struct sl_comm_call *call = &r->call;
   if (call->moves & SL_MOVE_EXCHANGE) keep_own(comm, r);
@@ -203,10 +205,10 @@ static void copy_local(const struct sl_comm *comm, const struct sl_comm_request 
   }
 }
 
-/* --- the machine --- */
+/* --- progress --- */
 
-/* Lend the request its staging blocks: true when it has what it needs. Requests of a group get them in the order of
- * their start, which is the same on all members, so a waiting one waits for a call that everybody runs. */
+/* Lends the request its staging blocks; true when it has what it needs. Requests of a group get them in the order of
+ * their start, which is the same on all members, so a waiting request waits for a call that every member runs. */
 static bool take_slots(struct sl_comm *comm, struct sl_comm_request *r) {
   int want = r->reduce_recvs < SL_COMM_WINDOW ? (int)r->reduce_recvs : SL_COMM_WINDOW, got = 0;
   unsigned used = comm->slots_used;
@@ -236,7 +238,7 @@ static void plan_request(struct sl_comm *comm, struct sl_comm_request *r) {
   r->reduce_recvs = moves & SL_MOVE_REDUCE ? blocks_in(comm, r, false, n - 1) : 0;
 }
 
-enum { CHANNEL_TAGS = 16, TAGS = 32767 - CHANNEL_TAGS }; /* 32767: the least that MPI_TAG_UB may be */
+enum { CHANNEL_TAGS = 16, TAGS = 32767 - CHANNEL_TAGS }; /* 32767 is the smallest MPI_TAG_UB that MPI allows */
 
 enum sl_status sl_comm_start(struct sl_comm *comm, struct sl_comm_request *request, const struct sl_comm_call *call) {
   *request = (struct sl_comm_request){.call = *call};
@@ -270,8 +272,8 @@ static enum sl_status take_receives(struct sl_comm *comm, struct sl_comm_request
   return SL_OK;
 }
 
-/* May the next block be received now? Partial sums need a staging block; the gathering half of an all_reduce writes
- * where the reducing half sent from, and MPI wants that send to be complete first. */
+/* Whether the next block may be received now. Partial sums need a staging block. The gathering half of an all_reduce
+ * writes where the reducing half sent from, so MPI requires that send to be complete first. */
 static bool may_receive(const struct sl_comm_request *r, const struct block *b) {
   int64_t in_flight = r->recv.index - r->take.index;
   if (b->reduce) return in_flight < r->slot_count;
@@ -323,7 +325,8 @@ static enum sl_status drive(struct sl_comm *comm, struct sl_comm_request *r, boo
   return SL_OK;
 }
 
-/* Messages of one channel stay whole: a send or receive waits until the one before it on its channel is complete. */
+/* Messages of one channel are sent one at a time: a send or receive waits until the previous one on its channel is
+ * complete. */
 static bool channel_free(const struct sl_comm *comm, const struct sl_comm_request *r) {
   if (!(r->call.moves & PAIR)) return true;
   for (const struct sl_comm_request *q = comm->requests; q != r; q = q->next)
@@ -333,7 +336,7 @@ static bool channel_free(const struct sl_comm *comm, const struct sl_comm_reques
 }
 
 enum sl_status sl_comm_progress(struct sl_comm *comm, bool *moved) {
-  bool staging_left = true; /* nobody overtakes a call that waits for staging */
+  bool staging_left = true; /* no call may overtake one that waits for staging */
   struct sl_comm_request **at = &comm->requests;
   while (*at) {
     struct sl_comm_request *r = *at;

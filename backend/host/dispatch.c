@@ -1,5 +1,6 @@
-/* Compute ops as calls of kernels/ and products: one short function per kind; those whose kernels take the same on a GPU, and
- * the table of all, stand in backend/common/dispatch.inc. Operands and numbers of an op are decoded in backend/common/call.c. */
+/* Runs compute ops by kernels/ and matrix products, one short function per kind of op. Functions whose kernels take the
+ * same arguments on a GPU, and the table of all, are in backend/common/dispatch.inc. Operands and numbers of an op are
+ * decoded in backend/common/call.c. */
 #include "backend/common/anomaly.h"
 #include "backend/common/call.h"
 #include "backend/common/offload.h"
@@ -19,12 +20,12 @@ static struct sl_host *host_of(const struct sl_call *c) {
   return c->backend;
 }
 
-/* The kernels for the op's type. */
+/* The kernels for the op's number type. */
 static const struct sl_kernels *k(const struct sl_call *c) {
   return sl_kernels_of(c->type);
 }
 
-/* Dropout with its mask, where the op has one. */
+/* Dropout, with its mask if the op has one. */
 static struct sl_dropout row_dropout(const struct sl_call *c, size_t skipped, size_t columns) {
   struct sl_dropout dropout = sl_call_dropout(c, skipped, columns);
   dropout.mask = c->x[SL_AT_MASK];
@@ -33,7 +34,7 @@ static struct sl_dropout row_dropout(const struct sl_call *c, size_t skipped, si
 
 /* --- the model --- */
 
-/* Inputs and targets, or those of the two that this stage of a pipeline needs. */
+/* Loads inputs and targets, or the one of them that this pipeline stage needs. */
 static enum sl_status load_batch(const struct sl_call *c) {
   const int64_t first = sl_input_first_sample(&host_of(c)->input, &host_of(c)->options, c->it, c->rank.step);
   return sl_input_batch(&host_of(c)->input, c->rank.coord.dp, first, c->it, c->x[SL_AT_INPUTS], c->x[SL_AT_TARGETS]);
@@ -73,8 +74,8 @@ static void fill_rows(float *out, const float *row, size_t rows, size_t columns)
   }
 }
 
-/* c = a b + bias. The bias goes into c first and the product on top of it: that replaces the pass in which sgemm would
- * zero c, so the bias is free. */
+/* c = a b + bias. The bias is written to c first and the product added to it. This replaces the pass in which sgemm
+ * would zero c, so the bias costs nothing. */
 static void gemm_f32(const struct sl_call *c, void *to) {
   const void *bias = c->x[SL_AT_BIAS];
   const bool adds = c->adds[SL_AT_C], fill = bias && !adds;
@@ -83,7 +84,7 @@ static void gemm_f32(const struct sl_call *c, void *to) {
   if (bias && adds) sl_reduce_bias_add(to, bias, c->dim[0], c->dim[1]);
 }
 
-/* 16 bits: through fp32 copies in the op's workspace, the product rounded once. */
+/* 16-bit products use fp32 copies in the op's workspace; the result is rounded once. */
 static void gemm_16(const struct sl_call *c, void *to) {
   const size_t mk = c->dim[0] * c->dim[2], kn = c->dim[2] * c->dim[1], mn = c->dim[0] * c->dim[1];
   const enum sl_number type = sl_call_type(c, SL_AT_A), to_type = sl_call_type(c, SL_AT_C);
@@ -100,8 +101,8 @@ static void gemm_16(const struct sl_call *c, void *to) {
   sl_convert(to, to_type, out, SL_NUMBER_F32, mn);
 }
 
-/* The sums of the columns of x, of the factors' type as bias_bwd makes them; where they are wanted in fp32, by way of the
- * workspace, whose product has been taken out. */
+/* The column sums of x, in the factors' type as bias_bwd computes them. If they are wanted in fp32, they go through the
+ * workspace, whose product has already been read. */
 static void bias_gradient(const struct sl_call *c, void *dbias, const void *x, size_t n) {
   const enum sl_number type = sl_call_type(c, SL_AT_A), wanted = sl_call_type(c, SL_AT_DBIAS);
   void *to = type == wanted ? dbias : c->x[SL_AT_SCRATCH];
@@ -109,8 +110,8 @@ static void bias_gradient(const struct sl_call *c, void *dbias, const void *x, s
   if (to != dbias) sl_convert(dbias, wanted, to, type, n);
 }
 
-/* OpenBLAS has no epilogues: the kernels of the ops that they stand for follow the product, so that a fused program has the
- * bits of the one that is not. */
+/* OpenBLAS has no epilogues: the kernels of the ops that they replace run after the product, so that a fused program
+ * has the same bits as an unfused one. */
 static enum sl_status gemm(const struct sl_call *c) {
   const unsigned flags = c->op->flags;
   void *out = c->x[SL_AT_C], *aux = c->x[SL_AT_AUX], *dbias = c->x[SL_AT_DBIAS], *to = flags & SL_OP_GELU ? aux : out;
@@ -156,7 +157,7 @@ static enum sl_status attention_bwd(const struct sl_call *c) {
   return SL_OK;
 }
 
-/* Sequence parallel: the op's rows are those of its place in the micro-batch. */
+/* With sequence parallelism the op's rows start at this rank's place in the micro-batch. */
 static enum sl_status residual_fwd(const struct sl_call *c) {
   struct sl_dropout dropout = row_dropout(c, c->place * c->dim[0], c->dim[1]);
   k(c)->dropout_residual(c->x[SL_AT_OUT], c->x[SL_AT_RESIDUAL], c->x[SL_AT_X], c->x[SL_AT_BIAS], c->dim[0], c->dim[1],
@@ -173,8 +174,8 @@ static enum sl_status dropout(const struct sl_call *c) {
   return SL_OK;
 }
 
-/* Losses: the gradient carries the loss scale of fp16 training (1 otherwise), the reported loss does not. Where the
- * members of a group compute the same loss, the first of them alone reports it. */
+/* The gradient of a loss carries the loss scale of fp16 training (1 otherwise), the reported loss does not. Where all
+ * members of a group compute the same loss, only the first one reports it. */
 static float gradient_scale(const struct sl_call *c) {
   const struct sl_step_state *control = c->x[SL_AT_CONTROL];
   return (float)(c->op->scale * control->loss_scale);
@@ -290,7 +291,7 @@ static enum sl_status save_tensor(const struct sl_call *c) {
   return sl_tensors_save(&host_of(c)->tensors, c->op);
 }
 
-/* The end of a program; files are complete when the save program is. */
+/* The end of a program. At the end of the save program the files are complete. */
 static enum sl_status join(const struct sl_call *c) {
   return host_of(c)->kind == SL_PROGRAM_SAVE ? sl_tensors_save_finish(&host_of(c)->tensors) : SL_OK;
 }

@@ -1,8 +1,8 @@
-/* The table of the host backend. Ops wait in one ring per lane; advance() starts communication whose turn it is, drives
- * it, and runs the next compute op that is ready, all on the calling thread.
+/* The executor table of the host backend. Ops wait in one queue per lane. advance() starts communication whose turn it
+ * is, drives it, and runs the next compute op that is ready, all on the calling thread.
  *
- * Transfers, which are communication and copies between memories, are driven until they stand still before each compute op: they
- * have to run on this thread at some time, and the sooner a block leaves, the sooner another rank can go on. */
+ * Transfers, which are communication and copies between memories, are driven as far as possible before each compute op:
+ * this thread has to run them at some time, and the sooner a block is sent, the sooner another rank can go on. */
 #include "backend/common/rank.h"
 #include "backend/host/host.h"
 #include "backend/host/watch.h"
@@ -90,7 +90,7 @@ static bool ready(const struct sl_host *host, const struct sl_issued *it) {
   return true;
 }
 
-/* Completions of one advance(). */
+/* The completions of one advance(). */
 struct harvest {
   struct sl_completion *out;
   int count, max;
@@ -108,7 +108,7 @@ static void complete(struct sl_host *host, struct sl_host_lane *lane, struct har
   sl_host_poison_complete(host, it->index);
 }
 
-/* Start the communication op, or the copy between memories, at the head of `lane` if its waits are over. */
+/* Starts the communication op, or the copy between memories, at the head of `lane` if its waits are over. */
 static enum sl_status start_transfer(struct sl_host *host, struct sl_host_lane *lane) {
   const struct sl_issued *it = head_of(lane);
   if (!it || lane->running || !sl_traffic_counts(it->op) || !ready(host, it)) return SL_OK;
@@ -123,7 +123,7 @@ static enum sl_status start_transfer(struct sl_host *host, struct sl_host_lane *
   return SL_OK;
 }
 
-/* Is the transfer that runs on `lane` over? */
+/* Drives the transfer that runs on `lane`; *over: whether it is complete. */
 static enum sl_status drive_transfer(struct sl_host *host, struct sl_host_lane *lane, bool *over, bool *moved) {
   const struct sl_issued *it = head_of(lane);
   if (!sl_op_is_comm(it->op->kind)) return sl_host_link_drive(host, lane, now(host), over, moved);
@@ -138,7 +138,7 @@ static enum sl_status count_transfer(struct sl_host *host, const struct sl_host_
                                      : sl_host_link_count(host, lane, it, end_s);
 }
 
-/* One round over all lanes; *moved says whether anything got further. */
+/* One round over all lanes; *moved says whether there was progress. */
 static enum sl_status drive_transfers(struct sl_host *host, struct harvest *done, bool *moved) {
   for (int i = 0; i < SL_LANE_COUNT; i++) {
     struct sl_host_lane *lane = &host->lanes[i];
@@ -156,7 +156,7 @@ static enum sl_status drive_transfers(struct sl_host *host, struct harvest *done
   return SL_OK;
 }
 
-/* The first lane whose head is a ready op for this thread. */
+/* The first lane whose head is a ready compute op. */
 static struct sl_host_lane *ready_compute(struct sl_host *host) {
   for (int i = 0; i < SL_LANE_COUNT; i++) {
     struct sl_host_lane *lane = &host->lanes[i];
@@ -172,14 +172,14 @@ static bool idle(const struct sl_host *host) {
   return true;
 }
 
-/* Does a copy wait for its link alone? That is progress, however slow the link. */
+/* Whether a copy waits only for its link. That counts as progress, however slow the link. */
 static bool link_busy(const struct sl_host *host) {
   for (int i = 0; i < SL_LANE_COUNT; i++)
     if ((i == SL_LANE_H2D || i == SL_LANE_D2H) && host->lanes[i].running) return true;
   return false;
 }
 
-/* What hangs: the running communication first, else the first op whose waits are not over. */
+/* Reports what hangs: a running communication op if there is one, otherwise the first op whose waits are not over. */
 static enum sl_status stuck(const struct sl_host *host) {
   const struct sl_issued *it = NULL;
   bool running = false;
@@ -211,7 +211,7 @@ static enum sl_status run_ready(struct sl_host *host, struct sl_host_lane *lane,
   return SL_OK;
 }
 
-/* Communication as far as it goes without waiting. */
+/* Drives communication as far as it goes without waiting. */
 static enum sl_status settle(struct sl_host *host, struct harvest *done) {
   for (bool moved = true; moved;) {
     moved = false;
@@ -222,15 +222,16 @@ static enum sl_status settle(struct sl_host *host, struct harvest *done) {
   return SL_OK;
 }
 
-/* A peer that is gone stops everybody at once; the lower rank gives up first, and ends the job before others speak. */
+/* How long to wait. A rank that is gone stops all others at once; lower ranks time out first, so that one rank reports
+ * and ends the job. */
 static double patience(const struct sl_host *host) {
   return host->timeout_s + 0.25 * (host->rank < 16 ? host->rank : 16);
 }
 
-/* Waits a moment after nothing has moved for `still_s` seconds. Where ranks share cores, or OMP_WAIT_POLICY is passive, the
- * rank yields its core a few times and then sleeps, because yielding costs as much of the core as work does. Elsewhere it
- * sleeps only after a long wait. It sleeps a thousandth of the time that it has waited, up to a millisecond, so that a
- * rank that waits for one that is gone or stopped leaves the core to others. */
+/* Waits a moment after nothing has moved for `still_s` seconds. Where ranks share cores, or OMP_WAIT_POLICY is passive,
+ * the rank yields its core a few times and then sleeps, because yielding costs as much of the core as work does.
+ * Elsewhere it sleeps only after a long wait. It sleeps a thousandth of the time that it has waited, up to a
+ * millisecond, so that a rank that waits for one that is gone or stopped leaves the core to others. */
 static void wait_a_little(const struct sl_host *host, int waits, double still_s) {
   enum { YIELDS = 20, LEAST_NS = 20000, MOST_NS = 1000000 };
   const double long_s = 0.05, a_thousandth_ns = fmin(still_s * 1e6, MOST_NS);

@@ -1,12 +1,12 @@
-/* Copies between memories. Those to and from NVMe are a file's (backend/common/nvme.h). The device's memory and the host's: both are this machine's, so that a copy itself is the kernel's, on the thread
- * that computes; but the profile may give the link between them (host_link_GBps), and then a copy is over no sooner than that link
- * could have carried it. What it waits for beyond the kernel's own time costs no core: compute goes on meanwhile, as it does
- * beside the copy engine of a GPU. */
+/* Copies between memories. Those to and from NVMe are file I/O (backend/common/nvme.h). The device's memory and the
+ * host's are both this machine's, so the copy itself is a memory copy on the thread that computes. But if the profile
+ * gives the link between them (host_link_GBps), a copy completes no sooner than that link could have carried it. The
+ * additional wait takes no core: compute goes on meanwhile, as it does next to the copy engine of a GPU. */
 #include "backend/common/offload.h"
 #include "backend/host/host.h"
 #include "core/op/wire.h"
 
-/* When the last of an op's waits was over. Older completions than the ring keeps are long ago. */
+/* When the last of an op's waits was over. Completions that the ring no longer keeps are long past. */
 static double ready_at(const struct sl_host *host, const struct sl_issued *it) {
   double at = host->begun_s;
   for (uint32_t i = 0; i < it->wait_count; i++) {

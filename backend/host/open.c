@@ -1,5 +1,5 @@
-/* Opening the host backend: MPI, groups, threads, warm-up, memory, input files, in this order, so that what libraries
- * take for themselves is resident before the process is measured and the arenas are mapped. */
+/* Opens the host backend: MPI, groups, threads, warm-up, memory, input files. The order matters: memory that libraries
+ * allocate for themselves must be resident before the process is measured and the arenas are mapped. */
 #include "backend/host/host.h"
 
 #include "backend/host/watch.h"
@@ -12,11 +12,12 @@
 #include <strings.h>
 #include <sys/resource.h>
 
-/* MPI starts once in a process, but a backend may be opened again, so MPI ends at exit; and only when all that was opened
- * was closed in good order: a rank that leaves early must not wait in MPI_Finalize, mpirun is to end the job instead. */
+/* MPI can be started only once per process, but a backend may be opened again, so MPI ends at exit, and only if
+ * everything that was opened was closed properly: a rank that leaves early must not wait in MPI_Finalize, but let
+ * mpirun end the job. */
 static int open_count;
 
-static double limit_s; /* of the backend that was opened last */
+static double limit_s; /* of the backend opened last */
 
 static void finalize(void) {
   int over = 0;
@@ -27,8 +28,9 @@ static void finalize(void) {
   sl_host_watch_end();
 }
 
-/* A process without mpirun needs no daemon, which would outlive it; and where nobody launched it at all no folder of sessions: Open MPI
- * has one for all jobs of a user, and the end of one may remove it while another begins in it. */
+/* A process without mpirun needs no daemon, which would outlive it. If no launcher started it, it needs no session
+ * folder either: Open MPI has one for all jobs of a user, and the end of one job may remove it while another begins to
+ * use it. */
 static void be_alone(void) {
   setenv("OMPI_MCA_ess_singleton_isolated", "1", 0);
   const bool launched = getenv(sl_launchers[SL_LAUNCHER_OPEN_MPI].world) != NULL ||
@@ -36,7 +38,8 @@ static void be_alone(void) {
   if (!launched) setenv("OMPI_MCA_orte_create_session_dirs", "0", 0);
 }
 
-/* Open MPI opens each of its parts, and says of each in words of its own that it could not: it is asked for before. */
+/* Open MPI reports every component that it could not open in its own words, so the limit on open files is checked
+ * first. */
 enum { MPI_FILES = 64 };
 
 static enum sl_status check_files(void) {
@@ -58,7 +61,8 @@ static enum sl_status start_mpi(void) {
   return SL_OK;
 }
 
-/* More ranks on this node than all of them together may use cores: mpirun binds each to its own. */
+/* Whether there are more ranks on this node than cores that all of them together may use; mpirun can bind each rank to
+ * a core of its own. */
 static bool shares_cores(const struct sl_host *host) {
   unsigned char own[SL_MACHINE_MASK], all[SL_MACHINE_MASK] = {0};
   int ranks = host->world;
@@ -78,7 +82,7 @@ static enum sl_status open_mpi(struct sl_host *host) {
   MPI_Initialized(&ready);
   limit_s = host->timeout_s;
   if (!ready) SL_TRY(start_mpi());
-  sl_host_watch_begin(limit_s, -1, "the start of the job"); /* a new communicator is agreed upon by all */
+  sl_host_watch_begin(limit_s, -1, "the start of the job"); /* all ranks take part in creating a communicator */
   MPI_Comm_dup(MPI_COMM_WORLD, &host->everyone);
   sl_host_watch_end();
   MPI_Comm_set_name(host->everyone, "everyone");
@@ -95,7 +99,7 @@ static enum sl_status open_mpi(struct sl_host *host) {
   return sl_host_agree(host, status);
 }
 
-/* Which group classes do any rank's programs use, and which reduce? */
+/* Which group classes the programs of any rank use, and which of them reduce. */
 static void used_groups(const struct sl_job *job, bool used[SL_GROUP_COUNT], bool reduces[SL_GROUP_COUNT]) {
   for (int c = 0; c < job->class_count; c++) {
     for (int kind = 0; kind < SL_PROGRAM_COUNT; kind++) {
@@ -134,7 +138,7 @@ static enum sl_status open_groups(struct sl_host *host) {
 
 /* --- memory and files --- */
 
-/* Everything of our own outside the arenas: queues, and scratch for kernels whose op brings none. */
+/* Everything of our own outside the arenas: queues, and scratch for kernels whose op has none. */
 static enum sl_status open_workspace(struct sl_host *host) {
   for (int kind = 0; kind < SL_PROGRAM_COUNT; kind++) {
     const struct sl_program *program = &host->rank_class->programs[kind];
@@ -170,8 +174,8 @@ static enum sl_status open_local(struct sl_host *host) {
   return SL_OK;
 }
 
-/* All ranks count time from one instant, so that their traces lie on one time axis: ranks of a node share its clock and take
- * the instant of one of them; nodes have but the barrier in common. */
+/* All ranks count time from one instant, so that their traces share a time axis. Ranks of a node share its clock and
+ * take the instant of one of them; nodes have only the barrier in common. */
 static void start_clock(struct sl_host *host) {
   MPI_Comm node;
   sl_host_watch_begin(host->timeout_s, host->rank, "the start of the clock");
@@ -192,7 +196,7 @@ enum sl_status sl_host_open(struct sl_host **out, const struct sl_job *job, cons
   host->options = *options;
   host->everyone = MPI_COMM_NULL;
   host->call_hash = SL_HASH_CALLS;
-  SL_GO_FAIL(sl_timeout_read(&host->timeout_s)); /* of the environment, which all ranks share */
+  SL_GO_FAIL(sl_timeout_read(&host->timeout_s)); /* from the environment, which is the same on all ranks */
   SL_GO_FAIL(open_mpi(host));
   host->coord = sl_plan_coord(job->plan, host->rank);
   host->rank_class = &job->classes[sl_job_class_of(job, host->rank)];

@@ -1,10 +1,10 @@
-/* Poison, for debugging: bytes that nobody will read again are filled with NaN as soon as the last op that uses them is
+/* Poison, for debugging: bytes that will not be read again are filled with NaN as soon as the last op that uses them is
  * complete, so that a use after free shows in the results.
  *
- * What is dead when follows from the program alone. A walk from its end finds, for each op, which of the bytes it
- * touches are not read before they are written anew (or at all; what persists is read by the next program). A walk from
- * its start finds which ops must be complete before such bytes may go: those that touched them since they were
- * written, each on its lane. */
+ * When bytes are dead follows from the program alone. A walk from its end finds, for each op, which of the bytes it
+ * touches are not read again before they are overwritten (or at all; persistent state is read by the next program). A
+ * walk from its start finds which ops must be complete before such bytes may be filled: those that have touched them
+ * since they were last written, on each lane. */
 #include "backend/host/host.h"
 #include "core/base/runs.h"
 #include "core/op/operands.h"
@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A run of arena bytes. While walking back: `live` says that the next access reads. While walking on: ops of each lane
- * that have touched it since its last write. */
+/* A run of arena bytes. While walking backward, `live`: the next access reads it. While walking forward, `need`: the
+ * number of ops of each lane that must be complete, namely those that have touched it since its last write. */
 struct run {
   int64_t lo, hi;
   bool live;
@@ -26,7 +26,7 @@ struct runs { /* sorted, disjoint, covering the arena */
   size_t count, capacity;
 };
 
-/* Bytes to fill once the lanes are that far; `issue` is the op after which they are dead. */
+/* Bytes to fill once the lanes have got that far; `issue` is the op after which they are dead. */
 struct death {
   uint32_t issue;
   int64_t lo, hi;
@@ -37,9 +37,9 @@ struct sl_host_poison {
   struct death *deaths[SL_PROGRAM_COUNT]; /* by issue */
   size_t counts[SL_PROGRAM_COUNT], capacities[SL_PROGRAM_COUNT];
   bool built[SL_PROGRAM_COUNT];
-  size_t first;  /* of the running program: all before it are filled */
-  bool *filled;  /* of the running program, from `first` on */
-  uint32_t last; /* the largest issue that is complete, plus one */
+  size_t first;  /* in the running program, all deaths before it are filled */
+  bool *filled;  /* in the running program, from `first` on */
+  uint32_t last; /* the largest completed issue plus one */
 };
 
 /* ---- runs ---- */
@@ -76,7 +76,7 @@ static enum sl_status open_runs(struct runs *r, int64_t bytes) {
 
 /* ---- accesses ---- */
 
-/* The bytes of operand `i` that this rank touches, and how: empty outside the device's arena. */
+/* The bytes of operand `i` that this rank touches, and how it accesses them: empty outside the device's arena. */
 static unsigned touched(const struct sl_host *host, const struct sl_program *p, uint32_t issue, int i, int64_t *lo,
                         int64_t *hi) {
   const struct sl_issue *e = &p->issues[issue];
@@ -86,13 +86,13 @@ static unsigned touched(const struct sl_host *host, const struct sl_program *p, 
   *lo = sl_operand_offset(host->rank_class, p, &p->instances[e->instance], op, i, place);
   *hi = *lo + s->bytes;
   if (host->rank_class->buffers[s->buffer].space != SL_SPACE_DEVICE) *hi = *lo;
-  const int part = i / 2; /* of a collective with two operands a part */
+  const int part = i / 2; /* in a collective with two operands per part */
   if (sl_op_moves(op->kind) & SL_MOVE_REDUCE && i == sl_op_part_at(op, SL_AT_SHARD, part)) {
     const struct sl_share share = sl_share_piece(op, sl_op_slices(p, op), part, host->members[op->group].index);
     *lo += share.shard_first * sl_dtype_bytes(op->dtype);
     *hi = *lo + share.count * sl_dtype_bytes(op->dtype);
   }
-  /* a chunk of every member's part is written, and the rest stays */
+  /* one chunk of every member's part is written, and the rest remains */
   if (op->flags & SL_OP_SHARE_CHUNK && i == sl_op_part_at(op, SL_AT_WHOLE, part)) return SL_READ_WRITE;
   return s->access;
 }
@@ -115,7 +115,7 @@ static enum sl_status mark(struct runs *r, int64_t lo, int64_t hi, bool live) {
 static enum sl_status walk_op_back(struct sl_host *host, const struct sl_program *p, uint32_t issue, struct runs *r) {
   const struct sl_op *op = &p->ops[p->issues[issue].op];
   int64_t lo, hi;
-  for (int i = 0; i < op->slice_count; i++) { /* what is dead behind this op */
+  for (int i = 0; i < op->slice_count; i++) { /* what is dead after this op */
     size_t first, end;
     touched(host, p, issue, i, &lo, &hi);
     if (hi <= lo) continue;
@@ -158,14 +158,14 @@ static enum sl_status walk_op_on(const struct sl_host *host, const struct sl_pro
     if (hi <= lo) continue;
     SL_TRY(isolate(r, lo, hi, &first, &end));
     for (size_t k = first; k < end; k++) {
-      if (!(access & SL_READ)) memset(r->items[k].need, 0, sizeof r->items[k].need); /* it has waited for those */
+      if (!(access & SL_READ)) memset(r->items[k].need, 0, sizeof r->items[k].need); /* the op has waited for those */
       r->items[k].need[op->lane] = e->lane_index + 1;
     }
   }
   return SL_OK;
 }
 
-/* The runs of a death may have different needs: one death for each. */
+/* The runs of a death may have different needs: splits it into one death per run. */
 static enum sl_status split_death(struct sl_host_poison *x, int kind, const struct death *d, struct runs *r) {
   size_t first, end;
   SL_TRY(isolate(r, d->lo, d->hi, &first, &end));
@@ -204,7 +204,7 @@ done:
   return status;
 }
 
-/* ---- while it runs ---- */
+/* ---- at run time ---- */
 
 enum sl_status sl_host_poison_begin(struct sl_host *host) {
   if (!host->options.poison) return SL_OK;

@@ -1,9 +1,9 @@
-/* Matrix products on all threads of a rank: c is cut into one block a thread, and each block is a product of OpenBLAS
- * on that thread alone.
+/* Matrix products on all threads of a rank: c is divided into one block per thread, and each block is an OpenBLAS
+ * product on that thread alone.
  *
- * OpenBLAS's own threads pack the operands together and read each other's packs. That costs little where the cores
- * share a cache and much where they do not: two cores of which a word takes 350 ns to the other and back, in place of
- * 55, ran 1024 x 128 x 128 at 71 GFLOPS where they had run 151. Blocks of one's own ran 190 and 200. */
+ * OpenBLAS's own threads pack the operands together and read each other's packs. That costs little if the cores share a
+ * cache, and much if they do not: two cores between which a word takes 350 ns both ways, instead of 55, ran 1024 x 128
+ * x 128 at 71 GFLOPS instead of 151. With separate blocks they ran at 190 and 200. */
 #include "backend/host/product.h"
 
 #include <cblas.h>
@@ -12,12 +12,12 @@
 #include <stdint.h>
 
 enum {
-  EDGE = 16,            /* blocks begin at a whole register tile */
-  LEAST_FLOPS = 1 << 19 /* below it OpenBLAS, too, keeps to one thread */
+  EDGE = 16,            /* blocks begin at a multiple of a register tile */
+  LEAST_FLOPS = 1 << 19 /* below this OpenBLAS also uses one thread */
 };
 
-/* How many rows of blocks `threads` blocks stand in: short edges to read, and rather rows than columns, because the
- * kernels that follow go by rows and find theirs in the cache of the same core. */
+/* The number of rows into which `threads` blocks are arranged: short edges, since these have to be read, and preferably
+ * rows, because the kernels that follow work by rows and then find theirs in the cache of the same core. */
 static int block_rows(const struct sl_product *p, int threads) {
   int best = threads;
   double least = -1;

@@ -1,4 +1,4 @@
-/* The host's memory behind backend/common/tensor.h: a conversion each way. */
+/* Host memory behind backend/common/tensor.h: values are converted in each direction. */
 #include "backend/host/host.h"
 
 #include "kernels/convert.h"

@@ -1,7 +1,7 @@
-/* Warm-up: let the libraries take the memory that they will keep, so that it counts as context and not as the job's.
+/* Warm-up: makes libraries allocate the memory that they keep, so that it counts as context and not as the job's.
  *
- * OpenBLAS packs operands into buffers of its own that fill up with the shapes it meets (measured: 60 to 160 MB for a
- * vocabulary of 50257), so every shape of the program runs once, on zeros. MPI makes a connection at its first use. */
+ * OpenBLAS packs operands into buffers that fill up with the shapes it gets (measured: 60 to 160 MB for a vocabulary of
+ * 50257), so every shape of the program runs once, on zeros. MPI makes a connection at its first use. */
 #include "backend/host/host.h"
 #include "backend/host/product.h"
 #include "backend/host/watch.h"
@@ -25,7 +25,7 @@ static bool same(const struct shape *a, const struct shape *b) {
   return a->m == b->m && a->n == b->n && a->k == b->k && a->trans_a == b->trans_a && a->trans_b == b->trans_b;
 }
 
-/* The distinct shapes of the rank's products; more than SHAPES are not warmed. */
+/* The distinct shapes of the rank's products; at most SHAPES are warmed up. */
 static int shapes_of(const struct sl_program *program, struct shape *out) {
   int count = 0;
   for (size_t i = 0; i < program->op_count && count < SHAPES; i++) {
@@ -40,7 +40,7 @@ static int shapes_of(const struct sl_program *program, struct shape *out) {
   return count;
 }
 
-/* One product of zeros; its memory goes back to the system. */
+/* Runs one product of zeros; its memory is returned to the system. */
 static enum sl_status warm_product(const struct shape *s) {
   const size_t m = (size_t)s->m, n = (size_t)s->n, k = (size_t)s->k, bytes = (m * k + k * n + m * n) * sizeof(float);
   float *x = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -59,7 +59,7 @@ static enum sl_status warm_product(const struct shape *s) {
 
 static enum sl_status warm_products(const struct sl_host *host) {
   static const size_t buffer = (size_t)128 << 20,
-                      stack = (size_t)8 << 20; /* of OpenBLAS, which asks for it without end */
+                      stack = (size_t)8 << 20; /* of OpenBLAS, which retries forever if it cannot get it */
   struct shape shapes[SHAPES];
   if (!sl_machine_has_room(buffer + stack * (size_t)omp_get_max_threads()))
     return sl_fail(SL_ERR_MEMORY, "too little address space (ulimit -v, -d): OpenBLAS takes %zu MiB more",
@@ -69,8 +69,8 @@ static enum sl_status warm_products(const struct sl_host *host) {
   return SL_OK;
 }
 
-/* Connections and the buffers behind them come into being with the first large message between two ranks. It goes over
- * the world's communicator, so that what is counted on the groups' own is the program's and nothing else. */
+/* Connections and their buffers are created by the first large message between two ranks. It goes over the world's
+ * communicator, so that the counts of the groups' own communicators contain only the program's messages. */
 static enum sl_status warm_ring(const struct sl_host *host, char *out, char *in, int next, int previous) {
   if (MPI_Sendrecv(out, WARM_BYTES, MPI_BYTE, next, 0, in, WARM_BYTES, MPI_BYTE, previous, 0, host->everyone,
                    MPI_STATUS_IGNORE) == MPI_SUCCESS)
@@ -96,8 +96,8 @@ static enum sl_status warm_rings(const struct sl_host *host, char *out, char *in
 
 enum sl_status sl_host_warm_up(struct sl_host *host) {
   const int threads = host->options.threads > 0 ? host->options.threads : omp_get_max_threads();
-  openblas_set_num_threads(1);  /* product.c has the threads ... */
-  omp_set_num_threads(threads); /* ... which OpenBLAS, where it is built for OpenMP, has just set to 1 */
+  openblas_set_num_threads(1);  /* product.c distributes work over threads ... */
+  omp_set_num_threads(threads); /* ... a number that OpenBLAS, if built for OpenMP, has just set to 1 */
   SL_TRY(warm_products(host));
   char *memory = calloc(2, WARM_BYTES);
   if (!memory) return sl_fail(SL_ERR_MEMORY, "no memory to warm up MPI");

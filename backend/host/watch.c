@@ -1,4 +1,4 @@
-/* A timer of the process; see watch.h. */
+/* A process-wide timer; see watch.h. */
 #include "backend/host/watch.h"
 
 #include "core/base/launchers.h"
@@ -13,7 +13,7 @@
 
 static char message[256];
 
-/* Nothing but what a signal handler may do. */
+/* Only calls what a signal handler may call. */
 static void give_up(int number) {
   (void)number;
   sl_new_file_drop_all();
