@@ -1,11 +1,11 @@
-/* A table of one row for tests, any of whose cells may be another. */
+/* A table of one row for tests; any of its cells can be changed. */
 #pragma once
 
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
-/* A gpt of 24 blocks on two nodes of A100s under Megatron-LM. */
+/* A GPT with 24 blocks on two nodes of A100s under Megatron-LM. */
 static const char *const usual_cells[][2] = {
     {"id", "odd, one"},
     {"cluster", "selene-a100"},
@@ -49,7 +49,7 @@ static inline void put_names(char *text, const char *but) {
   strcat(text, "\n");
 }
 
-/* One row; `changes` are names and values in turn, up to a NULL. */
+/* One row; `changes` are names and values in turn, ended by NULL. */
 static inline void put_cells(char *text, const char *const *changes) {
   for (int i = 0; i < USUAL_CELLS; i++) {
     const char *value = usual_cells[i][1];

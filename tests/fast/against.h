@@ -10,7 +10,7 @@
 #include "fast/fast.h"
 #include "sim/sim.h"
 
-/* Numbers that repeat (Numerical Recipes' generator). */
+/* Reproducible random numbers (Numerical Recipes' generator). */
 static inline uint64_t drawn(uint64_t *state) {
   *state = *state * 6364136223846793005u + 1442695040888963407u;
   return *state >> 33;
@@ -38,7 +38,7 @@ static inline void against_close(struct against *a) {
   sl_model_free(&a->model);
 }
 
-/* What the exact clock says: the step time, and of the fullest rank the most that lives at once and its arena. */
+/* Results of the exact clock: the step time, and the peak live bytes and the arena of the fullest rank. */
 struct exact {
   double seconds, live, arena;
 };

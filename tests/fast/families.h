@@ -1,4 +1,4 @@
-/* Families of configurations that are drawn, and both clocks on each. */
+/* Families of random configurations, and both clocks on each. */
 #pragma once
 
 #include "tests/fast/against.h"
@@ -21,13 +21,13 @@ enum { MOST_DRAWN = 100 };
 struct family {
   const char *name, *model, *config;
   int count, most_tp, most_pp, most_dp, zero_stage;
-  double time, live; /* most relative differences */
-  bool uneven;       /* stages of any number of layers */
-  bool formulas;     /* they cover it, or do not */
+  double time, live; /* the largest relative differences */
+  bool uneven;       /* stages may have different numbers of layers */
+  bool formulas;     /* whether the formulas cover it */
   /* 0: gpipe or 1f1b; as the schedule has them; 10 */
   enum sl_fast_schedule schedule;
   int virtual_stages, most_micro;
-  bool by_op;          /* recomputation too */
+  bool by_op;          /* also with recomputation by op */
   const char *cluster; /* NULL: dgx-a100-80g */
 };
 
@@ -37,7 +37,7 @@ static inline int power_of_two(uint64_t *state, int most) {
   return x;
 }
 
-/* A cut of `layers` into `stages`, each with one at least. */
+/* A random partition of `layers` into `stages`, each with at least one. */
 static inline const int64_t *cut(uint64_t *state, int64_t layers, int stages, int64_t *out) {
   for (int i = 0; i < stages; i++) out[i] = 1;
   for (int64_t left = layers - stages; left > 0; left--) out[drawn(state) % (uint64_t)stages]++;

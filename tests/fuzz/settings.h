@@ -12,8 +12,8 @@ static inline void swallow(void *context, const char *message) {
   (void)message;
 }
 
-/* What was read is handed on as the command does it: what is wrong in it is said, and nothing else happens. What was refused was so
- * with a message. Takes the reference of `config`. */
+/* Hands what was read on as the command does: errors in it are reported, and nothing else may happen. Anything refused
+ * must have a message. Takes the reference to `config`. */
 static inline void read_on(enum sl_status status, json_t *config) {
   struct sl_json doc;
   struct sl_config out;

@@ -1,17 +1,18 @@
-/* What MPI tests of training share: this process' rank, the count of its checks, and how such a program begins and ends. */
+/* What MPI tests of training share: this process's rank, the count of its checks, and how such a program begins and
+ * ends. */
 #pragma once
 
 #include "tests/mpi/grid.h"
 
 static int rank, world, failures, checks;
 
-/* The error of this process ends all of them. */
+/* Reports the error of this process and ends all of them. */
 static inline void give_up(const char *config) {
   fprintf(stderr, "rank %d: %s\n  config %s\n", rank, sl_error_message(), config);
   MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
-/* `good` is written so that NaN is not. */
+/* `good` must be written so that it is false for NaN. */
 static inline void expect(bool good, const char *what, double value, double bound, const char *config) {
   checks++;
   if (good) return;
@@ -24,7 +25,7 @@ static inline void checked_train(struct grid_result *r, const struct sl_exec_ops
   if (grid_execute(r, host, g, world) != SL_OK) give_up(g->config);
 }
 
-/* Start MPI and load the host backend. */
+/* Starts MPI and loads the host backend. */
 static inline const struct sl_exec_ops *checked_open(int *argc, char ***argv) {
   const struct sl_exec_ops *host;
   int provided;
@@ -35,19 +36,19 @@ static inline const struct sl_exec_ops *checked_open(int *argc, char ***argv) {
   return host;
 }
 
-/* Say how it went and end MPI; the exit status. Nothing checked is nothing shown. */
+/* Reports the result and ends MPI; returns the exit status. A run without checks fails. */
 static inline int checked_close(void) {
   if (rank == 0) printf("world %d: %d checks, %d failures\n", world, checks, failures);
   MPI_Finalize();
   return failures > 0 || checks == 0;
 }
 
-/* ---- long runs of tests/mpi/gpt2_narrow.json on examples/corpus.txt: do they learn alike? ---- */
+/* ---- long runs of tests/mpi/gpt2_narrow.json on examples/corpus.txt: do they learn equally well? ---- */
 
 enum { LONG_STEPS = 200, TAIL = 20, SEEDS = 3 };
 
-/* The mean loss of the last steps; NaN where it fell by less than 2, from ln 256 = 5.5: a run that learns nothing compares with
- * nothing. */
+/* The mean loss of the last steps; NaN if it fell by less than 2 from ln 256 = 5.5, because a run that learns nothing
+ * proves nothing. */
 static inline double learned(const struct grid_result *r) {
   double sum = 0;
   for (int s = LONG_STEPS - TAIL; s < LONG_STEPS; s++) sum += r->run.results[s].loss;

@@ -1,5 +1,5 @@
-/* One training run inside an MPI test: build a job, run it on the host backend, keep losses and gradients; whole logical
- * tensors from the pieces that ranks hold, whatever the plan. */
+/* One training run inside an MPI test: builds a job, runs it on the host backend, and keeps losses and gradients;
+ * assembles whole logical tensors from the pieces that ranks hold, whatever the plan. */
 #pragma once
 
 #include <math.h>
@@ -20,7 +20,7 @@ struct grid_run {
   const char *cluster; /* NULL: localhost */
 };
 
-/* What a run left: everything of rank 0's losses, and per tensor the elements this rank holds of its gradient. */
+/* The results of a run: all losses on rank 0, and the elements that this rank holds of each tensor's gradient. */
 struct grid_result {
   struct fixture fixture;
   struct sl_run run;
@@ -47,7 +47,7 @@ static inline void grid_close(struct grid_result *r) {
   fixture_close(&r->fixture);
 }
 
-/* The number behind 16 bits; written out here, so that tests do not read with what they test. */
+/* The value of a 16-bit number, implemented here, so that tests do not rely on the code that they test. */
 static inline float grid_widen(enum sl_dtype type, uint16_t bits) {
   const int exponent = bits >> 10 & 31, fraction = bits & 1023;
   if (type == SL_BF16) {
@@ -61,14 +61,15 @@ static inline float grid_widen(enum sl_dtype type, uint16_t bits) {
   return sign * (exponent == 0 ? ldexpf((float)fraction, -24) : ldexpf((float)(fraction + 1024), exponent - 25));
 }
 
-/* Where tensor `tensor` of the model stands among what this rank's pipeline stage holds; -1: on other stages only. */
+/* The index of tensor `tensor` of the model among those of this rank's pipeline stage; -1 if only other stages hold
+ * it. */
 static inline int grid_placed(const struct grid_result *r, int rank, int tensor) {
   const struct sl_plan *plan = &r->fixture.plan;
   return plan->pp_ranks[sl_plan_coord(plan, rank).pp].placed_of[tensor];
 }
 
-/* Elements of the gradient (or parameter) of placed tensor `i` that this rank holds, counted in its local tensor: copied to
- * out[first ..], widened to fp32. Returns how many. */
+/* Copies the elements of the gradient (or parameter) of placed tensor `i` that this rank holds, as counted in its local
+ * tensor, to out[first ..], widened to fp32. Returns their number. */
 static inline int64_t grid_piece(struct grid_result *r, int rank, enum sl_role role, int i, float *out) {
   const struct sl_located at = sl_job_locate(&r->fixture.job, rank, role, i);
   const struct sl_class *c = &r->fixture.job.classes[sl_job_class_of(&r->fixture.job, rank)];
@@ -88,12 +89,12 @@ static inline int64_t grid_piece(struct grid_result *r, int rank, enum sl_role r
   return at.count;
 }
 
-/* A run of this rank's elements of a logical tensor: values[0 .. count) are its elements from `logical` on; logical -1: they
- * are padding. */
+/* A run of this rank's elements of a logical tensor: values[0 .. count) are its elements from `logical` on; logical -1:
+ * padding. */
 typedef void (*grid_run_fn)(void *context, int64_t logical, int64_t count, const float *values);
 
-/* Hand every run that this rank holds of tensor `tensor` of the model to `each`. Returns whether this rank is the one of its
- * replicas that writes them. */
+/* Hands every run that this rank holds of tensor `tensor` of the model to `each`. Returns whether this rank is the one
+ * of its replicas that writes them. */
 static inline bool grid_runs(struct grid_result *r, int rank, enum sl_role role, int tensor, grid_run_fn each,
                              void *context) {
   const struct sl_plan *plan = &r->fixture.plan;
@@ -113,7 +114,7 @@ static inline bool grid_runs(struct grid_result *r, int rank, enum sl_role role,
   return held.writer;
 }
 
-/* A logical tensor being put together. */
+/* A logical tensor that is being assembled. */
 struct grid_whole {
   float *values;
   int64_t count;
@@ -126,8 +127,8 @@ static inline void grid_keep_run(void *context, int64_t logical, int64_t count, 
   w->count += count;
 }
 
-/* Assemble tensor `tensor` of the model on every rank: each element once, from whoever is its writer. Aborts on a hole or an
- * overlap. */
+/* Assembles tensor `tensor` of the model on every rank: each element once, from the rank that writes it. Aborts on a
+ * gap or an overlap. */
 static inline void grid_tensor(struct grid_result *r, int rank, enum sl_role role, int tensor, float *out) {
   const int64_t n = r->fixture.model.tensors[tensor].numel;
   struct grid_whole mine = {calloc((size_t)n, sizeof(float)), 0};
@@ -145,7 +146,8 @@ static inline void grid_tensor(struct grid_result *r, int rank, enum sl_role rol
   }
 }
 
-/* |a - b| / |b| over n elements, in norm; NaN when anything is not finite. A zero reference asks for zero. */
+/* a - b| / |b| over n elements, in the Euclidean norm; NaN if anything is not finite. If the reference is zero, the result is zero only for
+ * zeros. */
 static inline double grid_distance(const float *a, const float *b, int64_t n) {
   double error = 0, norm = 0;
   for (int64_t i = 0; i < n; i++) {

@@ -1,5 +1,5 @@
-/* What the files of the equivalence grid share: where a run stands, how a failure is told, what a run is held against besides
- * one rank. */
+/* What the files of the equivalence grid share: the state of a run, how a failure is reported, and what a run is
+ * compared with besides a single rank. */
 #pragma once
 
 #include "tests/mpi/grid.h"
@@ -9,23 +9,24 @@ enum { STEPS = 5 };
 
 struct grid3d {
   int rank, world, failures, checks;
-  struct draw now; /* the configuration at hand */
+  struct draw now; /* the current configuration */
 };
 extern struct grid3d grid3d;
 
-/* Counts; tells the first failures, and the configuration as a command line. Write `good` so that NaN fails. */
+/* Counts a check; reports the first failures with the configuration as a command line. Write `good` so that it is false
+ * for NaN. */
 void grid3d_expect(bool good, const char *what, double value, double bound);
 
-/* Bytes that MPI was given by the end of each step, by group, that of none being the pipeline's. */
+/* The bytes handed to MPI by the end of each step, by group; SL_GROUP_NONE is the pipeline's. */
 typedef int64_t grid3d_sent[STEPS][SL_GROUP_COUNT];
 
-/* The witness (tests/witness), where it is preloaded; each returns or does nothing where it is not. */
+/* Access to the witness (tests/witness) if it is preloaded; otherwise the functions return false or do nothing. */
 bool grid3d_find_witness(void);
 void grid3d_take_counts(grid3d_sent sent, int64_t step);
 
-/* The arena against the plan; the states against closed forms of the model's size. */
+/* Compares the arena with the plan, and the states with closed forms of the model's size. */
 void grid3d_compare_memory(const struct grid_result *r);
-/* Rows and order of calls of every rank against a simulated run (which the first rank alone has). Collective. */
+/* Compares rows and order of calls of every rank with a simulated run (which only the first rank has). Collective. */
 void grid3d_compare_traffic(const struct grid_result *r, const struct sl_run *simulated);
-/* The witness against the host's count, by group and step, and against the program, call by call. */
+/* Compares the witness with the host's count, by group and step, and with the program, call by call. */
 void grid3d_compare_witness(const struct grid_result *r, grid3d_sent sent);

@@ -1,6 +1,6 @@
-/* The configurations of the equivalence grid: drawn from a fixed seed, so that (world, index) names one for ever, and valid
- * by construction, so that a refusal is a failure. What one rank must do to be compared with one is a problem: model,
- * global batch, optimizer, clipping; all else is a way to run it. */
+/* The configurations of the equivalence grid. They are drawn from a fixed seed, so that (world, index) always gives the
+ * same one, and are valid by construction, so that a refusal is a failure. A problem is what a run on one rank must
+ * have in common to be compared: model, global batch, optimizer, clipping. Everything else is a way to run it. */
 #pragma once
 
 #include <stdbool.h>
@@ -20,7 +20,7 @@ enum draw_optimizer { DRAW_SGD, DRAW_ADAMW };
 
 struct draw {
   int world, index;
-  int tp, pp, dp, stages; /* stages: stages a rank */
+  int tp, pp, dp, stages; /* stages: stages per rank */
   int model, batch, accumulate, micro;
   enum draw_optimizer optimizer;
   bool clip, poison;
@@ -31,16 +31,16 @@ struct draw {
   char config[4096]; /* JSON */
 };
 
-/* Configuration `index` of `world`; files stand in the working directory. */
+/* Configuration `index` of `world`; its files are in the working directory. */
 void draw_configuration(struct draw *d, int world, int index);
-/* One rank, one micro-batch. */
+/* The problem on one rank, with one micro-batch. */
 void draw_problem(struct draw *d, int problem);
 
-/* How often each of what a configuration can have was drawn; names are stable pointers. */
+/* How often each feature of configurations was drawn; names are stable pointers. */
 struct draw_count {
   const char *name;
   int count;
 };
-/* Add the drawn configuration; what cannot be drawn is in no row. Returns the number of rows. */
+/* Adds the drawn configuration; features that cannot be drawn have no row. Returns the number of rows. */
 int draw_tally(const struct draw *d, struct draw_count *rows);
 enum { DRAW_ROWS = 80 };

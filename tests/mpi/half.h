@@ -1,4 +1,4 @@
-/* What the tests of training in 16 bits share: ways of sharding, and runs of GPT-2 from PyTorch's start. */
+/* What the tests of 16-bit training share: kinds of sharding, and runs of GPT-2 from PyTorch's initial weights. */
 #pragma once
 
 #include "tests/mpi/checked.h"

@@ -1,14 +1,15 @@
-/* As much of CUDA C++ as the kernels (*.cu) use, on one CPU thread, so that the kernels' logic is tested where no GPU is. Given
- * to a C++ compiler by -include; without __CUDACC__ the sources take their number conversions from kernels/numbers/half.h.
+/* As much of CUDA C++ as the kernels (*.cu) use, on one CPU thread, so that the kernels' logic is tested without a GPU.
+ * Passed to a C++ compiler by -include; without __CUDACC__ the sources take their number conversions from
+ * kernels/numbers/half.h.
  *
- * A thread of a block is a fiber. It runs until a barrier of its block or an exchange in its warp; the next one of its
- * warp runs then, and the next warp when this one can go no further. Every barrier must be met by all threads: one that
- * has returned, or waits elsewhere, ends the program with a message. The order of threads and of blocks can be turned
- * round, so that a forgotten barrier shows as a difference of the results.
+ * A thread of a block is a fiber. It runs until a barrier of its block or an exchange in its warp; then the next fiber
+ * of its warp runs, and the next warp when this one cannot go on. Every barrier must be reached by all threads: if one
+ * has returned, or waits elsewhere, the program ends with a message. The order of threads and of blocks can be
+ * reversed, so that a missing barrier shows as a difference of the results.
  *
- * Built with the thread sanitizer, a fiber is a thread to it, and only __syncthreads and __syncwarp order the memory of
- * two: a forgotten barrier is a data race, whatever the results. Shuffles, votes and the tensor cores' instructions order
- * nothing, as on a GPU. Blocks come one after another, as if in a stream. */
+ * Under the thread sanitizer every fiber counts as a thread, and only __syncthreads and __syncwarp order the memory of
+ * two: a missing barrier is a data race, whatever the results. Shuffles, votes and the tensor cores' instructions order
+ * nothing, as on a GPU. Blocks run one after another, as if in a stream. */
 #pragma once
 
 #include <atomic>
@@ -38,7 +39,7 @@ typedef struct CUstream_st *cudaStream_t;
 
 namespace sl_emulate {
 
-/* A copy into shared memory that the thread has issued and not waited for. */
+/* A copy into shared memory that the thread has issued and not yet waited for. */
 struct pending {
   void *to;
   const void *from;
@@ -48,24 +49,26 @@ struct pending {
 struct position {
   dim3 thread, block;
   std::vector<pending> copies;
-  unsigned group = 0; /* the one that is open */
+  unsigned group = 0; /* the open group */
 };
 extern position *now; /* of the running fiber */
 
 void sync_block();
 void sync_warp();
-void meet_warp(); /* all lanes are there, but it orders no memory */
-/* For exchanges within a warp: into the running lane's slot of 64 bytes, and, after meet_warp(), out of one of the warp's.
- * A lane has two slots, in turns: it may be at its next exchange before others have taken from this one. */
+void meet_warp(); /* all lanes have arrived, but it orders no memory */
+/* For exchanges within a warp: writes to the running lane's slot of 64 bytes, and, after meet_warp(), reads one of the
+ * warp's. A lane has two slots, used in turn, because it may reach its next exchange before others have read this
+ * one. */
 void put_slot(const void *from, size_t bytes);
 void take_slot(unsigned lane, void *to, size_t bytes);
 unsigned lane();
 void *dynamic_shared();
-[[noreturn]] void complain(const char *what); /* of the running block, and end the program */
+[[noreturn]] void complain(const char *what); /* about the running block; ends the program */
 
 typedef uint64_t __attribute__((may_alias)) eight_bytes;
-/* 16 bytes. What they replace is gone at once, for a copy may begin at once; what comes is there after the wait, for it may take
- * until then. Both are writes of this thread, so that a thread that reads between the two, or without a barrier, is in a race. */
+/* Copies 16 bytes. The previous contents are lost at once, since a copy may begin at once; the new contents arrive with
+ * the wait, since a copy may take until then. Both count as writes of this thread, so a thread that reads in between,
+ * or without a barrier, is in a race. */
 inline void copy_async(void *to, const void *from, bool there) {
   if ((uintptr_t)to % 16 != 0 || (there && (uintptr_t)from % 16 != 0))
     complain("cp.async: 16 bytes that are not aligned");
@@ -90,20 +93,22 @@ inline void copy_wait(unsigned but) {
   now->copies.resize(left);
 }
 
-/* A kernel asks for that much dynamic shared memory; sm_80 has 163 KiB. */
+/* A kernel requests that much dynamic shared memory; sm_80 has 163 KiB. */
 int ask(const void *kernel, size_t shared);
-/* Is that a launch? Without having been asked for, dynamic shared memory and the 16 KiB that a kernel may declare itself
- * must fit into 48. */
+/* Whether a launch is valid. Unless requested, dynamic shared memory and the 16 KiB that a kernel may declare
+ * statically must fit into 48 KiB. */
 int check(const void *kernel, dim3 blocks, dim3 threads, size_t shared);
-/* Run body(context) once for each thread of each block; `shared` bytes of dynamic shared memory, full of NaN. */
+/* Runs body(context) once for each thread of each block, with `shared` bytes of dynamic shared memory, filled with
+ * NaN. */
 void run(dim3 blocks, dim3 threads, size_t shared, void (*body)(void *), void *context);
-/* 1: threads and blocks in turned order. */
+/* 1: threads and blocks in reverse order. */
 void set_reverse(int reverse);
-/* Where set, it takes every launch of so many threads and every fill of so many bytes onto a stream, to call
- * act(context, 1) when it likes, act(context, 2) to call it again later, or act(context, 0), which only forgets it. */
+/* If set, it receives every launch, with its number of threads, and every fill, with its number of bytes, to be put
+ * onto a stream. It calls act(context, 1) at any time to do the work, act(context, 2) to do it and keep it for another
+ * call, or act(context, 0) to free it. */
 extern int (*take)(cudaStream_t to, void (*act)(void *context, int run), void *context, size_t threads, size_t bytes);
 
-/* Mine, when all lanes have brought theirs; then any lane's. */
+/* Writes this lane's value and waits until all lanes have written theirs; then any lane's can be read. */
 template <typename T> void bring(const T &mine) {
   static_assert(sizeof(T) <= 64, "a slot holds 64 bytes");
   put_slot(&mine, sizeof mine);
@@ -119,8 +124,8 @@ template <typename T> T exchange(T x, unsigned from) {
   return brought<T>(from % 32);
 }
 
-/* A lane's numbers of the tiles of mma.m16n8k16, in the order of its registers (kernels/gpu/mma.cuh), and c + a b of them: what
- * the warp brings is multiplied here, where no sanitizer takes it for the kernel's own memory. */
+/* A lane's numbers of the tiles of mma.m16n8k16, in the order of its registers (kernels/gpu/mma.cuh), and their c + a
+ * b: the warp's numbers are multiplied here, where no sanitizer takes them for the kernel's own memory. */
 struct __attribute__((may_alias)) tiles {
   float a[8], b[4];
 };
@@ -189,7 +194,7 @@ template <typename F> void act(void *f, int run) {
   if (run) (*static_cast<F *>(f))();
   if (run != 2) delete static_cast<F *>(f);
 }
-/* At once, or later: `work` has all that it needs by value. */
+/* Does the work at once, or later: `work` holds everything that it needs by value. */
 template <typename F> int put(cudaStream_t to, size_t threads, size_t bytes, F work) {
   if (take) return take(to, act<F>, new F(work), threads, bytes);
   work();

@@ -1,4 +1,5 @@
-/* What the stand-ins share: the idle GPU's clock, the way of a kernel onto a stream, and numbers of 4 and of 2 bytes. Internal to stand_in_*.c. */
+/* What the stand-ins share: the idle GPU's clock, enqueuing a kernel on a stream, and numbers of 4 and 2 bytes.
+ * Internal to tests/stand_ins. */
 #pragma once
 
 #include "kernels/numbers/half.h"
@@ -8,17 +9,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Is this the idle GPU? With SHARDLAB_STAND_IN_IDLE=SPEED it takes 1 / SPEED of the time that an H200 would take, and computes
- * nothing. Its memory is never touched, so that models of any size fit; numbers read from it are 0. */
+/* Whether this is the idle GPU. With SHARDLAB_STAND_IN_IDLE=SPEED it takes 1 / SPEED of the time that an H200 would
+ * take, and computes nothing. Its memory is never touched, so models of any size fit; numbers read from it are 0. */
 bool stand_in_idle(void);
-/* Keep the idle GPU busy with a kernel, after those before it. */
+/* Keeps the idle GPU busy with a kernel, after earlier ones. */
 void stand_in_work(double flops, double bytes);
-/* When what was put on the idle GPU until now is over, which is not before now. */
+/* When everything enqueued on the idle GPU so far will be complete; not before now. */
 double stand_in_idle_end(void);
 double stand_in_now(void); /* CLOCK_MONOTONIC, seconds */
 void stand_in_sleep(double until);
 size_t stand_in_memory(void); /* bytes of the device */
-/* From now on kernels (tests/stand_ins/emulate.h) are put on streams. */
+/* From now on kernels (tests/stand_ins/emulate.h) are enqueued on streams. */
 void stand_in_take_launches(void);
 
 enum number { FLOAT, BFLOAT, HALF, OTHER };

@@ -1,17 +1,17 @@
-/* Which products cuBLASLt has, of those that the backend could ask for. Internal to stand_in_*.c. */
+/* Which of the products that the backend could ask for cuBLASLt supports. Internal to tests/stand_ins. */
 #pragma once
 
 #include "tests/stand_ins/parts.h"
 
 #include <cublasLt.h>
 
-/* cuBLASLt's opaque types: our own records are behind its pointers. */
+/* cuBLASLt's opaque types: its pointers refer to these structs. */
 struct desc {
   cublasComputeType_t compute;
   cudaDataType_t scale;
   int32_t trans_a, trans_b, epilogue;
-  cudaDataType_t bias_type; /* or its gradient's; -1: the result's */
-  void *bias, *aux;         /* as the epilogue has it, read or written */
+  cudaDataType_t bias_type; /* of the bias or its gradient; -1: that of the result */
+  void *bias, *aux;         /* read or written, depending on the epilogue */
   int64_t aux_stride;
 };
 struct layout {

@@ -1,17 +1,19 @@
-/* The stand-in's streams: queues that the device works off late and in a random legal order. Internal to stand_in_*.c.
+/* The stand-in's streams: queues that the device works off late and in a random legal order. Internal to
+ * tests/stand_ins.
  *
- * A call only puts work on its stream. It is done when the host waits or asks, one piece after another: the first of some
- * stream, whichever has the highest of random priorities that change now and then (Burckhardt et al., ASPLOS 2010), so that
- * a stream runs far ahead of another, or far behind, as often as in step. What no wait orders comes in either order;
- * SHARDLAB_STAND_IN_SEED chooses. Memory is read and written when the work is done, not when it is put there. */
+ * A call only enqueues work on its stream. The work is done when the host waits or queries, one piece at a time: the
+ * first piece of the stream with the highest of random priorities that change now and then (Burckhardt et al., ASPLOS
+ * 2010). A stream therefore runs far ahead of another, or far behind, as often as in step. Work that no wait orders is
+ * done in either order; SHARDLAB_STAND_IN_SEED chooses. Memory is read and written when work is done, not when it is
+ * enqueued. */
 #pragma once
 
 #include <cuda_runtime_api.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The first in a runtime call: what is wrong with the device, once and for ever. The very first call of a process takes
- * SHARDLAB_STAND_IN_START_S seconds, as with a driver that has to wake. */
+/* The first statement of every runtime call: returns the device's error, which is permanent. The first call of a
+ * process takes SHARDLAB_STAND_IN_START_S seconds, as with a driver that has to start. */
 cudaError_t stand_in_enter(void);
 #define STAND_IN_ENTER()                                                                                               \
   do {                                                                                                                 \
@@ -19,32 +21,34 @@ cudaError_t stand_in_enter(void);
     if (code_ != cudaSuccess) return code_;                                                                            \
   } while (0)
 
-/* A turn of a piece of work. True: it is over, and has freed its context; false: it waits, and is asked again. */
+/* Executes a piece of work. True: it is complete and has freed its context; false: it waits, and is called again. */
 typedef bool (*stand_in_turn)(void *context);
 enum stand_in_kind { STAND_IN_KERNEL, STAND_IN_OTHER }; /* kernels and products can fault (SHARDLAB_STAND_IN_FAULT) */
 struct stand_in_work {
   enum stand_in_kind kind;
   stand_in_turn turn;
-  void *(*again)(const void *context); /* a context of its own for a launch of a graph; NULL: none can be captured */
+  void *(*again)(const void *context); /* copies the context for a launch of a graph; NULL: the work cannot be
+                                        * captured */
   void (*forget)(void *context);       /* NULL: free() */
 };
-/* Put work on a stream, or, where that is captured, into its graph. Where launches block (CUDA_LAUNCH_BLOCKING, the idle
- * GPU) it is over on return. */
+/* Enqueues work on a stream, or, if the stream is being captured, adds it to its graph. If launches block
+ * (CUDA_LAUNCH_BLOCKING, the idle GPU), the work is complete on return. */
 cudaError_t stand_in_put(cudaStream_t stream, const struct stand_in_work *work, void *context);
 void stand_in_forget(const struct stand_in_work *work, void *context);
-/* A piece of work that the device is at, which is not one of a stream: does it fault? Under the lock of turns. */
+/* For a piece of work that the device executes, but that is not in a stream: whether it faults. Call with the lock of
+ * turns held. */
 bool stand_in_faults(const struct stand_in_work *work);
-uint64_t stand_in_draw(void); /* under that lock */
+uint64_t stand_in_draw(void); /* call with that lock held */
 
-/* Work until `over(what)`, which is asked under the lock that turns are taken under. */
+/* Works until `over(what)`, which is called with the lock held under which turns are executed. */
 cudaError_t stand_in_until(bool (*over)(const void *what), const void *what);
-/* Work for a random while, or until then. Only the thread that puts work drives it: another one that asks learns how
- * things are. */
+/* Works for a random time, or until then. Only the thread that enqueues work drives it; another thread that calls this
+ * only queries the state. */
 cudaError_t stand_in_some(bool (*over)(const void *what), const void *what, bool *is_over);
-/* The device also works while the host makes no call at all: peers may wait for it. */
+/* The device also works while the host makes no call at all, because peers may wait for it. */
 void stand_in_run_on(void);
 
-/* Memory of cudaMallocHost? */
+/* Whether this is memory of cudaMallocHost. */
 bool stand_in_is_pinned(const void *at);
 
 cudaStream_t stand_in_stream_new(void);
@@ -53,5 +57,5 @@ cudaError_t stand_in_stream_wait(cudaStream_t stream);
 cudaError_t stand_in_device_wait(void);
 
 uint64_t stand_in_seed(void);
-/* A while that gets longer: 0, 1, ... are the turns since something moved. */
+/* Sleeps; longer for larger `turns`, which counts the turns since there was progress. */
 void stand_in_nap(int turns);

@@ -1,5 +1,5 @@
-/* Ranks of the cuda backend as processes of a test, on the stand-ins: each with a launcher's environment, all with one standard
- * error, and every run with an order of streams of its own. */
+/* Runs the ranks of the CUDA backend as processes of a test, on the stand-ins. Each has a launcher's environment, all
+ * share one standard error, and every run has its own order of streams. */
 #pragma once
 
 #include "tests/stand_ins/stand_in.h"
@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static char ranks_said[1 << 14]; /* by the ranks of the last run */
+static char ranks_said[1 << 14]; /* standard error of the ranks of the last run */
 
 static inline double ranks_seconds(void) {
   struct timespec t;
@@ -26,7 +26,7 @@ static inline void ranks_set(const char *name, int value) {
   setenv(name, text, 1);
 }
 
-/* In the child. */
+/* Called in the child. */
 static inline _Noreturn void ranks_start(int rank, int world, int port, int (*work)(const void *what, int rank),
                                          const void *what) {
   alarm(100);
@@ -39,8 +39,8 @@ static inline _Noreturn void ranks_start(int rank, int world, int port, int (*wo
   _exit(work(what, rank));
 }
 
-/* Run work(what, rank) for `world` ranks and wait for them: codes[rank] is its exit status, or 128 + the signal that ended it.
- * Returns seconds; below 0: the run cannot be set up. */
+/* Runs work(what, rank) for `world` ranks and waits for them: codes[rank] is the exit status, or 128 + the signal that
+ * ended the rank. Returns seconds; below 0 if the run cannot be set up. */
 static inline double ranks_run(int world, int (*work)(const void *what, int rank), const void *what, int *codes) {
   static int port = 0, seed = 0;
   pid_t pids[64];

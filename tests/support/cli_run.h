@@ -1,4 +1,5 @@
-/* The shardlab command from outside, for tests: run it in a folder of its own, and look at what it said and left. */
+/* Runs the shardlab command from outside, for tests, in a folder of its own, with access to its output and the files
+ * that it leaves. */
 #pragma once
 
 #include <setjmp.h>
@@ -15,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static char folder[] = "test_cli_XXXXXX"; /* scratch, made anew for the run */
+static char folder[] = "test_cli_XXXXXX"; /* scratch folder, new for every run */
 static char scratch[512];
 static char out[1 << 20], err[1 << 16];
 
@@ -29,7 +30,7 @@ static inline void slurp(const char *name, char *text, size_t size) {
   unlink(path);
 }
 
-/* scratch/name, made of `text`. */
+/* Writes `text` to scratch/name. */
 static inline void write_file(const char *name, const char *text) {
   char path[600];
   snprintf(path, sizeof path, "%s/%s", scratch, name);
@@ -39,7 +40,7 @@ static inline void write_file(const char *name, const char *text) {
   assert_int_equal(fclose(file), 0);
 }
 
-/* Run `shardlab arguments` in `where`; its exit status, with out and err filled. */
+/* Runs `shardlab arguments` in `where`; returns its exit status and fills out and err. */
 static inline int shardlab(const char *where, const char *format, ...) {
   char arguments[2048], command[4096];
   va_list args;
@@ -70,7 +71,7 @@ static inline int lines_with(const char *text, const char *word) {
   return n;
 }
 
-/* Can the host backend run several ranks here? */
+/* Whether the host backend can run several ranks here. */
 static inline bool has_host(void) {
   return access(SL_BINARY_DIR "/lib/libshardlab_host.so", R_OK) == 0 && system("command -v mpirun >/dev/null") == 0;
 }

@@ -1,4 +1,5 @@
-/* What a cluster.json says of its numbers, for tests: every object in it that holds numbers of the device or a link. */
+/* What a cluster.json says about the sources of its numbers, for tests: every object in it that holds numbers of the
+ * device or a link. */
 #pragma once
 
 #include <jansson.h>
@@ -34,7 +35,7 @@ static inline bool is_sourced_number(const char *key, const json_t *value) {
   return json_is_number(value) && strstr(key, "_stderr") == NULL && strcmp(key, "span") != 0;
 }
 
-/* Returns how many numbers there are. */
+/* Returns the number of numbers. */
 static inline int every_number_names_its_source(const json_t *cluster) {
   const json_t *parts[MAX_PARTS];
   int numbers = 0;

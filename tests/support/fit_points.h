@@ -1,4 +1,5 @@
-/* Points of an imagined machine whose costs are known, for tests of the fit: products at exactly those costs, or with noise. */
+/* Points of an imaginary machine with known costs, for tests of the fit: products with exactly those costs, or with
+ * noise. */
 #pragma once
 
 #include "analysis/fit.h"

@@ -1,4 +1,4 @@
-/* The two 16-bit formats by their definition, in plain arithmetic: what the conversions of kernels/ are held against. */
+/* The two 16-bit formats by their definition, in plain arithmetic: the reference for the conversions of kernels/. */
 #pragma once
 
 #include "kernels/all.h"
@@ -21,7 +21,7 @@ struct format {
 
 static const struct format formats[] = {{"bf16", SL_NUMBER_BF16, 7, -126, 127}, {"fp16", SL_NUMBER_F16, 10, -14, 15}};
 
-/* The number that the bits say, by the definition of the format; NaN for a NaN. */
+/* The number that the bits represent, by the definition of the format; NaN for a NaN. */
 static inline double plain_value(const struct format *f, uint16_t bits) {
   const int exponent = (bits & 0x7fff) >> f->fraction_bits;
   const int fraction = bits & ((1 << f->fraction_bits) - 1), all_ones = (1 << (15 - f->fraction_bits)) - 1;

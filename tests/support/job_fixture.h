@@ -15,7 +15,7 @@ struct fixture {
   struct sl_job job;
 };
 
-static char fixture_warnings[4096]; /* of the latest fixture_open, a line each */
+static char fixture_warnings[4096]; /* of the latest fixture_open, one per line */
 
 static void fixture_warning(void *context, const char *message) {
   (void)context;
@@ -23,7 +23,7 @@ static void fixture_warning(void *context, const char *message) {
   snprintf(fixture_warnings + n, sizeof fixture_warnings - n, "%s\n", message);
 }
 
-/* Build the job; `options` NULL = defaults. On failure the message is in sl_error_message(). */
+/* Builds the job; `options` NULL = defaults. On failure the message is in sl_error_message(). */
 static inline enum sl_status fixture_open(struct fixture *f, const char *model, const char *config, const char *cluster,
                                           int world, const struct sl_build_options *options) {
   const struct sl_build_options none = {0};

@@ -47,7 +47,7 @@ static inline void assert_close(double x, double y, double relative, const char 
   if (!(fabs(x - y) <= relative * (fabs(y) + 1e-3))) fail_msg("%s[%zu]: %.17g, expected %.17g", what, i, x, y);
 }
 
-/* d loss / d x[i] by central differences equals gradient[i] for every i. */
+/* Asserts that d loss / d x[i] by central differences equals gradient[i] for every i. */
 static inline void check_gradient(const char *what, double (*loss)(void *), void *context, double *x, size_t n,
                                   const double *gradient) {
   const double h = 1e-5;

@@ -1,4 +1,4 @@
-/* Communicators for the tests of NCCL's tuning model, and its words short enough for tables. Included after cmocka.h. */
+/* Communicators for the tests of NCCL's tuning model, and names short enough for tables. Include after cmocka.h. */
 #pragma once
 
 #include "cost/nccl/choice.h"

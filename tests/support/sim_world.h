@@ -1,5 +1,5 @@
-/* Hand-built jobs for tests of the simulator: plans of an empty model, programs put together op by op, and a driver of
- * the executor table that follows the shape of core's loop.
+/* Hand-built jobs for tests of the simulator: plans of an empty model, programs built op by op, and a driver of the
+ * executor table that is modelled on core's loop.
  *
  * The device moves 1 byte/s and starts ops in no time, so work(s) of `s` bytes takes s seconds and closed forms are
  * exact. */
@@ -24,7 +24,7 @@ struct world {
   struct sl_job job;
 };
 
-/* A pipeline rank has `apart` classes: 1, or dp where each dp coordinate has programs of its own. */
+/* A pipeline rank has `apart` classes: 1, or dp if each dp coordinate has its own programs. */
 static inline void world_init_apart(struct world *w, int pp, int dp, int tp, int apart) {
   *w = (struct world){0};
   w->cluster = (struct sl_cluster){.devices_per_node = 1 << 20, .n_link = 1};
@@ -80,7 +80,8 @@ static inline struct sl_program *step_of(struct world *w, int stage) {
   return &w->job.classes[stage].programs[SL_PROGRAM_STEP];
 }
 
-/* Append `op` with `count` operands of the given bytes, as an op and an issue of action `action`; returns the issue. */
+/* Appends `op` with `count` operands of the given bytes, as an op and an issue of action `action`; returns the
+ * issue. */
 static inline uint32_t add_op(struct sl_program *p, struct sl_op op, const int64_t *bytes, int count,
                               enum sl_action_kind action, int stage, int micro_batch) {
   assert_int_equal(sl_grow(&p->ops, &p->op_capacity, p->op_count + 1, sizeof *p->ops), SL_OK);
@@ -105,7 +106,7 @@ static inline uint32_t add_op(struct sl_program *p, struct sl_op op, const int64
   return (uint32_t)p->issue_count++;
 }
 
-/* The last op waits for issue `before` of the same program. */
+/* Makes the last op wait for issue `before` of the same program. */
 static inline void wait_for(struct sl_program *p, uint32_t before) {
   const struct sl_issue *b = &p->issues[before];
   struct sl_issue *last = &p->issues[p->issue_count - 1];
@@ -119,7 +120,7 @@ static inline uint32_t add_work(struct sl_program *p, int64_t seconds) {
   return add_op(p, op, &seconds, 1, SL_ACTION_FORWARD, 0, 0);
 }
 
-/* A collective in place, or a gather or scatter shared evenly by `members`, of `elements` one-byte elements. */
+/* Adds a collective of `elements` one-byte elements: in place, or an all-gather or reduce-scatter with equal shards. */
 static inline uint32_t add_collective(struct sl_program *p, enum sl_op_kind kind, enum sl_group group, int64_t elements,
                                       int members) {
   struct sl_op op = {.kind = kind,
@@ -150,7 +151,7 @@ static inline uint32_t add_p2p(struct sl_program *p, enum sl_lane lane, int stag
   return add_op(p, op, &bytes, 1, action, stage, micro_batch);
 }
 
-/* One simulation under way. */
+/* A simulation in progress. */
 struct drive {
   const struct sl_job *job;
   void *state;
@@ -197,7 +198,7 @@ static inline enum sl_status drive_issue(struct drive *d, int local, const struc
   return sl_exec_sim.issue(d->state, local, &op);
 }
 
-/* Hand over what is left of each rank's program, beginning the next step where one is over. */
+/* Issues what is left of each rank's program, and begins the next step where one is complete. */
 static inline enum sl_status drive_feed(struct drive *d, enum sl_program_kind kind, int64_t steps) {
   for (int i = 0; i < d->count; i++) {
     const struct sl_program *p = drive_program(d, i, kind);
@@ -212,7 +213,7 @@ static inline enum sl_status drive_feed(struct drive *d, enum sl_program_kind ki
   return SL_OK;
 }
 
-/* Run `steps` passes over program `kind` to the end. */
+/* Runs `steps` passes over program `kind` to the end. */
 static inline enum sl_status drive_run(struct drive *d, enum sl_program_kind kind, int64_t steps) {
   memset(d->step, 0, (size_t)d->count * sizeof *d->step);
   memset(d->handed, 0, (size_t)d->count * sizeof *d->handed);
@@ -229,7 +230,7 @@ static inline enum sl_status drive_run(struct drive *d, enum sl_program_kind kin
   }
 }
 
-/* Completion of the `nth` pass (from 0) over issue `index` of local rank `local`. */
+/* The completion of the `nth` pass (from 0) over issue `index` of local rank `local`. */
 static inline struct sl_completion completion_of(const struct drive *d, int local, uint32_t index, int nth) {
   for (size_t i = 0; i < d->log_count; i++) {
     if (d->log[i].local == local && d->log[i].index == index && nth-- == 0) return d->log[i];
@@ -246,14 +247,14 @@ static inline double start_of(const struct drive *d, int local, uint32_t index) 
   return completion_of(d, local, index, 0).start_s;
 }
 
-/* One step of `w`; a failure ends the test. */
+/* Runs one step of `w`; a failure ends the test. */
 static inline void drive_one_step(struct drive *d, const struct world *w, bool fold) {
   assert_int_equal(drive_open(d, w, fold, 64), SL_OK);
   enum sl_status status = drive_run(d, SL_PROGRAM_STEP, 1);
   if (status != SL_OK) fail_msg("%s", sl_error_message());
 }
 
-/* The end of one step of `w`, folded, all defaults. */
+/* The end of one step of `w`, folded, with defaults. */
 static inline double step_seconds(const struct world *w) {
   struct drive d;
   assert_int_equal(drive_open(&d, w, true, 64), SL_OK);

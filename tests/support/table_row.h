@@ -1,4 +1,4 @@
-/* A row of a table with changes, and what it becomes, for tests. */
+/* A row of a table with changes, and the inputs made from it, for tests. */
 #pragma once
 
 #include "table/inputs.h"
@@ -27,11 +27,11 @@ static void drop(void *context, const char *message) {
   (void)context, (void)message;
 }
 
-/* Names of columns and other values for them, in turn. */
+/* Names of columns, each followed by its changed value. */
 #define CHANGES(...) ((const char *const[]){__VA_ARGS__, NULL})
 #define USUAL ((const char *const[]){NULL})
 
-/* What the row becomes; the caller frees both. */
+/* The inputs made from the row; the caller frees both. */
 static struct sl_table_inputs inputs_of(const char *const *changes) {
   struct sl_table_inputs in = {0};
   sl_warn_set_sink(drop, NULL);

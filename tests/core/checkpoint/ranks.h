@@ -1,5 +1,5 @@
-/* Ranks without a backend, for tests of checkpoints: their buffers are plain memory, and every element of a state is a number that
- * says which one it is. One process is each rank in turn. */
+/* Ranks without a backend, for tests of checkpoints: their buffers are plain memory, and every element of a state is a
+ * number that identifies it. One process is each rank in turn. */
 #pragma once
 
 #include "core/checkpoint/pieces.h"
@@ -13,7 +13,7 @@
 
 struct ranks {
   struct fixture f;
-  char ***memory; /* per rank, per buffer of its class that holds a state or the control; NULL: none */
+  char ***memory; /* per rank, per buffer of its class that holds a state or the control block; otherwise NULL */
   int *numbers;   /* of the ranks: 0, 1 ... */
   struct sl_run *runs;
   struct sl_exec_ops exec;
@@ -44,13 +44,13 @@ static inline const struct sl_class *ranks_class(const struct ranks *r, int rank
   return &r->f.job.classes[sl_job_class_of(&r->f.job, rank)];
 }
 
-/* What stands at element `logical` of a state: no two of a tensor's are alike. */
+/* The value of element `logical` of a state; all elements of a tensor differ. */
 static inline float ranks_value(enum sl_role role, int tensor, int64_t logical) {
   const int state = role == SL_ROLE_MOMENT1 ? 1 : role == SL_ROLE_MOMENT2 ? 2 : 0;
   return (float)(logical + 1) + 0.25F * (float)state + (tensor % 2 ? -0.125F : 0);
 }
 
-/* Call `each` with every element of a state that a rank holds, padding as logical -1. */
+/* Calls `each` with every element of a state that a rank holds, with logical -1 for padding. */
 typedef void (*ranks_each)(float *at, enum sl_role role, int tensor, int64_t logical);
 static inline void ranks_walk(struct ranks *r, int rank, enum sl_role role, ranks_each each) {
   const struct sl_plan *plan = &r->f.plan;
@@ -116,7 +116,7 @@ static inline void ranks_put(float *at, enum sl_role role, int tensor, int64_t l
   *at = logical < 0 ? 0 : ranks_value(role, tensor, logical);
 }
 
-/* All ranks hold what stands for step `step`. */
+/* Fills the memory of all ranks with the state of step `step`. */
 static inline void ranks_fill(struct ranks *r, int64_t step) {
   for (int rank = 0; rank < r->f.plan.world; rank++) {
     const struct sl_class *c = ranks_class(r, rank);
@@ -135,14 +135,14 @@ static inline void ranks_fill(struct ranks *r, int64_t step) {
   }
 }
 
-/* Save as a step's end would, rank after rank; the first failure, after all have been asked. */
+/* Saves as at the end of a step, rank after rank; returns the first failure after all have saved. */
 static inline enum sl_status ranks_save(struct ranks *r, const struct sl_saver_options *options, int64_t step) {
   const int world = r->f.plan.world;
   static struct sl_saver *savers[8];
   enum sl_status status = SL_OK;
   for (int i = 0; i < world && status == SL_OK; i++) status = sl_saver_open(&savers[i], options, &r->f.job);
   for (int i = 0; i < world && status == SL_OK; i++) status = sl_saver_stepped(savers[i], &r->runs[i], step, false);
-  /* the end, at which nothing is saved but what is on its way is waited for: rank 0's completes the others' */
+  /* at the end nothing more is saved, but writes in flight are waited for: rank 0's completes those of the others */
   for (int i = world; i-- > 0;) {
     if (status == SL_OK) status = sl_saver_wait(savers[i], &r->runs[i]);
   }

@@ -1,4 +1,4 @@
-/* Device memory for the tests of the GPU kernels: a real GPU's (device_real.c), or the host's where the kernels are
+/* Device memory for the tests of the GPU kernels: that of a real GPU (device_real.c), or the host's if the kernels are
  * emulated (device_emulated.cpp). */
 #pragma once
 
@@ -8,14 +8,14 @@
 extern "C" {
 #endif
 
-/* NULL, or why there is no device. */
+/* NULL, or the reason why there is no device. */
 const char *device_missing(void);
 void *device_new(size_t bytes);
 void device_delete(void *p);
 void device_write(void *device, const void *host, size_t bytes);
-/* Also waits for all work, and ends the test program on an error of it. */
+/* Also waits for all work, and ends the test program if that failed. */
 void device_read(void *host, const void *device, size_t bytes);
-/* Where the order of threads can be chosen: another one, from now on. */
+/* Where the order of threads can be chosen: uses another one from now on. */
 void device_turn_order(int turned);
 
 #ifdef __cplusplus

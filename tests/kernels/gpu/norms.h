@@ -3,7 +3,7 @@
 
 #include "tests/kernels/gpu/cases.h"
 
-/* Forward and backward of both, with and without adding to what is there. */
+/* Forward and backward of both, with and without adding to existing values. */
 void norms(enum sl_number type);
-/* Backward in two calls, one for the rows and one for the weights, has the bits of one call for both. */
+/* Backward in two calls, one for the rows and one for the weights, gives the same bits as one call for both. */
 void norm_halves(enum sl_number type);

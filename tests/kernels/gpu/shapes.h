@@ -1,9 +1,9 @@
-/* Shapes of rows, and room on the device, for the cases of several files. */
+/* Row shapes, and device memory for them, used by the cases of several files. */
 #pragma once
 
 #include "tests/kernels/gpu/cases.h"
 
-/* Columns that vectors of 16 bytes do not divide, and that they do; the odd ones start at an odd address. */
+/* Column counts that are multiples of a vector of 16 bytes, and others, which start at an odd address. */
 struct shape {
   size_t rows, C, shift;
 };

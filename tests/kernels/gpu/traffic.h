@@ -1,4 +1,5 @@
-/* Bytes that emulated kernels read and write, access by access, in chosen tensors: what caches would give again counts again. */
+/* Counts the bytes that emulated kernels read and write in chosen tensors, access by access, including those that a
+ * cache would serve. */
 #pragma once
 
 #include <stddef.h>
@@ -7,9 +8,9 @@
 extern "C" {
 #endif
 
-/* Counts from here on what is read and written in the `bytes` at p; 16 such places at most. */
+/* Counts from here on what is read and written in the `bytes` at p; at most 16 such places. */
 void traffic_watch(const void *p, size_t bytes);
-/* Bytes read and written since the first traffic_watch, in all places; they are forgotten. */
+/* The bytes read and written in all places since the first traffic_watch. Ends the counting. */
 size_t traffic_taken(void);
 
 #ifdef __cplusplus
