@@ -146,8 +146,8 @@ static inline void grid_tensor(struct grid_result *r, int rank, enum sl_role rol
   }
 }
 
-/* a - b| / |b| over n elements, in the Euclidean norm; NaN if anything is not finite. If the reference is zero, the result is zero only for
- * zeros. */
+/* The distance |a - b| / |b| over n elements, in the Euclidean norm; NaN if anything is not finite. If the reference is
+ * zero, the result is |a|. */
 static inline double grid_distance(const float *a, const float *b, int64_t n) {
   double error = 0, norm = 0;
   for (int64_t i = 0; i < n; i++) {
