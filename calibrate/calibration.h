@@ -19,10 +19,10 @@ struct sl_calibration {
   const struct sl_exec_ops *exec;
   const struct sl_calibration_grid *grid;
   int ranks, rank, threads;
-  bool quick, gpu, tf32; /* tf32: products in it too */
-  int64_t context_bytes; /* gpu: the most that a run took of the device beside its arena */
+  bool quick, gpu, tf32; /* tf32: also measure products in tf32 */
+  int64_t context_bytes; /* gpu: the most device memory that a run took in addition to its arena */
   const char *text;      /* token file of the models */
-  const char *nvme;      /* folder on the NVMe that is measured; NULL: none is */
+  const char *nvme;      /* folder on the NVMe to measure; NULL: none */
   struct sl_points points;
   void (*progress)(void *context, double share); /* (optional) */
   void *progress_context;
@@ -37,7 +37,7 @@ struct sl_calibration_model {
   enum sl_dtype dtype;
   bool flash;
   int kv_heads, inner;     /* of the Llama family; 0: GPT-2 */
-  const char *zero, *more; /* keys behind those of "zero_optimization", and sections behind it; NULL: none */
+  const char *zero, *more; /* keys after those of "zero_optimization", and sections after it; NULL: none */
 };
 struct sl_calibration_product {
   int64_t m, n, k;
@@ -52,10 +52,10 @@ struct sl_calibration_grid {
   const int64_t (*rows)[2];       /* of element-wise kernels; even columns */
   const int64_t *lengths;         /* of kernels over flat runs */
   int model_count, product_count, attention_count, row_count, length_count;
-  int64_t window_bytes; /* of each memory window that operands walk through */
-  int types;            /* of products and rows: 1 fp32, 3 also bf16 and fp16; as many windows */
+  int64_t window_bytes; /* of each memory window that operands move through */
+  int types;            /* types of products and rows: 1 is fp32, 3 also bf16 and fp16; there are as many windows */
 };
-/* The fields of a grid whose tables stand in the same file under the fields' names. */
+/* The fields of a grid whose tables are in the same file under the fields' names. */
 #define SL_CALIBRATION_TABLES                                                                                          \
   .models = models, .products = products, .attentions = attentions, .rows = rows, .lengths = lengths,                  \
   .model_count = SL_LENGTH(models), .product_count = SL_LENGTH(products), .attention_count = SL_LENGTH(attentions),    \
@@ -82,8 +82,8 @@ enum sl_status sl_calibration_gpu_cluster(struct sl_cluster *cluster, const stru
 enum sl_status sl_calibration_run(struct sl_calibration *c, const struct sl_job *job, int64_t steps, const char *source,
                                   bool communication, struct sl_point_step *step);
 
-/* Of the times that the ranks noted, `all` [rank][issue][step], those of each step's rank with the longest compute, in
- * seconds, to `seconds` [issue][step]; the first of equals. */
+/* Chooses among the times that the ranks noted, `all` [rank][issue][step], those of the rank whose compute took longest
+ * in each step, and writes them to `seconds` [issue][step]; of equal ranks the first. */
 void sl_calibration_follow_slowest(double *seconds, const double *all, int ranks, const struct sl_program *program,
                                    int64_t steps);
 
@@ -91,12 +91,13 @@ void sl_calibration_follow_slowest(double *seconds, const double *all, int ranks
 
 enum sl_status sl_calibration_bench(struct sl_calibration *c);
 enum sl_status sl_calibration_models_run(struct sl_calibration *c);
-/* On a GPU only rates: of the link to host memory, of that memory beside the CPU, of NVMe. */
+/* On a GPU this measures only rates: those of the link to host memory, of that memory when the CPU uses it, and of
+ * NVMe. */
 enum sl_status sl_calibration_offload_run(struct sl_calibration *c);
 /* The steps of one model: its ops are points, and the step itself. */
 enum sl_status sl_calibration_model_run(struct sl_calibration *c, const struct sl_calibration_model *m);
 
-/* A model's job as it is run. Must be closed, whatever open returned. */
+/* A model's job in the form in which it is run. Must be closed even if opening it failed. */
 struct sl_calibration_model_job {
   struct sl_model model;
   struct sl_config config;

@@ -14,7 +14,7 @@ enum { RANKS = 8, COMMS = 160, SLOT = 64 << 10 };
 struct head {
   char what[16];
   uint64_t count;
-  int32_t type, root;  /* root: the sender, the sum's kind, or -1 */
+  int32_t type, root;  /* root: the sender of a broadcast, the receiver of a sum, or -1 */
   int32_t part, parts; /* among a group's calls on this communicator */
 };
 
