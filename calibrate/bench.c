@@ -270,8 +270,9 @@ static enum sl_status all_collectives(struct bench *b, int members) {
   return SL_OK;
 }
 
-/* Stage 0 sends and receives the same back: half of the round trip is the cost of one send. Every size is sent twice,
- * so that the send that is timed, the one back, begins when the other side is known to have received everything. */
+/* Stage 0 sends a message and receives one of the same size back: half of the round trip is the cost of one send.
+ * Messages come in such pairs so that the op that is timed, the send back, begins when the other side is known to have
+ * received everything. */
 static enum sl_status sends(struct bench *b, int stage) {
   for (int64_t n = 300; n < (16 << 20); n = n * (b->quick ? 8 : 4)) {
     struct sl_op op = op_of(stage == 0 ? SL_OP_SEND : SL_OP_RECV);

@@ -170,7 +170,7 @@ static void read_line(void *context, const char *line) {
              strstr(line, "orte_base_help_aggregate")) {
     keep(n, line);
   } else if (sl_children_signal() == 0 && !is_late_again(n, line) &&
-             !is_said_again(n, line)) { /* otherwise the line is about the rank's own end */
+             !is_said_again(n, line)) { /* drops lines about the end of ranks that a signal ends, and repetitions */
     if (n->ended->watched && sl_ended_hear(n->ended, line)) {
       if (n->ended->cause != SL_CAUSE_NONE) n->over = true;
       return;

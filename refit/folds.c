@@ -12,7 +12,7 @@ static const double anywhere = 10;         /* a radius that restricts no number 
 
 /* ---- folds ---- */
 
-/* The rank of the run's model among the widths of the models in its table. */
+/* How many smaller model widths the run's table has. */
 static int place_of_width(const struct sl_refit_runs *runs, size_t run) {
   const struct sl_refit_run *r = &runs->items[run];
   int below = 0;

@@ -188,7 +188,8 @@ static void keep_own(const struct sl_comm *comm, const struct sl_comm_request *r
   }
 }
 
-/* Copies what needs no message: the own shard of a gather, and everything in a group of one. */
+/* Copies what needs no message: the own shard of a gather that is not part of an all-reduce, and everything in a group
+ * of one. */
 static void copy_local(const struct sl_comm *comm, const struct sl_comm_request *r) {
   const struct sl_comm_call *call = &r->call;
   if (call->moves & SL_MOVE_EXCHANGE) keep_own(comm, r);
