@@ -64,9 +64,8 @@ static void fit_slope(struct sl_fit *fit, const struct noise *noise) {
     squares += pow(noise->length[i] - length, 2);
     products += (noise->length[i] - length) * (noise->deviation[i] - deviation);
   }
-  if (noise->n < LEAST_MODELS || squares < 0.01 * (double)noise->n)
-    return; /* too few models, or all of the same
-                                                                             * length */
+  /* too few models, or all of the same length */
+  if (noise->n < LEAST_MODELS || squares < 0.01 * (double)noise->n) return;
   const double slope = products / squares;
   for (size_t i = 0; i < noise->n; i++)
     rest += pow(noise->deviation[i] - deviation - slope * (noise->length[i] - length), 2);

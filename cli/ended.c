@@ -21,9 +21,8 @@ void sl_ended_clear(struct sl_ended *ended) {
 
 /* A single write, so that no other line can interrupt this one. */
 static void say(const char *text, int length) {
-  if (write(STDERR_FILENO, text, (size_t)length) < 0)
-    return; /* the watching process is gone, and this rank ends with
-                                                               * it */
+  /* on failure the watching process is gone, and this rank ends with it */
+  if (write(STDERR_FILENO, text, (size_t)length) < 0) return;
 }
 
 void sl_ended_say_begun(void) {

@@ -332,7 +332,7 @@ done:
   return status;
 }
 
-/* Refuses processes started by torchrun, which are no MPI processes: each would start its own ranks. */
+/* Refuses processes started by torchrun, which are not MPI processes: each would start its own ranks. */
 static enum sl_status refuse_torchrun(void) {
   const struct sl_launcher *torchrun = &sl_launchers[SL_LAUNCHER_TORCHRUN];
   const char *rank = getenv(torchrun->rank), *world = getenv(torchrun->world);

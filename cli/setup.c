@@ -137,9 +137,8 @@ enum sl_status sl_setup_job(struct sl_setup *setup, const struct sl_options *opt
                                          .repeated = use == SL_SETUP_SIMULATION};
   enum sl_status status;
   SL_TRY(sl_setup_plan(setup, options));
-  if (options->threads > 0)
-    setup->plan.threads = (int)options->threads; /* the size of scratch memory depends on the
-                                                                          * threads */
+  /* the size of scratch memory depends on the threads */
+  if (options->threads > 0) setup->plan.threads = (int)options->threads;
   status = sl_job_build(&setup->job, &setup->plan, &build);
   if (status != SL_OK) sl_setup_free(setup);
   return status;

@@ -152,9 +152,8 @@ static void give_up(struct sl_cuda *cuda, bool mine) {
   refuse(g, reason);
   sl_error_clear();
   if (!mine) sl_warn("%s; steps are launched op by op", reason);
-  if (cudaGetLastError() != cudaSuccess)
-    sl_error_clear(); /* clears CUDA's last error: a refused capture must not fail
-                                                            * a later call */
+  /* clears CUDA's last error: a refused capture must not fail a later call */
+  if (cudaGetLastError() != cudaSuccess) sl_error_clear();
   if (g->steps[cuda->kind]) sl_cuda_release("cudaGraphExecDestroy", cudaGraphExecDestroy(g->steps[cuda->kind]));
   g->steps[cuda->kind] = NULL;
 }

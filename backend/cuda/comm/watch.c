@@ -121,9 +121,8 @@ enum sl_status sl_cuda_watch_start(struct sl_cuda *cuda) {
   struct sl_cuda_watch *w = &cuda->watch;
   atomic_init(&w->stop, false);
   w->moved_s = sl_machine_clock();
-  if (cuda->place.world == 1)
-    return SL_OK; /* there are no peers to wait for, and a failure is reported where the call
-                                             * is made */
+  /* there are no peers to wait for, and a failure is reported where the call is made */
+  if (cuda->place.world == 1) return SL_OK;
   if (pthread_mutex_init(&w->lock, NULL) != 0) return sl_fail(SL_ERR_MEMORY, "no memory for a lock");
   if (pthread_create(&w->thread, NULL, watch, cuda) != 0) {
     pthread_mutex_destroy(&w->lock);
