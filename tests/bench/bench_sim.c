@@ -65,8 +65,18 @@ static enum sl_status bench(uint32_t layers) {
   cluster.device.comm_cpu_share = 0.1;
   cluster.device.peak[SL_F32] = 1e13;
   cluster.link[0] = (struct sl_link){.span = 2, .bandwidth = 1e11, .latency = 5e-6};
-  struct sl_plan plan = {
-      .cluster = &cluster, .world = 2, .tp = 1, .cp = 1, .dp = 2, .pp = 1, .shard = 2, .secondary = 1};
+  struct sl_model model = {.n_layer = 1}; // a pipeline's stalls depend on the number of blocks
+  struct sl_config config = {0};          // one program for every step: no 1-bit optimizer
+  struct sl_plan plan = {.model = &model,
+                         .config = &config,
+                         .cluster = &cluster,
+                         .world = 2,
+                         .tp = 1,
+                         .cp = 1,
+                         .dp = 2,
+                         .pp = 1,
+                         .shard = 2,
+                         .secondary = 1};
   struct sl_job job = {.plan = &plan, .classes = &class, .class_count = 1, .classes_per_pp_rank = 1};
   struct sl_run run = {.exec = &sl_exec_sim, .job = &job, .options = {.fold = false, .fail_rank = -1}, .steps = STEPS};
   double start = wall();
