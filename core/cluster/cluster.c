@@ -292,7 +292,8 @@ static enum sl_status load_preset(struct sl_cluster *cluster, const struct sl_cl
   return from_document(cluster, &doc);
 }
 
-/* The preset that `spec` names, or the first that has the device of that name: those by their makers' names stand before installations. */
+/* The preset that `spec` names, or the first that has the device of that name: those by their makers' names stand
+ * before installations. */
 static const struct sl_cluster_preset *find_preset(const char *spec) {
   char device[80];
   for (int i = 0; sl_cluster_presets[i].name != NULL; i++)
