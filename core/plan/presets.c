@@ -61,7 +61,8 @@ enum { BEFORE, AFTER }; /* of struct sl_strategy: closes_after */
  * Bucket limits of 0: by the rank count for Megatron-LM, else reduce_bucket_size, or a layer each. */
 /* clang-format off */
 static const struct sl_preset presets[] = {
-    /*  preset                            framework                          family                  zero  units      split      closes  overlap  fp32  release   ahead  first  MiB  groups  by stage  what it is */
+    /* preset framework family zero units split closes overlap fp32 release ahead first MiB groups by stage what it
+     * is */
     ROW("deepspeed-0",                    "DeepSpeed",                       DEEPSPEED,              0,    WHOLE,     NONE,      BEFORE, 0,       0,    DISTANCE, 0,     0,     0,   NONE,   0,        "DeepSpeed without ZeRO: everything replicated"),
     ROW("deepspeed-1",                    "DeepSpeed",                       DEEPSPEED,              1,    FLAT,      OPTIMIZER, BEFORE, 0,       0,    DISTANCE, 0,     0,     0,   NONE,   0,        "ZeRO-1: optimizer state in flat partitions"),
     ROW("deepspeed-2",                    "DeepSpeed",                       DEEPSPEED,              2,    FLAT,      GRADS,     BEFORE, 0,       0,    DISTANCE, 0,     0,     0,   NONE,   0,        "ZeRO-2: gradients too"),

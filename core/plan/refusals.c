@@ -243,8 +243,8 @@ static enum sl_status check_quantized(const struct sl_strategy *s, const struct 
   return SL_OK;
 }
 
-/* FSDP's CPUOffload (torch/distributed/fsdp/api.py) and FSDP2's CPUOffloadPolicy: parameters, gradients and the optimizer's states are
- * in host memory, all of them. */
+/* FSDP's CPUOffload (torch/distributed/fsdp/api.py) and FSDP2's CPUOffloadPolicy: parameters, gradients and the
+ * optimizer's states are in host memory, all of them. */
 static enum sl_status check_offload(const struct sl_preset *preset, const struct sl_config *c) {
   const struct sl_strategy *s = &preset->row;
   if (c->zero.offload_optimizer == SL_OFFLOAD_NONE && c->zero.offload_param == SL_OFFLOAD_NONE) return SL_OK;
@@ -299,8 +299,8 @@ static enum sl_status check_foreign_keys(const struct sl_strategy *s, const stru
   return SL_OK;
 }
 
-/* Megatron-LM's words: megatron/training/arguments.py, validate_args; gradients are always reduced beside the backward by this
- * preset (--overlap-grad-reduce). */
+/* Megatron-LM's words: megatron/training/arguments.py, validate_args; gradients are always reduced beside the backward
+ * by this preset (--overlap-grad-reduce). */
 static enum sl_status check_param_gather(const struct sl_strategy *s, const struct sl_config *c) {
   if (!c->sl.overlap_param_gather || s->units == SL_UNITS_BUCKET) return SL_OK;
   return sl_json_fail(&c->doc, "shardlab.overlap_param_gather",
