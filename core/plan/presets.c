@@ -1,4 +1,4 @@
-/* The table of presets: one row a framework's way of sharding; see plan/presets.h. */
+/* The table of presets: one row for each way in which a framework shards; see plan/presets.h. */
 #include "core/plan/presets.h"
 
 #include "core/base/nearest.h"
