@@ -2,10 +2,10 @@
  *
  * Flow f runs at x_f of the speed that it has alone, 0 < x_f <= 1, and takes u_fr <= 1 of resource r when it runs at 1:
  *   sum over f of u_fr x_f <= 1   for every r
- * Its share is s_f = U_f x_f, with U_f the largest u_fr of the resources that another flow takes of as well. All shares rise from 0
- * together; a flow stops where x_f = 1, or where one of its resources is full. So of n flows that could each fill a link,
- * each has 1 / n of it, and what one leaves because something else bounds it falls to the others. A flow that meets no
- * other runs at 1. No flow is faster than alone.
+ * Its share is s_f = U_f x_f, with U_f the largest u_fr of the resources that another flow takes of as well. All shares
+ * rise from 0 together; a flow stops where x_f = 1, or where one of its resources is full. So of n flows that could
+ * each fill a link, each has 1 / n of it, and what one leaves because something else bounds it falls to the others. A
+ * flow that meets no other runs at 1. No flow is faster than alone.
  * Source: progressive filling, Bertsekas and Gallager, Data Networks (1992), section 6.5.2. */
 #pragma once
 

@@ -26,9 +26,8 @@ struct sl_cost_rank {
   struct sl_kernel_costs kernel_costs; /* neutral on a CPU, but for comm_compute_share: the device's comm_cpu_share */
 };
 
-/* The share of one rank when `world` ranks fill the nodes in order, with the kernels' costs of its kernel set (NULL: neutral ones).
- * Errors: SL_ERR_INPUT naming the device's key whose
- * value no cost can be computed from. */
+/* The share of one rank when `world` ranks fill the nodes in order, with the kernels' costs of its kernel set (NULL:
+ * neutral ones). Errors: SL_ERR_INPUT naming the device's key whose value no cost can be computed from. */
 enum sl_status sl_cost_share(struct sl_cost_rank *rank, const struct sl_cluster *cluster,
                              const struct sl_kernel_costs *kernels, int world);
 
