@@ -1,5 +1,5 @@
-/* What NCCL believes an algorithm with a protocol moves, byte/s: bytes of the whole collective (the larger of the send
- * and receive buffers of a rank) over seconds beyond the latency.
+/* The bandwidth that NCCL assumes for an algorithm and protocol, byte/s: bytes of the whole collective (the larger of
+ * the send and receive buffers of a rank) over seconds beyond the latency.
  *
  * n ranks, N nodes, p = n / N, C channels of speed s (graph.h): intra where N <= 2 or CollNet, else inter. First the
  * bus bandwidth b:
@@ -16,8 +16,9 @@
  *   ring, nvls, nvls_tree   b n / steps (nsteps: sl_nccl_steps), but b of an all_gather or reduce_scatter that is no
  *                           ring
  *   tree, collnet           b / 2, likewise
- * 0: not offered. Broadcast and reduce run as rings only; all_gather and reduce_scatter also by PAT (one GPU a node),
- * NVLS and CollNetDirect (with several nodes only where CollNet has a NIC for each GPU); all_reduce by all but PAT.
+ * 0 means not offered. Broadcast and reduce run as rings only; all_gather and reduce_scatter also by PAT (one GPU a
+ * node), NVLS and CollNetDirect (with several nodes only where CollNet has a NIC for each GPU); all_reduce by all but
+ * PAT.
  * NVLS and CollNet have Simple only, NVLS between nodes needs CollNet, NVLSTree and CollNet several nodes, CollNet at
  * most 9 GPUs a node, NVLS for a gather or scatter at most 32. LL128 needs NVLink inside nodes, and between them what
  * comm.ll128 says.

@@ -1,19 +1,21 @@
-/* NCCL's own estimate of a call, and what it chooses by it.
+/* NCCL's own estimate of a call, and what NCCL chooses by it.
  *
  *   seconds = latency + bytes / bandwidth      bytes: the larger of a rank's send and receive buffers
- * with an all_reduce by trees at the share of its bandwidth that corrections.inc has for its size, and the latency of a
- * Simple ring all_reduce over several nodes times 1.4 (before Ampere 1.9) where each rank has 64 bytes of each channel.
- * The algorithm and protocol of least seconds is chosen, among equals the first in NCCL's order.
- * Channels that it runs on at most (NCCL may put a small call on fewer), of all = twice those of the ring's graph, at
- * most 64 (with CollNet half as many more where a chain is faster inside nodes than between them; doubled on Hopper and
- * later over several nodes where a channel is faster than 45 GB/s and there are less than 16):
+ * For an all_reduce by trees, the bandwidth is multiplied by the share that corrections.inc has for its size. For a
+ * Simple ring all_reduce over several nodes, the latency is multiplied by 1.4 (before Ampere 1.9) if each rank has at
+ * least 64 bytes per channel. NCCL chooses the algorithm and protocol with the fewest seconds, among equals the first
+ * in its order.
+ *
+ * All channels are twice those of the ring's graph, at most 64 (with CollNet half as many more if a chain is faster
+ * within nodes than between them; doubled on Hopper and later over several nodes if a channel is faster than 45 GB/s
+ * and there are fewer than 16). Of these, a call uses at most (NCCL may put a small call on fewer)
  *   NVLS, NVLSTree   16; on Blackwell 24 on one node, 32 on several
  *   others           the most for which each thread has its threshold of bytes, or 1
  * The estimate does not depend on how many are used.
  *
  * Source: NCCL 2.28.9 (BSD-3), src/graph/tuning.cc (ncclTopoGetAlgoTime), src/enqueue.cc (topoGetAlgoInfo),
- * src/graph/connect.cc, src/transport/nvls.cc. Valid for one call that is not aggregated with others, without the
- * user's NCCL_ALGO, NCCL_PROTO or a tuner plugin, and not for fp8 sums over more than 8 ranks, where NCCL avoids
+ * src/graph/connect.cc, src/transport/nvls.cc. Valid for a single call that is not aggregated with others, without the
+ * user's NCCL_ALGO, NCCL_PROTO or a tuner plugin, and not for fp8 sums over more than 8 ranks, for which NCCL avoids
  * rings. */
 #pragma once
 

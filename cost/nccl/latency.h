@@ -1,4 +1,4 @@
-/* What NCCL believes passes before an algorithm with a protocol has its first byte through, seconds.
+/* The latency that NCCL assumes for an algorithm and protocol, in seconds: until the first byte has arrived.
  *
  * base and hop: latency.inc. n ranks, N nodes, m = n / N rounded down, steps: sl_nccl_steps, log2 rounded down,
  *   inside = hop of NVLink or PCIe
@@ -17,14 +17,14 @@
  *   nvls_tree       base + inside + 2 log2(N) across
  *   pat             base + log2(N) across / 3.5 + 2.8 us n
  *
- * Source: NCCL 2.28.9 (BSD-3), src/graph/tuning.cc (ncclTopoTuneModel). It says that two of these stand in for a
- * model of chunks that is still to come: the hop of a tree in a broadcast, and the linear part of PAT. */
+ * Source: NCCL 2.28.9 (BSD-3), src/graph/tuning.cc (ncclTopoTuneModel). There, two of these are called
+ * placeholders for a future model of chunks: the hop of a tree in a broadcast, and the linear part of PAT. */
 #pragma once
 
 #include "cost/nccl/comm.h"
 
 double sl_nccl_latency(const struct sl_nccl_comm *comm, enum sl_nccl_coll coll, enum sl_nccl_algo algo,
                        enum sl_nccl_proto proto);
-/* A hop between two GPUs of a node, and one between two nodes with what the NIC adds. */
+/* Seconds of a hop between two GPUs of a node, and of one between two nodes including what the NIC adds. */
 double sl_nccl_inside_hop(const struct sl_nccl_comm *comm, enum sl_nccl_algo algo, enum sl_nccl_proto proto);
 double sl_nccl_across_hop(const struct sl_nccl_comm *comm, enum sl_nccl_algo algo, enum sl_nccl_proto proto);
