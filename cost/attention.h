@@ -1,17 +1,18 @@
 /* Attention on a GPU, by its kernel. B sequences of T tokens, H heads of D on this rank; E = B H T^2 scores.
  *
- *   flash        flops / (peak e T / (T + flash_half_tokens)), e of the kernel (FlashAttention 1, 2, 3, cuDNN) and of the
- *                direction: the backward forms the scores again and sums into dq, dk and dv at once. flops are those of the
- *                causal half, two products of it forward and five backward. Half of a kernel's speed is reached at
+ *   flash        flops / (peak e T / (T + flash_half_tokens)), with e of the kernel (FlashAttention 1, 2, 3, cuDNN) and
+ *                direction: the backward recomputes the scores and sums into dq, dk and dv at once. flops are those of
+ *                the causal half, with two products forward and five backward. A kernel reaches half of its speed at
  *                flash_half_tokens: a short sequence has too few blocks along its diagonal to hide their latency.
- *   materialised padded flops of its batched products, B H of (T, T, D) and (T, D, T) forward and twice as many backward,
- *                over peak x batched_gemm_efficiency (cost/gemm.h): whole squares, since no library's product stops at the
- *                diagonal. What reads and writes the scores between them (scale, mask, softmax, dropout) are passes of
- *                their own, which a framework's kernel set names (core/plan/kernels.h); the op of ours has them in itself, and
- *                moves E x bytes of a score x score_passes forward, half as much again backward, beside its products.
- * A head size whose rows are no multiple of 16 bytes makes products unaligned_gemm_slowdown times as slow: tensor cores
- * load 16 bytes at once (NVIDIA, Deep Learning Performance Guide). Where an efficiency is not given,
- * attention_efficiency serves. Units: seconds, flops, elements. Sources: arXiv:2205.14135, arXiv:2307.08691 section 4,
+ *   materialised padded flops of its batched products, B H of (T, T, D) and (T, D, T) forward and twice as many
+ *                backward, over peak x batched_gemm_efficiency (cost/gemm.h). They are full squares, because no
+ *                library's product stops at the diagonal. What reads and writes the scores between them (scale, mask,
+ *                softmax, dropout) is a separate pass for each kernel that a framework's kernel set names
+ *                (core/plan/kernels.h). Our op includes these: it moves E x bytes of a score x score_passes forward,
+ *                and half as much again backward, in addition to its products.
+ * If a row of a head is not a multiple of 16 bytes, products take unaligned_gemm_slowdown times as long: tensor cores
+ * load 16 bytes at once (NVIDIA, Deep Learning Performance Guide). attention_efficiency replaces efficiencies that are
+ * not given. Units: seconds, flops, elements. Sources: arXiv:2205.14135, arXiv:2307.08691 section 4,
  * arXiv:2407.08608. */
 #pragma once
 

@@ -1,4 +1,4 @@
-/* Seconds of communication; the formulas stand in collective.h. */
+/* Seconds of communication; collective.h has the formulas. */
 #include "cost/collective.h"
 
 #include "core/op/operands.h"
@@ -14,7 +14,7 @@ static double wire_seconds(const struct sl_link *link, double wire, double size)
   return size > 0 ? wire / link->bandwidth * (size + link->half_bytes) / size : 0;
 }
 
-/* Of moving the whole once over a link: alpha + S / beta(S). */
+/* Moves all bytes once over a link: alpha + S / beta(S). */
 static double transfer(const struct sl_cost_rank *rank, const struct sl_link *link, double size) {
   return rank->turns * (link->latency + wire_seconds(link, size, size));
 }
@@ -27,8 +27,8 @@ double sl_cost_peer(const struct sl_cost_rank *rank, const struct sl_link *link,
   return entry != NULL && inside ? sl_cost_by_entry(rank, entry, work) : transfer(rank, &attained, work->size);
 }
 
-/* The same by NCCL, which takes the protocol that is the fastest: LL carries 4 bytes of data in 8, LL128 120 in 128, and Simple,
- * which alone fills a pipeline of chunks, all of them. */
+/* The same for NCCL, which uses the fastest protocol: LL carries 4 bytes of data in 8, LL128 120 in 128, and Simple
+ * only data; only Simple has to fill a pipeline of chunks. */
 static double nccl_seconds(const struct sl_link *link, const struct sl_work *work, double wire, int rings) {
   static const double shares[SL_NCCL_PROTO_COUNT] = {
       [SL_NCCL_LL] = 0.5, [SL_NCCL_LL128] = 120.0 / 128, [SL_NCCL_SIMPLE] = 1};
@@ -61,13 +61,14 @@ static double ring_seconds(const struct sl_cost_rank *rank, const struct sl_link
   return rank->turns * (rings * seconds);
 }
 
-/* In a group of one: nothing in place, else a copy. */
+/* For a group of one: nothing in place, else a copy. */
 static double alone_seconds(const struct sl_cost_rank *rank, const struct sl_work *work) {
   const struct sl_work copy = {.kind = SL_OP_COPY, .bytes = 2 * work->size};
   return sl_op_in_place(work->kind) ? 0 : sl_cost_elementwise(rank, &copy);
 }
 
-/* NULL: a ring of other members than were measured, or one that leaves the node, is what the formula is for. */
+/* NULL if the formula applies: to a ring with another number of members than were measured, or one that leaves the
+ * node. */
 static const struct sl_op_cost *measured(const struct sl_cost_rank *rank, const struct sl_work *work) {
   const struct sl_op_cost *entry = sl_cost_entry(rank, work);
   return entry != NULL && entry->ranks == work->members && work->members <= rank->ranks ? entry : NULL;

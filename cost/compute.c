@@ -1,4 +1,4 @@
-/* Seconds of compute; the formulas stand in compute.h. */
+/* Seconds of compute; compute.h has the formulas. */
 #include "cost/compute.h"
 
 #include "cost/attention.h"
@@ -11,8 +11,8 @@ static double max2(double a, double b) {
   return a > b ? a : b;
 }
 
-/* Flops that a product is charged for: those of whole tiles where the device's structure is known, else its own and the
- * ramp of a small one. */
+/* The flops that a product is charged for: those of whole tiles if the device's structure is known, else its own plus
+ * the ramp of a small product. */
 static double charged_flops(const struct sl_device *d, const struct sl_work *work) {
   const int64_t *dim = work->dim;
   if (d->sm_count == 0) return work->flops + d->gemm_half_flops;
@@ -56,7 +56,7 @@ double sl_cost_nvme(double latency, double rate, double size, double block, doub
   return fmax(ceil(size / block) * alone / depth, latency + size / rate);
 }
 
-/* The same for a copy of a rank that has its share of a node's. */
+/* The same for a copy by a rank, which has its share of the node's rate. */
 static double nvme_seconds(const struct sl_cost_rank *rank, const struct sl_work *work) {
   const struct sl_device *d = rank->device;
   const double latency = work->lane == SL_LANE_NVME_READ ? d->nvme_read_latency : d->nvme_write_latency;
@@ -64,7 +64,7 @@ static double nvme_seconds(const struct sl_cost_rank *rank, const struct sl_work
                       (double)work->dim[2]);
 }
 
-/* Has the device the numbers that reach the memory of `work`? */
+/* Does the device have the numbers for the memory that `work` uses? */
 static enum sl_status check_offload(const struct sl_device *d, const struct sl_work *work) {
   if (sl_lane_is_nvme(work->lane) && !(nvme_rate(d, work) > 0))
     return sl_fail(SL_ERR_INPUT,
@@ -75,8 +75,8 @@ static enum sl_status check_offload(const struct sl_device *d, const struct sl_w
                  d->name);
 }
 
-/* Offload on a GPU: copies over the link to host memory or from there to NVMe, and updates that run there. On a CPU all is one
- * memory: its cores copy and update; see sl_cost_copy_link. */
+/* Offload on a GPU: copies over the link to host memory or from there to NVMe, and updates in host memory. A CPU has
+ * only one memory: its cores copy and update; see sl_cost_copy_link. */
 static double offload_seconds(const struct sl_cost_rank *rank, const struct sl_work *work) {
   const struct sl_device *d = rank->device;
   if (work->lane == SL_LANE_HOST) return rank->launch + work->bytes * rank->ranks / d->host_bandwidth;

@@ -1,19 +1,26 @@
-/* What the standard errors of a profile's fitted numbers leave open in the time of a step (`shardlab-analyze refit` writes both).
+/* How uncertain the time of a step is, given the standard errors of a profile's fitted numbers (`shardlab-analyze
+ * refit` writes both).
  *
- * With S_j the seconds of a step that are in proportion to number j or to its inverse, e_j its relative standard error and T the step,
+ * With S_j the seconds of a step that are proportional to number j or to its inverse, e_j its relative standard error
+ * and T the step,
  *   variance of ln T = sum over j of (S_j e_j / T)^2
- * S_j of
- *   gemm_efficiency, batched_gemm_efficiency, flash?_*_efficiency     products and attention by that kernel, less launches
- *   elementwise_efficiency, elementwise_factor                        all else that moves bytes, less launches; the latter not the optimizer
- *   launch_us                                                         launches
- *   bandwidth_share of the innermost link                             exposed transfers inside nodes
- *   bandwidth_share, bandwidth_decay of the outermost link            exposed transfers between nodes, e = hypot(e_share, s_decay ln(N / 2)) of
- *                                                                     N nodes, s_decay the standard error itself
- * Exposed is what a step has beyond its compute, at most its transfers, in proportion to theirs; the rest of it, bubbles, grows as
- * compute does. That is the diagonal of the fit's covariance: numbers that the fit traded for each other make this a little too wide. The
- * times of hosts are left out.
- * A number without a standard error has none here: where nothing was fitted to a cluster or a kernel set, installation_scatter of the
- * device says how far the formulas miss then (cost/error.h). */
+ * where S_j is, for
+ *   gemm_efficiency, batched_gemm_efficiency, flash?_*_efficiency
+ *       products and attention by that kernel, without launches
+ *   elementwise_efficiency, elementwise_factor
+ *       all else that moves bytes, without launches; for elementwise_factor also without the optimizer
+ *   launch_us
+ *       launches
+ *   bandwidth_share of the innermost link
+ *       exposed transfers within nodes
+ *   bandwidth_share, bandwidth_decay of the outermost link
+ *       exposed transfers between N nodes, with e = hypot(e_share, s_decay ln(N / 2)), s_decay the standard error
+ *       itself
+ * Exposed is what a step takes beyond its compute, but at most its transfers, and is divided among these in proportion
+ * to their seconds; the rest, bubbles, grows as compute does. This uses only the diagonal of the fit's covariance, so
+ * the interval is slightly too wide for numbers that the fit traded against each other. The host's seconds are left
+ * out. A number without a standard error has none here: if nothing was fitted to a cluster or a kernel set,
+ * installation_scatter of the device says how far off the formulas are then (cost/error.h). */
 #pragma once
 
 #include "core/cluster/cluster.h"

@@ -1,15 +1,15 @@
-/* Costs by measurement. Where the cluster has op_costs (a calibrated profile) with an entry for a work's kind and type,
+/* Costs by measurement. If the cluster has op_costs (a calibrated profile) with an entry for a work's kind and type,
  * the entry replaces the formulas of compute.h and collective.h:
  *   seconds = turns x sum over terms t of entry.seconds[t] x work.terms[t]     (core/op/measured.h)
- * Of several entries the one is used whose number of ranks is nearest to that of the node (for communication: of the
- * group). Measured ranks shared the cache of the node, so each had 1 / entry.ranks of it. Where r ranks share c < r
- * cores they take turns, and a work takes r / max(c, entry.ranks) times as long as measured. */
+ * Of several entries, the one is used whose number of ranks is nearest to that of the node (for communication: of the
+ * group). The measured ranks shared the node's cache, so each had 1 / entry.ranks of it. If r ranks share c < r cores
+ * they take turns, and a work takes r / max(c, entry.ranks) times as long as measured. */
 #pragma once
 
 #include "core/op/measured.h"
 #include "cost/share.h"
 
-/* The entry for `work`, NULL where there is none. */
+/* The entry for `work`; NULL if there is none. */
 const struct sl_op_cost *sl_cost_entry(const struct sl_cost_rank *rank, const struct sl_work *work);
 /* `work` with its bytes split by whether they fit into the share of the cache that one of `ranks` ranks on a node
  * has. */

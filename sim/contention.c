@@ -1,24 +1,24 @@
-/* Shared links; see contention.h. */
+/* Transfers that share links; see contention.h. */
 #include "sim/contention.h"
 
 #include "cost/maxmin.h"
 
 #include <stdlib.h>
 
-/* A transfer that runs; its number is the source of its event. */
+/* A running transfer; its number is the source of its event. */
 struct flow {
   bool running;
-  double left;  /* seconds that it would take alone ... */
+  double left;  /* seconds that it would still take alone ... */
   double since; /* ... as of this time */
   double rate;
   int use, uses; /* places in contention->link and ->share */
 };
 
-/* The transfers on one link: of a device's lanes, so there are never more. */
+/* The transfers on one link. All belong to one device's lanes, which bounds their number. */
 struct link {
   uint32_t flows[SL_LANE_COUNT];
   int count;
-  int number; /* in the component at hand */
+  int number; /* in the current component */
 };
 
 struct sl_contention {
@@ -26,7 +26,7 @@ struct sl_contention {
   struct link *links;
   int *link; /* of each use */
   double *share;
-  /* the transfers and links that hang together, as they are looked at */
+  /* the connected transfers and links that are being examined */
   uint32_t *component;
   bool *is_in, *link_is_in; /* by transfer, by link */
   int *members;             /* links of the component */
@@ -59,7 +59,7 @@ void sl_contention_fill_pair(struct sl_sim_load *load, const struct sl_work *wor
 
 /* ---- memory ---- */
 
-/* Room for the uses of every transfer that there may be: of a send and its receive, and of each group. */
+/* Makes room for the uses of every possible transfer: a send with its receive, and every group. */
 static int lay_out(struct sl_sim *sim, struct flow *flows) {
   int uses = 0;
   for (int i = 0; i < sim->count * SL_LANE_COUNT; i++) {
@@ -113,7 +113,7 @@ void sl_contention_close(struct sl_sim *sim) {
   sim->contention = NULL;
 }
 
-/* ---- who hangs together ---- */
+/* ---- connected transfers ---- */
 
 static void add_flow(struct sl_contention *c, uint32_t source) {
   if (c->is_in[source]) return;
@@ -130,7 +130,8 @@ static void add_flows_of(struct sl_contention *c, int link) {
   for (int i = 0; i < l->count; i++) add_flow(c, l->flows[i]);
 }
 
-/* All that share a link with one of the component, or with one that does; in the order in which they are found. */
+/* Adds all transfers that share a link, directly or through others, with those in the component, in the order in which
+ * they are found. */
 static void grow(struct sl_contention *c) {
   for (int i = 0; i < c->count; i++) {
     const struct flow *f = &c->flows[c->component[i]];
@@ -162,7 +163,7 @@ static void solve(struct sl_contention *c) {
   sl_cost_maxmin(&c->system);
 }
 
-/* Those whose rate changes have come so far at the old one; the others' events stay. */
+/* Transfers whose rate changes have progressed at the old rate until now; the events of the others stay. */
 static void retime(struct sl_sim *sim) {
   struct sl_contention *c = sim->contention;
   grow(c);

@@ -1,5 +1,5 @@
-/* A standstill, explained: who waits for what. Ranks that wait for other ranks are named first; where none does, a rank
- * waits for an op of its own that was never handed over or that waits for it in turn. */
+/* Explains a deadlock: who waits for what. Ranks that wait for other ranks are named first; if there are none, a rank
+ * waits for an op of its own that was never handed over, or that waits for it in turn. */
 #include "sim/state.h"
 
 #include <stdio.h>
@@ -73,7 +73,8 @@ static void say_blocked(struct text *text, const struct sl_sim_rank *rank, int l
   add_line(text, rank, lane, reason);
 }
 
-/* A lane that is blocked by a lane which goes on once others come is no news: only a rank's other blocks are listed. */
+/* A lane that only waits for one of its rank's lanes that waits for other ranks is not worth reporting: only other
+ * blocks are. */
 static bool is_root(const struct sl_sim_rank *rank, int lane) {
   const struct sl_sim_lane *l = &rank->lanes[lane];
   if (l->state != SL_SIM_BLOCKED) return false;
@@ -100,7 +101,7 @@ enum sl_status sl_sim_deadlock(const struct sl_sim *sim) {
   char more[48] = "";
   if (text.left_out > 0) snprintf(more, sizeof more, "\n  and %d more", text.left_out);
   return sl_fail(SL_ERR_CHECK, "deadlock at t=%.6g s\n%s%s", sim->time, text.used > 0 ? text.data + 1 : "",
-                 more); /* the list begins with a line's end */
+                 more); /* the list begins with a newline */
 }
 
 enum sl_status sl_sim_mismatch(const struct sl_sim *sim, int local, int other, int lane, int other_lane) {

@@ -1,12 +1,13 @@
-/* A whole program at once, without a queue of events.
+/* Runs a whole program without an event queue.
  *
- * Where nothing slows a running op down and no host launches them, an op starts when the last of those it waits for is complete:
- * its lane's op before it, the ops that its waits name and, of a communication op, the other sides' own arrivals. Its end is
- * that start plus its seconds. So all times follow from one walk over each rank's program in program order, which stands still
- * where it needs the end of a communication that another rank has not reached yet, and goes on once that has. The event queue
- * finds the same numbers by the same additions: times agree to the last bit.
+ * If nothing slows a running op down and no host launches the ops, an op starts when the last of those it waits for is
+ * complete: the op before it on its lane, the ops that its waits name and, for a communication op, the arrivals of the
+ * other ranks. Its end is that start plus its seconds. So all times follow from one walk over each rank's program in
+ * program order, which stops where it needs the end of a communication that another rank has not reached yet, and
+ * continues once that rank has. The event queue computes the same numbers by the same additions: times agree to the
+ * last bit.
  *
- * What is kept of a lane are the ends of its last ops, as many as the program's waits look back. */
+ * For each lane, the ends of its last ops are kept, as many as the program's waits look back. */
 #include "sim/flow.h"
 
 #include "sim/jitter.h"
@@ -18,7 +19,7 @@ struct lane {
   double *ends; /* of op i of the lane: ends[i & mask] */
   uint32_t mask;
   uint32_t count; /* ops walked over */
-  bool open;      /* the newest is a communication op whose end is not known yet ... */
+  bool open;      /* the newest is a communication op whose end is still unknown ... */
   double ready;   /* ... that was reached at this time */
   int32_t call;
   uint32_t issue;
@@ -27,8 +28,8 @@ struct lane {
 struct walker {
   struct lane lanes[SL_LANE_COUNT];
   uint32_t next;          /* issue */
-  struct sl_issue_ref at; /* that one */
-  int parked;             /* the lane whose end it needs, -1 none */
+  struct sl_issue_ref at; /* its reference */
+  int parked;             /* the lane whose end it needs; -1: none */
   struct sl_sim_rank *rank;
   const struct sl_sim_program *table;
 };
@@ -43,10 +44,10 @@ struct flow {
   struct walker *walkers;   /* per local rank */
   struct meeting *meetings; /* per group */
   double *ends;             /* all lanes' */
-  int *able;                /* local ranks that may go on: a stack */
+  int *able;                /* stack of local ranks that may continue */
   int able_count;
   double begin, end;
-  bool astray; /* something does not match: the event queue finds out what */
+  bool astray; /* ranks disagree or deadlock: the event queue will find out how */
   int64_t step;
   const struct sl_run *run; /* whose observer is told */
 };
@@ -59,7 +60,7 @@ static void emit(const struct flow *f, int local, uint32_t issue, double start, 
     f->run->observe(f->run->observe_context, local, f->step, f->walkers[local].table->program, &done);
 }
 
-/* The communication that is the newest op of a lane ends. */
+/* Completes the communication that is the newest op of a lane. */
 static void complete(struct flow *f, int local, int lane, double end) {
   struct walker *w = &f->walkers[local];
   struct lane *l = &w->lanes[lane];
@@ -73,7 +74,7 @@ static void complete(struct flow *f, int local, int lane, double end) {
   f->able[f->able_count++] = local;
 }
 
-/* ---- ranks meet ---- */
+/* ---- rendezvous ---- */
 
 static enum sl_op_kind kind_of(const struct walker *w, int32_t call) {
   return w->table->program->ops[w->table->call_ops[call]].kind;
@@ -118,7 +119,7 @@ static void meet_peer(struct flow *f, int local, int lane) {
 
 /* ---- one rank ---- */
 
-/* When the op of `issue` on `lane` can start; false: that is not known yet, and the rank is parked. */
+/* When the op of `issue` on `lane` can start; false if that is still unknown, and the rank is then parked. */
 static bool ready_at(struct flow *f, struct walker *w, int lane, double *ready) {
   const struct lane *own = &w->lanes[lane];
   *ready = f->begin;
@@ -132,7 +133,7 @@ static bool ready_at(struct flow *f, struct walker *w, int lane, double *ready) 
     const struct lane *l = &w->lanes[wait.lane];
     if (wait.count == 0) continue;
     if (wait.count > l->count) {
-      f->astray = true; /* the program waits for what comes behind */
+      f->astray = true; /* the program waits for a later op */
       return false;
     }
     if (l->open && wait.count == l->count) {
@@ -145,13 +146,14 @@ static bool ready_at(struct flow *f, struct walker *w, int lane, double *ready) 
   return true;
 }
 
-/* On behind the next op of a rank, which this returns. */
+/* Moves past the next op of a rank, which is returned. */
 static uint32_t go_on(struct walker *w) {
   sl_issue_next(w->table->program, &w->at);
   return w->next++;
 }
 
-/* Does the next op of a rank begin when its last compute op ends? It does so where it computes and waits for nothing else. */
+/* Does the next op of a rank begin when its last compute op ends? It does if it is a compute op and waits for nothing
+ * else. */
 static bool goes_on(const struct walker *w) {
   const struct sl_program *p = w->table->program;
   if (w->next == p->issue_count) return false;
@@ -159,7 +161,7 @@ static bool goes_on(const struct walker *w) {
   return w->at.stored->wait_count == 0 && cost->lane == SL_LANE_COMPUTE && cost->call < 0;
 }
 
-/* Tell of `count` compute ops from `first` on, in one word where the observer takes that. */
+/* Reports `count` compute ops from `first` on, in one call if the observer supports that. */
 static void emit_run(const struct flow *f, int local, uint32_t first, const double *times, uint32_t count) {
   const struct sl_run *run = f->run;
   if (run->observe_run != NULL) {
@@ -169,7 +171,7 @@ static void emit_run(const struct flow *f, int local, uint32_t first, const doub
   for (uint32_t i = 0; i < count; i++) emit(f, local, first + i, times[i], times[i + 1]);
 }
 
-/* Compute ops of a rank that follow each other; the first can start at `ready`. */
+/* Runs consecutive compute ops of a rank; the first can start at `ready`. */
 static void compute_on(struct flow *f, int local, double ready) {
   enum { MOST = 64 };
   struct walker *w = &f->walkers[local];
@@ -190,7 +192,7 @@ static void compute_on(struct flow *f, int local, double ready) {
   if (count > 0) emit_run(f, local, first, times, count);
 }
 
-/* The next op of a rank, which is no compute and meets nobody. */
+/* Runs the next op of a rank, which is neither compute nor a rendezvous. */
 static void run_beside(struct flow *f, int local, int lane, double ready) {
   struct walker *w = &f->walkers[local];
   struct lane *l = &w->lanes[lane];
@@ -202,7 +204,7 @@ static void run_beside(struct flow *f, int local, int lane, double ready) {
   emit(f, local, issue, ready, end);
 }
 
-/* The next op of a rank, a communication that it reaches at `ready`. */
+/* The rank reaches its next op, a communication, at `ready`. */
 static void reach(struct flow *f, int local, int32_t call, int lane, double ready) {
   struct walker *w = &f->walkers[local];
   struct lane *l = &w->lanes[lane];
@@ -238,7 +240,7 @@ static void walk(struct flow *f, int local) {
 
 /* ---- all ranks ---- */
 
-/* How many of a lane's last ops the waits of a program look back on, at least one: its own last. */
+/* How many of a lane's last ops the waits of a program look back on; at least one. */
 static void look_back(const struct sl_sim_program *table, uint32_t reach[SL_LANE_COUNT]) {
   const struct sl_program *p = table->program;
   uint32_t count[SL_LANE_COUNT] = {0};
@@ -261,7 +263,8 @@ static void look_back(const struct sl_sim_program *table, uint32_t reach[SL_LANE
   }
 }
 
-/* What the classes' programs look back, `reach` of SL_LANE_COUNT for each, and the sum over all ranks. */
+/* How far the programs of each class look back, SL_LANE_COUNT numbers of `reach` for each; returns their sum over all
+ * ranks. */
 static size_t every_look_back(const struct sl_sim *sim, enum sl_program_kind kind, uint32_t *reach) {
   size_t sum = 0;
   for (int c = 0; c < sim->job->class_count; c++) look_back(&sim->programs[c][kind], &reach[c * SL_LANE_COUNT]);
@@ -287,7 +290,7 @@ static void open_walkers(struct flow *f, enum sl_program_kind kind, const uint32
   }
 }
 
-/* Are all ranks at their ends? */
+/* Have all ranks ended? */
 static bool all_over(const struct flow *f) {
   for (int i = 0; i < f->sim->count; i++) {
     const struct walker *w = &f->walkers[i];

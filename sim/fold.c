@@ -1,8 +1,9 @@
-/* Which ranks do the same at the same times, so that one of each kind is simulated.
+/* Finds ranks that do the same at the same times, so that only one of each kind is simulated.
  *
- * Ranks are divided by their program, by how slow they are assumed to be and by the links under their calls, and then again and again by the kinds of those that they
- * meet, until no division is new: ranks of a kind then meet the same kinds over the same links, and so by induction over time
- * complete the same ops at the same instants. Groups whose members are of the same kinds are one meeting. */
+ * Ranks are first divided by their program, by their assumed straggler factor and by the links of their calls, and then
+ * repeatedly by the kinds of the ranks that they communicate with, until no division is new. Ranks of a kind then
+ * communicate with the same kinds over the same links and so, by induction over time, complete the same ops at the same
+ * times. Groups whose members are of the same kinds are simulated as one. */
 #include "sim/jitter.h"
 #include "sim/state.h"
 
@@ -19,8 +20,8 @@ struct fold {
   const struct sl_plan *plan;
   bool used[SL_GROUP_COUNT];
   bool *peers;         /* (classes, pp): the programs of a class send to, or receive from, that pipeline rank */
-  uint64_t *sign;      /* (world): what sets a rank apart so far, as a hash */
-  uint64_t *group;     /* (world): by a group's number, something of its members */
+  uint64_t *sign;      /* (world): what distinguishes a rank so far, as a hash */
+  uint64_t *group;     /* (world): by a group's number, a hash of its members */
   int *kind;           /* (world) */
   struct entry *table; /* (room), a power of two: kinds by sign */
   size_t room;
@@ -46,10 +47,10 @@ static uint64_t link_sign(const struct sl_link *link) {
   return join(join(join(rate, number_sign(link->half_bytes)), (uint64_t)link->nodes), (uint64_t)link->hop);
 }
 
-/* What sets communicators apart where NCCL chooses. */
+/* What distinguishes communicators when NCCL chooses. */
 static uint64_t nccl_sign(const struct sl_plan *plan, const struct sl_members *m) {
   struct sl_nccl_group g;
-  if (m->size < 2 || sl_sim_group_nccl(plan, m, &g) != SL_OK) return 0; /* the call's cost will say it */
+  if (m->size < 2 || sl_sim_group_nccl(plan, m, &g) != SL_OK) return 0; /* the call's cost will report the error */
   const struct sl_nccl_comm *c = &g.nccl.comm;
   const uint64_t counts = join(join((uint64_t)c->nodes, (uint64_t)c->nics), (uint64_t)c->nvls);
   const uint64_t links = join(join(number_sign(c->nvlink), number_sign(c->pcie)), number_sign(c->nic));
@@ -57,7 +58,7 @@ static uint64_t nccl_sign(const struct sl_plan *plan, const struct sl_members *m
   return join(join(counts, links), join(join(number_sign(a->inside), number_sign(a->across)), number_sign(a->fill)));
 }
 
-/* What sets rings apart where links are shared: what they take of which. */
+/* What distinguishes rings when links are shared: how much of each link they take. */
 static uint64_t shares_sign(const struct sl_plan *plan, const struct sl_members *m) {
   double shares[SL_MAX_LINKS];
   uint64_t sign = 0;
@@ -85,7 +86,7 @@ static void find_meetings(struct fold *f) {
     }
 }
 
-/* Number the kinds in the order of their first ranks; whether there are more than before. */
+/* Numbers the kinds in the order of their first ranks. Returns whether there are more than before. */
 static bool divide(struct fold *f) {
   const int before = f->kinds;
   memset(f->table, 0, f->room * sizeof *f->table);
@@ -99,7 +100,7 @@ static bool divide(struct fold *f) {
   return f->kinds > before;
 }
 
-/* group[id]: of every group of class `g`, the link of its ring, or the kinds of its members. */
+/* Sets group[id] for every group of class `g` to a hash of the link of its ring, or of the kinds of its members. */
 static void sign_groups(struct fold *f, enum sl_group g, bool links) {
   memset(f->group, 0, (size_t)f->plan->world * sizeof *f->group);
   for (int r = 0; r < f->plan->world; r++) {
@@ -113,7 +114,7 @@ static void sign_groups(struct fold *f, enum sl_group g, bool links) {
   }
 }
 
-/* Into every rank's sign: what it meets, as links or as kinds. */
+/* Adds the groups and peers of every rank to its sign, by their links or by their kinds. */
 static void sign_meetings(struct fold *f, bool links) {
   for (int g = SL_GROUP_NONE + 1; g < SL_GROUP_COUNT; g++) {
     if (!f->used[g]) continue;
@@ -130,7 +131,7 @@ static void sign_meetings(struct fold *f, bool links) {
     }
 }
 
-/* group_key[g][id]: the first group of the same kinds of members. */
+/* Sets group_key[g][id] to the first group with the same kinds of members. */
 static enum sl_status key_groups(struct fold *f, int *group_key[SL_GROUP_COUNT]) {
   for (int g = SL_GROUP_NONE + 1; g < SL_GROUP_COUNT; g++) {
     if (!f->used[g]) continue;

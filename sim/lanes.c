@@ -1,12 +1,12 @@
-/* Lanes: when ops start and complete. An op at the head of its lane is blocked (by another lane of its rank), meets
- * (waits for other ranks), or runs. Lanes are FIFO, so what two ranks match is always the heads of their lanes: no
- * sequence numbers are needed. */
+/* Lanes: when ops start and complete. The op at the head of its lane is blocked (by another lane of its rank), at a
+ * rendezvous (waiting for other ranks), or running. Lanes are FIFO, so two ranks always match the heads of their lanes:
+ * no sequence numbers are needed. */
 #include "cost/compute.h"
 #include "sim/contention.h"
 #include "sim/jitter.h"
 #include "sim/state.h"
 
-/* Share of its speed that compute loses now: the most beside any of the rank's transfers. */
+/* The share of its speed that compute loses now: the largest that any of the rank's transfers takes. */
 static double lost(const struct sl_sim_rank *rank) {
   double most = 0;
   for (int lane = 0; lane < SL_LANE_COUNT && rank->transfers > 0; lane++)
@@ -14,7 +14,7 @@ static double lost(const struct sl_sim_rank *rank) {
   return most;
 }
 
-/* Bytes of a lane begin (`beside` > 0) or cease (0) to move: the running compute op changes speed. */
+/* A lane's transfer begins (`beside` > 0) or ends (0): the running compute op changes speed. */
 static void transfers(struct sl_sim *sim, int local, int lane, int change, double beside) {
   struct sl_sim_rank *rank = &sim->ranks[local];
   const double before = sim->slow > 0 ? lost(rank) : 0;
@@ -33,8 +33,9 @@ static void transfers(struct sl_sim *sim, int local, int lane, int change, doubl
   sl_queue_set(&sim->queue, sl_sim_lane_source(local, SL_LANE_COMPUTE), end);
 }
 
-/* When the host has launched an op that takes it `seconds`. The host launches one op after the other and runs ahead of the
- * device, so a step takes the longer of the two; where launches block, it waits for the device, and the two add up. */
+/* When the host has launched an op that takes it `seconds`. The host launches one op after another and runs ahead of
+ * the device, so a step takes the longer of the two; if launches block, the host waits for the device, and the two add
+ * up. */
 static double launched(const struct sl_sim *sim, struct sl_sim_rank *rank, double seconds) {
   if (sim->cost_rank.kernel_costs.launch_blocking && rank->host < sim->time) rank->host = sim->time;
   rank->host += seconds;
@@ -42,7 +43,8 @@ static double launched(const struct sl_sim *sim, struct sl_sim_rank *rank, doubl
   return rank->host > sim->time ? rank->host : sim->time;
 }
 
-/* When the one thread that does all gets to an op of `seconds`, which could start at `start`. It takes them as they come. */
+/* When the only thread gets to an op of `seconds` that could start at `start`. It takes ops in the order in which they
+ * come. */
 static double take_turn(struct sl_sim_rank *rank, double start, double seconds) {
   if (rank->thread > start) start = rank->thread;
   rank->thread = start + seconds;
@@ -73,7 +75,7 @@ static void run_transfer(struct sl_sim *sim, int local, int lane) {
   transfers(sim, local, lane, 1, rank->now_calls[rank->lanes[lane].call].beside);
 }
 
-/* ---- what calls leave behind ---- */
+/* ---- traffic counts ---- */
 
 void sl_sim_hash_call(struct sl_sim_rank *rank, int32_t call) {
   const struct sl_op *op = &rank->now->program->ops[rank->now->call_ops[call]];
@@ -102,9 +104,10 @@ void sl_sim_count_copy(struct sl_sim_rank *rank, uint32_t op, double seconds) {
   rank->call_s[row * SL_LANE_COUNT + (uint32_t)work->lane] += seconds > cost->link ? seconds : cost->link;
 }
 
-/* ---- ranks meet ---- */
+/* ---- rendezvous ---- */
 
-/* `local` has reached the collective at the head of `lane`; the last of the members starts it, when all hosts have called it. */
+/* `local` has reached the collective at the head of `lane`; the last member to arrive starts it, once all hosts have
+ * called it. */
 static void meet_group(struct sl_sim *sim, int local, int lane) {
   struct sl_sim_rank *rank = &sim->ranks[local];
   const struct sl_sim_call *call = &rank->now_calls[rank->lanes[lane].call];
@@ -191,21 +194,22 @@ static void emit(struct sl_sim *sim, int local, uint32_t issue, double start) {
   }
 }
 
-/* The head of a lane is complete: count it, then let those go on that waited for it. */
+/* Completes the head of a lane: counts it, then wakes those that waited for it. */
 static void complete(struct sl_sim *sim, int local, int index) {
   struct sl_sim_rank *rank = &sim->ranks[local];
   struct sl_sim_lane *lane = &rank->lanes[index];
   uint32_t issue = lane->order[lane->done];
   if (lane->call >= 0) {
     transfers(sim, local, index, -1, 0);
-    if (index >= SL_LANE_SEND_F && rank->host < sim->time) rank->host = sim->time; /* it waits for its neighbours */
+    /* the host waits for the rank's neighbours */
+    if (index >= SL_LANE_SEND_F && rank->host < sim->time) rank->host = sim->time;
     if (rank->counting) sl_sim_count_call(rank, index, lane->call, sim->time - lane->start);
   } else if (rank->counting && sl_lane_is_link((enum sl_lane)index)) {
     sl_sim_count_copy(rank, sl_issue_find(rank->now->program, issue).stored->op, sim->time - lane->start);
   }
   emit(sim, local, issue, lane->start);
   lane->done++;
-  lane->state = SL_SIM_IDLE; /* before others start: a transfer must not re-time an op that is over */
+  lane->state = SL_SIM_IDLE; /* before others start: a transfer must not change the time of an op that has ended */
   sim->pending--;
   if (--rank->pending == 0) sim->dry = true;
   for (uint32_t waiting = rank->blocked[index]; waiting != 0; waiting &= waiting - 1) {

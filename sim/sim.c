@@ -1,4 +1,4 @@
-/* The simulator's executor table; sim.h says what it models, lanes.c is the clockwork. */
+/* The simulator's executor table; sim.h says what it models, lanes.c runs the clock. */
 #include "sim/sim.h"
 
 #include "core/base/limits.h"
@@ -26,7 +26,7 @@ static enum sl_status sim_open(void **state, const struct sl_job *job, const str
   struct sl_sim *sim;
   SL_TRY(sl_calloc(&sim, 1, sizeof *sim));
   sim->job = job;
-  sim->fold = options->fold && !(options->assume.jitter > 0); /* noise sets every rank apart */
+  sim->fold = options->fold && !(options->assume.jitter > 0); /* with noise, no two ranks are the same */
   sim->assume = options->assume;
   sim->runs = options->runs;
   enum sl_status status = sl_jitter_check(&sim->assume, job->plan->world);
@@ -75,7 +75,7 @@ static enum sl_status sim_begin(void *state, int local, enum sl_program_kind kin
   return SL_OK;
 }
 
-/* Lane orders are made when the first op is handed over: a program that runs at once needs none. */
+/* Lane orders are made when the first op is handed over: a program that runs without events needs none. */
 static enum sl_status take_order(struct sl_sim *sim, struct sl_sim_rank *rank) {
   struct sl_sim_program *table = &sim->programs[rank->class_index][rank->now->program->kind];
   if (table->order_items == NULL) SL_TRY(sl_sim_order(table));
@@ -102,7 +102,7 @@ static enum sl_status sim_issue(void *state, int local, const struct sl_issued *
   return sim->status;
 }
 
-/* What did not fit the last time comes first. */
+/* Completions that did not fit last time come first. */
 static void drain_spill(struct sl_sim *sim) {
   while (sim->spill_first < sim->spill_count && sim->out_count < sim->out_max) {
     sim->out[sim->out_count++] = sim->spill[sim->spill_first++];
@@ -117,7 +117,7 @@ static enum sl_status sim_advance(void *state, struct sl_completion *out, int ma
   sim->out_count = 0;
   sim->dry = false;
   drain_spill(sim);
-  bool drained = sim->out_count > 0; /* a rank that ended among them must begin anew before time goes on */
+  bool drained = sim->out_count > 0; /* a rank that ended among them must begin again before time advances */
   while (!drained && sim->out_count < max && sim->queue.count > 0 && !sim->dry && sim->status == SL_OK) {
     struct sl_event event = sl_queue_pop(&sim->queue);
     sim->time = event.time;
@@ -128,8 +128,8 @@ static enum sl_status sim_advance(void *state, struct sl_completion *out, int ma
   return sim->pending > 0 ? sl_sim_deadlock(sim) : SL_DONE;
 }
 
-/* Only where an op's end is known when it starts, and its start from what it waits for: transfers must not slow ops or each other down, and no
- * host, which launches in order of time what it comes to, may stand in front of them. */
+/* Possible only if an op's end is known when it starts, and its start from what it waits for: transfers must not slow
+ * down ops or each other, and no host may launch ops, because it takes them in order of time. */
 static enum sl_status sim_play(void *state, enum sl_program_kind kind, int64_t step, const struct sl_run *run) {
   struct sl_sim *sim = state;
   bool ran = false;
@@ -147,7 +147,7 @@ static double took(const struct sl_sim *sim, const struct sl_sim_rank *rank) {
   return rank->stepping ? sim->time - rank->began : rank->took;
 }
 
-/* Messages between stages leave their nodes wherever the world does. */
+/* Does the group span several nodes? Messages between stages (SL_GROUP_NONE) count as doing so if the world does. */
 static bool leaves_nodes(const struct sl_plan *plan, enum sl_group group, int rank) {
   const int64_t node = plan->cluster->devices_per_node;
   if (node == 0 || plan->world <= node) return false;
@@ -156,7 +156,7 @@ static bool leaves_nodes(const struct sl_plan *plan, enum sl_group group, int ra
   return m.size > 1 && sl_members_rank(&m, 0) / node != sl_members_rank(&m, m.size - 1) / node;
 }
 
-/* What the errors of fitted numbers make of the step that `rank` ran last. */
+/* The variance of the step that `rank` ran last, from the errors of fitted numbers. */
 static double variance_of_numbers(const struct sl_sim *sim, const struct sl_sim_rank *rank,
                                   const struct sl_sim_program *table) {
   const struct sl_plan *plan = sim->job->plan;
@@ -179,7 +179,7 @@ static double variance_of_numbers(const struct sl_sim *sim, const struct sl_sim_
   return sl_cost_fitted_variance(&fitted, took(sim, rank));
 }
 
-/* Relative, of the step that `rank` runs, or would. */
+/* The relative error of the step that `rank` runs, or would run. */
 static enum sl_status step_error(const struct sl_sim *sim, const struct sl_sim_rank *rank, double *relative) {
   const bool steps = rank->now != NULL && sl_program_is_step(rank->now->program->kind);
   const struct sl_sim_program *table = steps ? rank->now : &sim->programs[rank->class_index][SL_PROGRAM_STEP];
@@ -200,11 +200,12 @@ static int sim_local_of(const void *state, int rank) {
   return sim->local_of[rank];
 }
 
-/* Of the device beside the arena: the context and, where a framework's allocator stands in for the arena, what that reserves
- * beyond it. It gives unused segments back before it runs out of memory. A host that takes nearly as long as the step is hardly ahead of
- * the device: that it has its whole lead where it takes less than three quarters of the step is a guess. */
+/* Device memory besides the arena: the context and, if a framework's allocator stands in for the arena, what that
+ * reserves beyond it. The allocator gives unused segments back before it runs out of memory. A host that takes nearly
+ * as long as the step is hardly ahead of the device: that it has its whole lead below three quarters of the step is a
+ * guess. */
 static int64_t beside_arena(const struct sl_class *c, const struct sl_sim_rank *rank, int64_t driver, double step_s) {
-  const struct sl_memory_report *m = c->memory; /* of the device, the first; NULL: nothing was placed */
+  const struct sl_memory_report *m = c->memory; /* the device's, which is the first; NULL: nothing was placed */
   if (m == NULL) return driver;
   const double gained = step_s > 0 ? 4 * (1 - rank->launching / step_s) : 1;
   const double led = (double)(m->needed_bytes - m->unled_bytes) * fmin(fmax(gained, 0), 1);

@@ -1,4 +1,4 @@
-/* Says once, for a calibrated profile, which ops of the step are predicted without a measurement of their own. */
+/* Warns once, for a calibrated profile, which ops of the step are predicted without a measurement of their own. */
 #include "sim/state.h"
 
 #include "core/base/status.h"
@@ -9,7 +9,7 @@
 
 enum { TEXT_BYTES = 400 };
 
-/* What stands in for the ops of this kind and type; NULL: they were measured, or nobody need know. */
+/* What stands in for ops of this kind and type; NULL if they were measured or need no measurement. */
 static const char *stand_in(const struct sl_cost_rank *rank, const struct sl_work *work) {
   if (work->members > 0 || sl_op_class_of(work->kind) == SL_CLASS_CONTROL) return NULL;
   const struct sl_op_cost *entry = sl_cost_entry(rank, work);
@@ -19,7 +19,7 @@ static const char *stand_in(const struct sl_cost_rank *rank, const struct sl_wor
 }
 
 void sl_sim_say_stand_ins(const struct sl_sim *sim) {
-  bool said[2 * SL_OP_COUNT][SL_DTYPE_COUNT] = {{false}}; /* ops; behind them products, by their epilogue's op */
+  bool said[2 * SL_OP_COUNT][SL_DTYPE_COUNT] = {{false}}; /* ops; after them products, by their epilogue's op */
   char text[TEXT_BYTES] = "";
   if (sim->cost_rank.costs->count == 0) return;
   for (int c = 0; c < sim->job->class_count; c++) {

@@ -1,5 +1,5 @@
-/* What can be known before the clock runs: per class the cost and lane order of its programs' ops, per rank its calls,
- * and the groups in which simulated ranks meet. */
+/* Everything that is known before the clock runs: per class the cost and lane order of its programs' ops, per rank its
+ * calls, and the groups in which simulated ranks communicate. */
 #include "core/op/wire.h"
 #include "cost/collective.h"
 #include "cost/compute.h"
@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Ranks match the heads of lanes: a send on SEND_F with a receive on RECV_F, a collective with the same lane of the others.
- * The lanes of collectives are those of groups, though not every group's calls stand on its own lane. */
+/* Ranks match the heads of lanes: a send on SEND_F with a receive on RECV_F, a collective with the same lane of the
+ * others. Collectives run on the lanes of groups, though not always on that of their own group. */
 static enum sl_status check_lane(const struct sl_op *op) {
   bool right = false;
   if (op->kind == SL_OP_SEND) {
@@ -28,12 +28,12 @@ static enum sl_status check_lane(const struct sl_op *op) {
                  sl_op_name(op->kind), sl_group_name(op->group), sl_lane_name(op->lane));
 }
 
-/* The members of a call: all ranks of a program have groups of one size. */
+/* The number of members of a call: all ranks of a program have groups of the same size. */
 static int members_of(const struct sl_plan *plan, const struct sl_op *op, int rank) {
   return sl_op_class_of(op->kind) == SL_CLASS_P2P ? 2 : sl_plan_group(plan, op->group, rank).size;
 }
 
-/* Seconds of an op at full speed. A step has an end of its own, which only a program knows. */
+/* Seconds of an op at full speed. The end of a step has a cost that depends on the program. */
 static enum sl_status compute_seconds(const struct sl_sim *sim, const struct sl_program *program,
                                       const struct sl_work *work, double *seconds) {
   SL_TRY(sl_cost_compute(&sim->cost_rank, work, seconds));
@@ -41,7 +41,7 @@ static enum sl_status compute_seconds(const struct sl_sim *sim, const struct sl_
   return SL_OK;
 }
 
-/* `rank` is one of those whose program it is. */
+/* `rank` is one of those that run the program. */
 static enum sl_status fill_works(const struct sl_plan *plan, struct sl_sim_program *table, int rank) {
   const struct sl_program *program = table->program;
   SL_TRY(sl_calloc(&table->works, program->op_count, sizeof *table->works));
@@ -134,8 +134,8 @@ static bool in_group(struct sl_members m, int rank) {
   return m.size > 0 && sl_members_rank(&m, m.index) == rank;
 }
 
-/* Where the groups of class `group_class` meet on `lane`: the simulated members of each stand together, in order. Sets
- * group_of[local]; -1: none. */
+/* Finds the groups of class `group_class` that communicate on `lane`; the simulated members of each are stored
+ * together, in order. Sets group_of[local]; -1: none. */
 static enum sl_status fill_groups(struct sl_sim *sim, int lane, enum sl_group group_class, int *group_of,
                                   int *member_count) {
   int *by_id;
@@ -167,12 +167,12 @@ static enum sl_status fill_groups(struct sl_sim *sim, int lane, enum sl_group gr
   return SL_OK;
 }
 
-/* Row of group_of where the groups of a class that meet on a lane stand. */
+/* The row of group_of for the groups of a class on a lane. */
 static int meeting_of(int lane, enum sl_group group_class) {
   return lane * SL_GROUP_COUNT + (int)group_class;
 }
 
-/* All meetings; group_of has a row of sim->count places for each. */
+/* All lanes and classes; group_of has a row of sim->count entries for each pair. */
 static enum sl_status every_group(struct sl_sim *sim, int *group_of) {
   int meetings = 0, member_count = 0;
   for (int lane = 0; lane < SL_LANE_COUNT; lane++) {
@@ -190,12 +190,13 @@ static enum sl_status every_group(struct sl_sim *sim, int *group_of) {
   return SL_OK;
 }
 
-/* What lies under the collectives of a group; found for its first member that calls one, since it takes a walk over all. */
+/* The links under the collectives of a group. They are computed for the first member that calls one, because that takes
+ * a walk over all members. */
 struct ring {
   bool known;
   struct sl_link link;
-  struct sl_nccl_group nccl;   /* where NCCL chooses */
-  double shares[SL_MAX_LINKS]; /* where transfers share links: sl_sim_group_shares */
+  struct sl_nccl_group nccl;   /* if NCCL chooses */
+  double shares[SL_MAX_LINKS]; /* if transfers share links: sl_sim_group_shares */
 };
 
 static enum sl_status find_ring(const struct sl_sim *sim, const struct sl_members *m, struct ring *ring) {
@@ -213,7 +214,7 @@ static double collective_seconds(const struct sl_sim *sim, const struct ring *ri
   return sl_cost_collective_by_nccl(&sim->cost_rank, &ring->link, &ring->nccl, work);
 }
 
-/* The call as `local` makes it; group_of as of every_group, a ring for each of its groups. */
+/* The call as `local` makes it; group_of as in every_group, `rings` has one for each of its groups. */
 static enum sl_status fill_call(const struct sl_sim *sim, int local, const struct sl_sim_program *table, int32_t index,
                                 const int *group_of, struct ring *rings, struct sl_sim_call *call) {
   const struct sl_plan *plan = sim->job->plan;
@@ -270,7 +271,7 @@ static void fill_loads(const struct sl_sim *sim, struct sl_sim_rank *rank, enum 
   }
 }
 
-/* "nvls Simple, tree LL": by what NCCL runs the calls of each row of a step's traffic. */
+/* "nvls Simple, tree LL": how NCCL runs the calls of each row of a step's traffic. */
 static void name_choices(const struct sl_sim *sim, struct sl_sim_rank *rank, const struct ring *rings) {
   for (size_t row = 0; row < rank->traffic.count; row++) {
     bool named[SL_NCCL_ALGO_COUNT][SL_NCCL_PROTO_COUNT] = {{false}};
@@ -321,7 +322,8 @@ static enum sl_status fill_ranks(struct sl_sim *sim) {
   SL_TRY(sl_calloc(&sim->ranks, (size_t)ranks, sizeof *sim->ranks));
   SL_TRY(sl_calloc(&sim->local_ranks, (size_t)ranks, sizeof *sim->local_ranks));
   sim->count = ranks;
-  for (int r = world; r-- > 0;) sim->local_ranks[sim->local_of[r]] = r; /* the first of each kind remains */
+  /* so that the first rank of each kind remains */
+  for (int r = world; r-- > 0;) sim->local_ranks[sim->local_of[r]] = r;
   for (int i = 0; i < sim->count; i++) {
     struct sl_sim_rank *rank = &sim->ranks[i];
     rank->rank = sim->local_ranks[i];

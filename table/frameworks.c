@@ -5,19 +5,25 @@
 
 #include <string.h>
 
-/* Sources: Megatron-LM megatron/training/arguments.py (make-vocab-size-divisible-by 128, hidden-dropout and attention-dropout
- * 0.1), which Megatron-DeepSpeed has too; bigscience-workshop/bigscience train/tr11-176B-ml (its slurm scripts) sets no other dropout.
- * BigScience exported CUDA_LAUNCH_BLOCKING=1 (tr11-176B-ml.slurm, its last script; that its experiments ran so too is a guess).
- * Megatron-LM's megatron/p2p_communication.py and megatron/arguments.py of 2022: messages of a pipeline are scattered by default, and
- * bf16 forces gradients to fp32 where fp16 does not; its megatron/core of 2023 scatters none. DeepSpeed's runtime/config.py:
- * pipe_partitioned and grad_partitioned; runtime/pipe/engine.py, _exec_reduce_grads, behind a step's last backward.
- * Aleph-Alpha/scaling's src/scaling/core/nn/parallel_module/pipeline_partitioning.py, pipe_partition_uniform, deals the embedding,
- * the blocks, the last norm and the head, which transformer/model/model.py lists as layers of one kind.
- * torchtitan at 9dec370 (December 2024): parallelisms/parallelize_llama.py (selective_ac_option "op" of train_configs/llama3_8b.toml;
- * apply_compile of each block), train.py (the loss is not compiled; in June 2025 components/loss.py compiles it),
- * parallelisms/pipelining_utils.py, generate_split_points; benchmarks/llama3_h100_202412_torchtitan.md, footnote 1, and metrics.py
- * (max_reserved, of all ranks the largest).
- * FSDP's MixedPrecision keeps sharded gradients in the type of the parameters' shards, fp32 (torch/distributed/fsdp/api.py). */
+/* Sources: Megatron-LM megatron/training/arguments.py: make-vocab-size-divisible-by 128, hidden-dropout and
+ * attention-dropout 0.1. Megatron-DeepSpeed has the same; bigscience-workshop/bigscience train/tr11-176B-ml (slurm
+ * scripts) sets no other dropout. BigScience exported CUDA_LAUNCH_BLOCKING=1 (tr11-176B-ml.slurm, its last script; that
+ * its experiments did so too is a guess).
+ *
+ * Megatron-LM's megatron/p2p_communication.py and megatron/arguments.py of 2022: pipeline messages are scattered by
+ * default, and bf16, unlike fp16, forces fp32 gradients; its megatron/core of 2023 scatters none. DeepSpeed's
+ * runtime/config.py: pipe_partitioned and grad_partitioned; runtime/pipe/engine.py: _exec_reduce_grads runs after a
+ * step's last backward.
+ *
+ * Aleph-Alpha/scaling's src/scaling/core/nn/parallel_module/pipeline_partitioning.py, pipe_partition_uniform, divides
+ * the embedding, the blocks, the last norm and the head, which transformer/model/model.py lists as layers of one kind.
+ *
+ * torchtitan at 9dec370 (December 2024): parallelisms/parallelize_llama.py (selective_ac_option "op" of
+ * train_configs/llama3_8b.toml; apply_compile of each block), train.py (the loss is not compiled; in June 2025
+ * components/loss.py compiles it), parallelisms/pipelining_utils.py, generate_split_points;
+ * benchmarks/llama3_h100_202412_torchtitan.md, footnote 1, and metrics.py (max_reserved, the largest of all ranks).
+ * FSDP's MixedPrecision keeps sharded gradients in the type of the parameters' shards, fp32
+ * (torch/distributed/fsdp/api.py). */
 #define OF_MEGATRON                                                                                                    \
   .vocab_multiple = 128, .gpt_dropout = 0.1, .recompute = "full", .stages = "uniform", .unfused = "megatron-unfused",  \
   .llama_unfused = true
@@ -91,13 +97,13 @@ static const struct sl_table_framework frameworks[] = {
      .fused = "aleph-alpha-scaling",
      .unfused = "aleph-alpha-scaling",
      .grad_type = "fp32"},
-    /* what "megatron" is in fp16 */
+    /* "megatron" in fp16 */
     {.name = "megatron",
      .presets = {"megatron-local-ddp", "megatron-distributed-optimizer", NULL, "megatron-fsdp"},
      OF_MEGATRON,
      .fused = "megatron-fused",
      .scatter_gather = true},
-    /* what "megatron-deepspeed" is in bf16 */
+    /* "megatron-deepspeed" in bf16 */
     {.name = "megatron-deepspeed", OF_MEGATRON_DEEPSPEED, .grad_type = "fp32", .grad_sum = "fp32"},
 };
 enum {
@@ -110,9 +116,9 @@ enum {
   MEGATRON_DEEPSPEED_BF16
 };
 
-/* FSDP beside other parallelism is torchtitan's. Gradients of Megatron-LM are 16-bit in fp16 alone, which is how it ran before bf16
- * in 2022, with messages scattered. DeepSpeed's bf16 optimizer of February 2022 (runtime/bf16_optimizer.py) adds gradients up
- * and reduces them in fp32. */
+/* FSDP with other parallelism is torchtitan's. Megatron-LM's gradients are 16-bit only in fp16, its mode before bf16 in
+ * 2022, in which it scattered messages. DeepSpeed's bf16 optimizer of February 2022 (runtime/bf16_optimizer.py) sums
+ * and reduces gradients in fp32. */
 static int row_of(const struct sl_table_row *row, int named) {
   if (named == FSDP && (row->tp > 1 || row->pp > 1)) return TORCHTITAN;
   if (named == MEGATRON_DEEPSPEED && strcmp(row->precision, "bf16") == 0) return MEGATRON_DEEPSPEED_BF16;
@@ -125,7 +131,7 @@ static int place_of(const char *name) {
   return i;
 }
 
-/* What ran there in place of Megatron-LM, where it has the row's sharding; else the row means what it says. */
+/* The framework that ran on this cluster instead of Megatron-LM, if it has the row's sharding; else the row's own. */
 static const char *name_of(const struct sl_table_row *row, const struct sl_cluster *cluster) {
   const int own = place_of(cluster->framework);
   const bool stands_in = own < NAMES && strcmp(row->framework, "megatron") == 0 && row->virtual_stages == 1;

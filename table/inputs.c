@@ -1,5 +1,5 @@
-/* One row at a time; see inputs.h. The documents that a user would write for it, config.json and ds_config.json, are put together
- * and read by the same code as files, so that a row is refused in the same words. */
+/* Makes the inputs of one row; see inputs.h. It builds the documents that a user would write, config.json and
+ * ds_config.json, and reads them with the code that reads files, so that a row is refused with the same messages. */
 #include "table/inputs.h"
 
 #include "core/base/checked.h"
@@ -12,7 +12,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* ---- the row alone ---- */
+/* ---- the row by itself ---- */
 
 static enum sl_status want(const char *name, int64_t value) {
   return value != SL_TABLE_UNKNOWN ? SL_OK : sl_fail(SL_ERR_INPUT, "%s: is empty; a prediction needs it", name);
@@ -52,7 +52,8 @@ static enum sl_status check_words(const struct sl_table_row *r) {
   return SL_OK;
 }
 
-/* Heads of 128 numbers, or of as near to that as a count allows that divides the width and that tp divides. */
+/* Heads of 128 numbers, or as near to that as possible with a number of heads that divides the width and is divisible
+ * by tp. */
 static int64_t usual_heads(int64_t width, int64_t tp) {
   int64_t best = SL_TABLE_UNKNOWN;
   for (int64_t heads = tp; heads <= width && width <= 1 << 20; heads += tp) {
@@ -63,7 +64,7 @@ static int64_t usual_heads(int64_t width, int64_t tp) {
   return best;
 }
 
-/* What an empty cell means, and numbers that must agree with each other. */
+/* Fills in empty cells, and checks numbers against each other. */
 static enum sl_status complete(struct sl_table_row *r) {
   SL_TRY(want("n_gpus", r->n_gpus));
   SL_TRY(want("n_layers", r->n_layers));
@@ -132,9 +133,9 @@ static enum sl_status make_model(struct sl_model *model, const struct sl_table_r
   return status;
 }
 
-/* DeepSpeed's partition_balanced (runtime/utils.py, of 2021) finds the least ceiling that all stages can keep and then fills them
- * up to it one by one, so that the last one has what is left. It counts blocks, "type:transformer"; or with
- * "type:transformer|embedding" the two ends as a block each, where only that comes out even. */
+/* DeepSpeed's partition_balanced (runtime/utils.py, of 2021) finds the smallest limit that all stages can keep, and
+ * then fills them up to it one by one, so that the last stage has the rest. It counts blocks, "type:transformer"; or,
+ * if only that divides evenly, also the two ends as one block each, "type:transformer|embedding". */
 static json_t *filled_stages(const struct sl_table_row *r) {
   const int64_t stages = r->pp, ends = (r->n_layers + 2) % stages == 0 && (r->n_layers + 2) / stages > 1;
   const int64_t most = (r->n_layers + 2 * ends + stages - 1) / stages;
@@ -148,8 +149,8 @@ static json_t *filled_stages(const struct sl_table_row *r) {
   return list;
 }
 
-/* The embedding, the blocks, the last norm and the head dealt evenly, the first stages having one more where that does not come
- * out; in blocks. */
+/* Divides the embedding, the blocks, the last norm and the head evenly, with one more for the first stages if they do
+ * not divide evenly. The result counts blocks. */
 static json_t *stages_with_ends(const struct sl_table_row *r) {
   const int64_t stages = r->pp, items = r->n_layers + 3;
   json_t *list = json_array();
@@ -162,7 +163,8 @@ static json_t *stages_with_ends(const struct sl_table_row *r) {
   return list;
 }
 
-/* torchtitan's generate_split_points (parallelisms/pipelining_utils.py): what is left over goes to the stages behind the first. */
+/* torchtitan's generate_split_points (parallelisms/pipelining_utils.py): the remainder goes to the stages after the
+ * first. */
 static json_t *thin_stages(const struct sl_table_row *r, int64_t stages) {
   const int64_t left = r->n_layers % stages;
   json_t *list = json_array();
@@ -182,13 +184,13 @@ static json_t *stages_of(const struct sl_table_row *r, const struct sl_table_fra
   return json_string(r->pp > 1 ? f->stages : "uniform");
 }
 
-/* As shardlab.attention has it: FlashAttention 2 is its plain "flash". */
+/* In the words of shardlab.attention, where plain "flash" is FlashAttention 2. */
 static const char *attention_of(const struct sl_table_row *r) {
   if (strncmp(r->attention, "materialised", strlen("materialised")) == 0) return "materialised";
   return strcmp(r->attention, "flash2") == 0 ? "flash" : r->attention;
 }
 
-/* Whose kernels run: the framework's, with fused norms and a fused softmax where the row has them. */
+/* Whose kernels run: the framework's, with fused norms and a fused softmax if the row has them. */
 static const char *kernels_of(const struct sl_table_row *r, const struct sl_table_framework *f) {
   const bool softmax = strcmp(r->attention, "materialised") != 0;
   if (f->later != NULL && r->fused_norm == 1 && strcmp(r->framework_version, "2025") >= 0) return f->later;
@@ -248,12 +250,12 @@ static enum sl_status make_config(struct sl_config *config, const struct sl_tabl
   if (mixed) json_object_set_new(root, bf16 ? "bf16" : "fp16", json_pack("{s:b}", "enabled", 1));
   if (f->stage_in_config)
     json_object_set_new(root, "zero_optimization", json_pack("{s:I}", "stage", (json_int_t)r->zero_stage));
-  if (f->reduces_last && r->pp > 1) /* one bucket of all is complete when the last backward is over */
+  if (f->reduces_last && r->pp > 1) /* a single bucket is complete only when the last backward ends */
     json_object_set_new(json_object_get(root, "zero_optimization"), "reduce_bucket_size",
                         json_integer(SL_MAX_ELEMENTS));
   if (f->grad_type == NULL && r->grad_reduce_dtype[0] != '\0')
     json_object_set_new(root, "communication_data_type", json_string(r->grad_reduce_dtype));
-  if (f->grad_type != NULL && f->stage_in_config) /* DeepSpeed's presets have no type of their own */
+  if (f->grad_type != NULL && f->stage_in_config) /* DeepSpeed's presets have no gradient type of their own */
     json_object_set_new(root, "communication_data_type", json_string(f->grad_type));
   if (f->grad_sum != NULL && mixed)
     json_object_set_new(root, "data_types", json_pack("{s:s}", "grad_accum_dtype", f->grad_sum));
@@ -263,8 +265,8 @@ static enum sl_status make_config(struct sl_config *config, const struct sl_tabl
 
 /* ---- the cluster ---- */
 
-/* Devices as tables call them, the first of a kind where the name has no size, and the cluster for an installation of which nothing
- * else is known. */
+/* Device names as tables have them (the first of a kind if the name gives no memory size), and the cluster for an
+ * installation about which nothing else is known. */
 static const struct gpu {
   const char *kind;
   int gigabytes;
@@ -280,7 +282,7 @@ static const struct gpu {
 static const char gpu_names[] =
     "v100, a100-40g, a100-80g, h100-sxm-80g, h100-sxm-96g, h100-pcie, h200, b200, gb200 or mi300x";
 
-/* The 80 of "a100-sxm-80g"; 0 where there is none. */
+/* The 80 of "a100-sxm-80g"; 0 if there is none. */
 static int gigabytes_of(const char *name) {
   for (const char *part = strchr(name, '-'); part != NULL; part = strchr(part + 1, '-')) {
     char *end;

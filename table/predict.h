@@ -20,11 +20,11 @@ enum sl_table_memory {
 
 struct sl_prediction {
   double step_s;        /* of an optimizer step */
-  double low_s, high_s; /* 90 % interval; 0: the cluster's profile says nothing of its certainty */
-  int64_t
-      memory_bytes; /* of the device that needs most: arena, and what the profile counts outside it (context, communicators) */
-  int64_t
-      logged_bytes; /* what PyTorch on rank 0 says that it reserved: memory_bytes of that device without context and communicators */
+  double low_s, high_s; /* 90 % interval; 0: the profile has no uncertainty */
+  /* of the device that needs most: arena, and what the profile counts outside it (context, communicators) */
+  int64_t memory_bytes;
+  /* what PyTorch reports as reserved on rank 0: memory_bytes of that device without context and communicators */
+  int64_t logged_bytes;
   int64_t most_logged_bytes; /* the same of the rank that needs most */
   bool fits;                 /* memory_bytes <= the device's memory */
   struct sl_fits spaces;     /* the same of device, host memory and NVMe: a verdict's */

@@ -1,4 +1,4 @@
-/* From cells to typed rows, by the list of columns; see rows.h. */
+/* Makes typed rows of a table's cells, by the list of columns; see rows.h. */
 #include "table/rows.h"
 
 #include <stdbool.h>
@@ -37,7 +37,7 @@ static enum sl_status find_column(const struct sl_csv *csv, const struct column 
   return SL_OK;
 }
 
-/* A whole number, also as 128.0 or 1e3, as programs that write tables have them. */
+/* Reads a whole number, also written as 128.0 or 1e3, as programs that write tables do. */
 static bool whole(const char *text, int64_t *out) {
   char *end;
   const double value = strtod(text, &end);
@@ -101,7 +101,7 @@ done:
   return status;
 }
 
-/* Takes table->csv over as it was read. */
+/* Takes over table->csv, in which the cells of the rows are. */
 static enum sl_status finish(struct sl_table *table, enum sl_status status) {
   SL_GO_FAIL(status);
   table->count = table->csv.rows;

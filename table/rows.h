@@ -1,8 +1,8 @@
-/* A table of training configurations, one a row: what `shardlab predict --table` reads.
+/* A table of training configurations, one per row: the input of `shardlab predict --table`.
  *
- * The columns below must all be there, in any order, but for those that may be missing, which is as if they were empty; others (measured
- * times, sources) are never read. An empty cell is unknown: what stands in for it is said here, and a row that needs to know it is
- * refused on its own. A number is a whole number. */
+ * All columns below must be present, in any order, except the optional ones; a missing optional column is the same as
+ * an empty one. Other columns (measured times, sources) are ignored. An empty cell is unknown: each column says what
+ * replaces it, and only a row that needs an unknown value is refused. Numbers are whole numbers. */
 #pragma once
 
 #include "core/base/csv.h"
@@ -42,7 +42,7 @@
   X(TEXT, grad_reduce_dtype, 0, 0, "fp32, bf16 or fp16; empty: the framework's")                                       \
   X(TEXT, framework, 0, 0, "megatron, megatron-deepspeed, deepspeed, fsdp, torchtitan, nanotron or ddp")
 
-/* Those that may be missing. */
+/* The optional columns. */
 #define SL_TABLE_OPTIONAL_MAP(X)                                                                                       \
   X(NUMBER, cp, 1, 1 << 16, "context-parallel ranks; empty: 1")                                                        \
   X(NUMBER, async_tp, 0, 1, "1: transfers of tensor parallelism in pieces beside its products; empty: 0")              \
@@ -51,8 +51,8 @@
   X(TEXT, fp8_recipe, 0, 0, "tensorwise or rowwise scales of fp8; empty: tensorwise")                                  \
   X(TEXT, framework_version, 0, 0, "the framework's version as YYYY-MM; empty: what the framework's row assumes")
 
-#define SL_TABLE_TEXT const char * /* borrowed from the table's text; "" where the cell is empty */
-#define SL_TABLE_NUMBER int64_t    /* SL_TABLE_UNKNOWN where the cell is empty */
+#define SL_TABLE_TEXT const char * /* borrowed from the table's text; "" if the cell is empty */
+#define SL_TABLE_NUMBER int64_t    /* SL_TABLE_UNKNOWN if the cell is empty */
 enum { SL_TABLE_UNKNOWN = -1 };
 
 struct sl_table_row {
@@ -68,9 +68,9 @@ struct sl_table {
   size_t count;
 };
 
-/* Read the table of a file, or of text called `name`. Errors: SL_ERR_INPUT for a table that cannot be read as one: no file, a
- * column that is missing or there twice, a number that is none or out of range, an id that is empty or there twice; with
- * file:line:column, the column's name and what was expected. On failure nothing is held. */
+/* Reads the table in a file, or in a text called `name`. On failure nothing is allocated. Errors: SL_ERR_INPUT, with
+ * file:line:column, the column's name and what was expected, if the file cannot be read, a column is missing or
+ * duplicate, a number is malformed or out of range, or an id is empty or duplicate. */
 enum sl_status sl_table_load(struct sl_table *table, const char *path);
 enum sl_status sl_table_parse(struct sl_table *table, const char *name, const char *text, size_t size);
 void sl_table_free(struct sl_table *table);

@@ -1,7 +1,7 @@
 /* The scanner behind sl_json_parse: one recursive walk over the text.
  *
- * It knows objects and arrays, as json.h says, and the places of keys and elements; json_text.c reads the scalars, jansson
- * holds the tree. */
+ * It knows objects and arrays, as json.h says, and the places of keys and elements; json_text.c reads the scalars,
+ * jansson holds the tree. */
 #include "core/base/json_scan.h"
 
 #include "core/base/json_places.h"

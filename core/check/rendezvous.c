@@ -1,13 +1,13 @@
-/* Checks the communication between ranks: the rendezvous of collectives and of sends with receives, without a clock;
+/* Checks the communication between ranks, without a clock: the rendezvous of collectives and of sends with receives;
  * see check/rendezvous.h.
  *
- * The ranks of a class run one program, and the groups and pairs of one of them are those of another, shifted: if all
- * members of a class are at the same op, what one of them can do all can. So each class is walked once, and a group is
- * matched between the classes of its members. Only if that gets stuck are all ranks walked, to name them.
+ * The ranks of a class run one program, and the groups and pairs of one of them are those of another, shifted. If all
+ * members of a class are at the same op, they can therefore all do the same. So each class is walked once, and a group
+ * is matched between the classes of its members. Only if that gets stuck are all ranks walked, to name them.
  *
- * There are two runs over the issue lists. The first lets every lane advance on its own, as the program allows; a rank
- * that cannot proceed is in a deadlock. The second makes each rank start its communication strictly in issue order, one
- * call at a time: if that gets stuck, the union of the communicators' orders has a cycle. */
+ * There are two runs over the issue lists. The first lets every lane advance independently, as the program allows; a
+ * rank that cannot proceed is in a deadlock. The second makes each rank start its communication strictly in issue
+ * order, one call at a time: if that gets stuck, the union of the communicators' orders has a cycle. */
 #include "core/check/rendezvous.h"
 #include "core/base/parallel.h"
 #include "core/op/wire.h"
@@ -19,14 +19,14 @@ struct rank_state {
   const struct sl_program *p;
   uint32_t *issue_of[SL_LANE_COUNT]; /* issue index of each op of a lane */
   uint32_t done[SL_LANE_COUNT];
-  uint32_t told[SL_LANE_COUNT]; /* ops of each lane that the other side has been told of as reached */
+  uint32_t told[SL_LANE_COUNT]; /* ops of each lane that have been reported to the other side as reached */
   uint32_t next_comm, *comms;   /* issue indices of communication ops, in program order */
   uint32_t comm_count;
 };
 
 struct meeting {
   const struct sl_job *job;
-  struct rank_state *ranks; /* `count` of them: one a class, or all */
+  struct rank_state *ranks; /* `count` of them: one per class, or all ranks */
   int count;
   bool strict, by_class;
   int *awake, awake_count; /* those to be examined again, as a stack */
@@ -182,7 +182,7 @@ static enum sl_status walk(struct meeting *m, int at) {
   return SL_OK;
 }
 
-/* Reports which rank waits at what, one line a rank, as far as the message has room. */
+/* Reports what each rank waits for, one line per rank, as many as fit into the message. */
 static enum sl_status stuck(const struct meeting *m) {
   char text[1536];
   size_t n = 0;

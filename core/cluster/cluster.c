@@ -150,7 +150,7 @@ static enum sl_status unknown_device(const struct sl_json_object *top) {
                           near != NULL ? near : "", near != NULL ? "\"?" : "");
 }
 
-/* A description in place, or the name of one that clusters share. */
+/* Reads a device given in place, or by the name of a file that clusters share. */
 static enum sl_status read_device(const struct sl_json_object *top, struct sl_device *device, json_t *annotations) {
   const char *name = json_string_value(sl_json_get(top, "device"));
   if (name == NULL) return read_device_object(top, device, annotations);
@@ -214,7 +214,7 @@ static enum sl_status read_links(const struct sl_json_object *top, struct sl_clu
   return SL_OK;
 }
 
-/* The defaults of what a data sheet does not say. */
+/* Defaults of what data sheets do not state. */
 static void set_defaults(struct sl_cluster *cluster) {
   memset(cluster, 0, sizeof *cluster);
   cluster->devices_per_node = 1;
@@ -278,7 +278,7 @@ void sl_cluster_free(struct sl_cluster *cluster) {
   cluster->annotations = NULL;
 }
 
-/* Reads the parsed document, which is consumed. */
+/* Reads the parsed document and frees it. */
 static enum sl_status from_document(struct sl_cluster *cluster, struct sl_json *doc) {
   const enum sl_status status = sl_cluster_from_json(cluster, doc);
   sl_json_free(doc);
@@ -292,7 +292,8 @@ static enum sl_status load_preset(struct sl_cluster *cluster, const struct sl_cl
   return from_document(cluster, &doc);
 }
 
-/* The preset that `spec` names, or the first that has the device of that name: those by their makers' names stand before installations. */
+/* The preset that `spec` names, or else the first one with the device of that name. Presets named after products come
+ * before those of installations. */
 static const struct sl_cluster_preset *find_preset(const char *spec) {
   char device[80];
   for (int i = 0; sl_cluster_presets[i].name != NULL; i++)

@@ -116,8 +116,10 @@ struct sl_cluster {
 };
 
 /* Loads a cluster. `spec`: a preset ("localhost", "dgx-a100-80g", ...), a device ("h100-sxm", ...) for its usual
- * cluster, the path of a cluster.json, or the name of a profile next to the program (profiles/README.md). "localhost" takes cores and memory from this machine. On failure
- * nothing is allocated. Errors: SL_ERR_INPUT with place and key. */
+ * cluster, the path or the text of a cluster.json, or the name of a profile next to the program (profiles/README.md).
+ * "localhost" takes cores and memory from this machine. On failure nothing is allocated; otherwise free it with
+ * sl_cluster_free. Errors: SL_ERR_INPUT with place and key or, for an unknown name, with similar ones; SL_ERR_IO if the
+ * file cannot be read; SL_ERR_MEMORY. */
 enum sl_status sl_cluster_load(struct sl_cluster *cluster, const char *spec);
 /* Does `spec` name a preset, a file or a profile? Its contents may still be invalid. */
 bool sl_cluster_is_known(const char *spec);

@@ -255,8 +255,8 @@ enum sl_dtype sl_config_product_dtype(const struct sl_config *config);
  *                   p = min(1, (i - w + 1)/max(1, total - w))
  *   LRRangeTest     min (1 + step_rate s/step_size), s/step_size rounded down with the staircase
  *   OneCycle        s=0: min;   s <= first + second: min + (max - min) scale(s), rising from 0 to 1 over `first` steps
- *                   and back over `second`, in stairs if asked for;   then min / (1 + decay_lr_rate (s - first - second) /
- *                   decay_step_size), or min if either of the two is 0
+ *                   and back over `second`, in stairs if asked for;   then
+ *                   min / (1 + decay_lr_rate (s - first - second) / decay_step_size), or min if either of the two is 0
  * The log warm-up therefore stays at min for the first two steps. */
 double sl_config_lr(const struct sl_config *config, int64_t step);
 /* Adam's betas at `step`: those of the optimizer, except under OneCycle with cycle_momentum. There beta2 is 0.99, and

@@ -1,5 +1,6 @@
-/* Accelerate's settings, read; see accelerate.h. Sources: Accelerate 1.15, commands/config/config_args.py, commands/launch.py (defaults),
- * utils/launch.py, utils/dataclasses.py (DeepSpeedPlugin, FullyShardedDataParallelPlugin, MegatronLMPlugin), parallelism_config.py. */
+/* Reads Accelerate's settings; see accelerate.h. Sources: Accelerate 1.15, commands/config/config_args.py,
+ * commands/launch.py (defaults), utils/launch.py, utils/dataclasses.py (DeepSpeedPlugin,
+ * FullyShardedDataParallelPlugin, MegatronLMPlugin), parallelism_config.py. */
 #include "core/interop/accelerate.h"
 
 #include "core/base/checked.h"
@@ -61,7 +62,7 @@ static enum sl_status read_world(struct accelerate *a, bool single) {
   return SL_OK;
 }
 
-/* What the script says, by the rules for "auto". */
+/* Settings that the training script makes become "auto", so that the rules for "auto" fill them in. */
 static void leave_to_script(struct accelerate *a) {
   put(a, "train_micro_batch_size_per_gpu", json_string("auto"));
   put(a, "gradient_accumulation_steps", json_string("auto"));
@@ -88,7 +89,7 @@ static enum sl_status read_ddp(struct accelerate *a) {
       "not modelled; distributed_type DEEPSPEED and FSDP are");
 }
 
-/* FSDP's MixedPrecision casts what is gathered and reduced, the shards stay fp32. */
+/* FSDP's MixedPrecision casts what is gathered and reduced; the shards stay fp32. */
 static enum sl_status put_fsdp_types(struct accelerate *a) {
   SL_TRY(put_precision(a));
   if (strcmp(a->precision, "no") == 0) return SL_OK;
@@ -134,7 +135,7 @@ static enum sl_status put_prefetch(struct accelerate *a, int64_t version) {
   return sl_settings_fail(&a->s, key, "BACKWARD_PRE: no other one is modelled");
 }
 
-/* A device mesh beside FSDP2. */
+/* The device mesh of FSDP2. */
 static enum sl_status put_mesh(struct accelerate *a) {
   int64_t replicas = 1, shards = 1, tp = 1;
   SL_TRY(sl_settings_int(&a->s, MESH "dp_replicate_size", 1, SL_MAX_DEGREE, &replicas));
@@ -150,7 +151,7 @@ static enum sl_status put_mesh(struct accelerate *a) {
   return put(a, "shardlab.shard_size", json_integer(shards)), SL_OK;
 }
 
-/* CPUOffload: parameters, gradients and the optimizer's states in host memory. */
+/* CPUOffload keeps parameters, gradients and optimizer states in host memory. */
 static enum sl_status put_fsdp_offload(struct accelerate *a) {
   const char *preset = json_string_value(sl_interop_get(a->config, "shardlab.preset"));
   bool offload = false;
@@ -180,7 +181,8 @@ static enum sl_status read_fsdp(struct accelerate *a) {
   if (version == 2) SL_TRY(put_mesh(a));
   SL_TRY(sl_settings_bool(&a->s, FSDP "activation_checkpointing", &recompute));
   SL_TRY(
-      sl_settings_bool(&a->s, FSDP "forward_prefetch", &ahead)); /* issues gathers no earlier than a fast host does */
+      /* has no effect: a fast host issues the gathers as early */
+      sl_settings_bool(&a->s, FSDP "forward_prefetch", &ahead));
   put(a, "shardlab.recompute", json_string(recompute ? "full" : "none"));
   return put_fsdp_types(a);
 }
@@ -239,7 +241,7 @@ static enum sl_status put_kernels(struct accelerate *a) {
   return SL_OK;
 }
 
-/* ---- all of it ---- */
+/* ---- the whole file ---- */
 
 static enum sl_status make_config(struct accelerate *a) {
   char type[32] = "", place[32] = "LOCAL_MACHINE";
@@ -248,7 +250,7 @@ static enum sl_status make_config(struct accelerate *a) {
     return sl_settings_fail(&a->s, "compute_environment", "LOCAL_MACHINE: SageMaker is not modelled");
   SL_TRY(sl_settings_word(&a->s, "distributed_type", "NO|MULTI_GPU|DEEPSPEED|FSDP|MEGATRON_LM", type));
   if (json_is_false(sl_settings_value(&a->s, "distributed_type")))
-    snprintf(type, sizeof type, "NO"); /* no without quotes */
+    snprintf(type, sizeof type, "NO"); /* YAML reads an unquoted no as false */
   if (type[0] == '\0')
     return sl_settings_fail(&a->s, "distributed_type", "NO, MULTI_GPU, DEEPSPEED, FSDP or MEGATRON_LM");
   SL_TRY(sl_settings_refuse(&a->s, sl_accelerate_refused));

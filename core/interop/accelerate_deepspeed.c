@@ -51,7 +51,7 @@ static enum sl_status put_keys(const struct sl_settings *s, const char *precisio
   return SL_OK;
 }
 
-/* Its own way to say it: what stands in the other file must not stand here, too. */
+/* deepspeed_config_file replaces the other keys: Accelerate refuses those that the file it names sets. */
 static enum sl_status check_alone(const struct sl_settings *s) {
   static const char *const others[] = {
       "zero_stage",           "gradient_accumulation_steps", "gradient_clipping",      "offload_optimizer_device",
@@ -64,7 +64,7 @@ static enum sl_status check_alone(const struct sl_settings *s) {
   return SL_OK;
 }
 
-/* As given, from where the program runs; else beside the file that names it. */
+/* Loads `path` relative to the working directory or, if it is not there, to the folder of the file that names it. */
 static enum sl_status load(const struct sl_settings *s, const char *path, struct sl_json *out) {
   const char *slash = strrchr(s->doc->name, '/');
   char *beside = NULL;
@@ -78,7 +78,8 @@ static enum sl_status load(const struct sl_settings *s, const char *path, struct
   return status;
 }
 
-/* `mixed_precision` is what "auto" stands for; what it must not contradict is checked by Accelerate alone. */
+/* Replaces "auto" by what `mixed_precision` says. Whether the file's other values contradict it is left to
+ * Accelerate. */
 static void fill_precision(json_t *config, const char *precision) {
   static const char *const types[] = {"bf16", "fp16"};
   for (int i = 0; i < 2; i++) {

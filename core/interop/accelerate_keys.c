@@ -9,7 +9,7 @@ const char *const sl_accelerate_known[] = {
     "main_training_function", "enable_cpu_affinity", "fp8_config", "deepspeed_config", "fsdp_config",
     "parallelism_config", "megatron_lm_config", "mpirun_config", "downcast_bf16", "tpu_name", "tpu_zone",
     "tpu_use_cluster", "tpu_use_sudo", "command_file", "commands", "tpu_vm", "tpu_env", "dynamo_config",
-    /* of earlier versions */
+    /* keys of earlier versions */
     "fp16", "dynamo_backend", "ipex_config", "mpirun_config", "deepspeed_hostfile", NULL};
 
 const char *const sl_accelerate_beside[] = {"compute_environment",

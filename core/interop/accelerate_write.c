@@ -1,4 +1,4 @@
-/* Accelerate's settings, written; see accelerate_write.h. */
+/* Writes Accelerate's settings; see accelerate_write.h. */
 #include "core/interop/accelerate_write.h"
 
 #include "core/interop/paths.h"
@@ -15,8 +15,8 @@ struct writer {
   json_t *unsaid;
   enum kind kind;
   int64_t world, machines;
-  const char *preset, *strategy; /* of FSDP */
-  bool sharded;                  /* Megatron-LM's optimizer */
+  const char *preset, *strategy; /* strategy: FSDP's */
+  bool sharded;                  /* with Megatron-LM's distributed optimizer */
 };
 
 static const char *text_at(const struct writer *w, const char *path) {
@@ -41,7 +41,7 @@ static const char *word(bool on) {
   return on ? "true" : "false";
 }
 
-/* Text between single quotes, in which a quote stands twice. */
+/* Writes `text` in single quotes, in which YAML doubles each quote. */
 static void put_text(FILE *out, const char *key, const char *text) {
   fprintf(out, "  %s: '", key);
   for (; *text != '\0'; text++) fprintf(out, *text == '\'' ? "''" : "%c", *text);
@@ -102,7 +102,7 @@ static enum sl_status put_head(const struct writer *w) {
   return SL_OK;
 }
 
-/* FSDP reduces in the type of what it gathers, into fp32 shards; other types have no key. */
+/* FSDP reduces in the type in which it gathers, into fp32 shards; no key of Accelerate's sets other types. */
 static void name_types(const struct writer *w) {
   const bool bf16 = is_on(w, "bf16.enabled");
   if (!bf16 && !is_on(w, "fp16.enabled")) return;
@@ -210,7 +210,7 @@ static bool is_said(const char *path) {
   return sl_interop_among(said, path);
 }
 
-/* Some keys have a place with one kind of training alone. */
+/* These keys exist only for this distributed_type. */
 static bool is_said_of_deepspeed(const char *path) {
   return is_said(path) || strcmp(path, "gradient_accumulation_steps") == 0 || strcmp(path, "gradient_clipping") == 0;
 }

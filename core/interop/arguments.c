@@ -1,4 +1,4 @@
-/* Arguments by name; see arguments.h. */
+/* Finds arguments by name; see arguments.h. */
 #include "core/interop/arguments.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@ static struct sl_argument_given *find(const struct sl_arguments *a, const char *
   return NULL;
 }
 
-/* "--tensor-model-parallel-size=2": the value becomes a word of its own in front of the next. */
+/* Splits "--tensor-model-parallel-size=2" into the name and its value. Underscores in a name become dashes. */
 static enum sl_status split(struct sl_words *out, const struct sl_words *words) {
   for (size_t i = 0; i < words->count; i++) {
     char *word = words->list[i], *equals = strncmp(word, "--", 2) == 0 ? strchr(word, '=') : NULL;
@@ -75,7 +75,7 @@ enum sl_status sl_arguments_fail(const struct sl_arguments *a, const char *name,
   return sl_fail(SL_ERR_INPUT, "%s: --%s: is '%s'; expected %s", a->name, name, g->values[0], expected);
 }
 
-/* Words behind the one value are no part of it: a script's "$@", or the next command. */
+/* The first word after the name; later ones are not part of it, but a script's "$@" or the next command. */
 static const char *value(const struct sl_arguments *a, const char *name) {
   const struct sl_argument_given *g = find(a, name);
   return g != NULL && g->value_count > 0 ? g->values[0] : NULL;

@@ -1,4 +1,4 @@
-/* See arithmetic.h: a walk down sum, product and factor. */
+/* See arithmetic.h: a recursive descent through sums, products and factors. */
 #include "core/interop/arithmetic.h"
 
 #include "core/base/checked.h"
@@ -19,13 +19,13 @@ struct reader {
 
 static bool read_sum(struct reader *r, int64_t *out);
 
-/* The byte in hand behind blanks; '\0' at the end. */
+/* Skips blanks and returns the next byte, '\0' at the end. */
 static char peek(struct reader *r) {
   while (r->at < r->end && isspace((unsigned char)*r->at)) r->at++;
   return r->at < r->end ? *r->at : '\0';
 }
 
-/* No overflow has been. */
+/* Has nothing overflowed? */
 static bool is_whole(int64_t value) {
   return value != SL_HUGE && value != INT64_MIN;
 }
@@ -37,7 +37,7 @@ static bool read_number(const char *text, size_t length, int64_t *out) {
   copy[length] = '\0';
   errno = 0;
   *out = strtoll(copy, &end, 10);
-  return *end == '\0' && errno == 0 && is_whole(*out) && (copy[0] != '0' || length == 1); /* 010 is eight to a shell */
+  return *end == '\0' && errno == 0 && is_whole(*out) && (copy[0] != '0' || length == 1); /* to a shell, 010 is 8 */
 }
 
 static size_t word_length(const struct reader *r) {
@@ -46,7 +46,7 @@ static size_t word_length(const struct reader *r) {
   return n;
 }
 
-/* NAME, $NAME or ${NAME}, or a number. */
+/* Reads NAME, $NAME, ${NAME} or a number. */
 static bool read_word(struct reader *r, int64_t *out) {
   const bool dollar = peek(r) == '$';
   if (dollar) r->at++;

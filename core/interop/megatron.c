@@ -1,4 +1,4 @@
-/* Megatron-LM's arguments, read; see megatron.h. */
+/* Reads Megatron-LM's arguments; see megatron.h. */
 #include "core/interop/megatron.h"
 
 #include "core/interop/arguments.h"
@@ -30,8 +30,8 @@ static enum sl_status put_row(json_t *config, const struct sl_arguments *a, cons
   return SL_OK;
 }
 
-/* --recompute-activations is --recompute-granularity selective; "uniform" with one layer a piece is every layer from its input, which
- * was --checkpoint-activations or --activations-checkpoint-method in 2021. */
+/* --recompute-activations means --recompute-granularity selective. Method "uniform" with one layer per piece recomputes
+ * every layer from its input; in 2021 this was --checkpoint-activations or --activations-checkpoint-method. */
 static enum sl_status put_recompute(json_t *config, const struct sl_arguments *a) {
   const char *granularity = sl_arguments_has(a, "recompute-activations") ? "selective" : NULL, *method = "uniform";
   int64_t layers = 1;
@@ -95,7 +95,8 @@ static enum sl_status put_optimizer(json_t *config, const struct sl_arguments *a
   return SL_OK;
 }
 
-/* Stages of a rank may be given as layers of one; stages of several a rank make the schedule interleaved. */
+/* Virtual stages may also be given as the number of layers of each. With more than one per rank, the schedule is
+ * interleaved. */
 static enum sl_status put_pipeline(json_t *config, const struct sl_arguments *a) {
   const json_t *section = json_object_get(config, "shardlab");
   const int64_t pp = json_integer_value(json_object_get(section, "pp"));
@@ -115,14 +116,16 @@ static enum sl_status put_pipeline(json_t *config, const struct sl_arguments *a)
   return SL_OK;
 }
 
-/* Megatron-DeepSpeed's engine is a pipeline of one stage, too, unless it is told otherwise; its --zero-stage is 1 by default. */
+/* Megatron-DeepSpeed uses DeepSpeed's pipeline engine even for one stage, unless --no-pipeline-parallel is given. Its
+ * --zero-stage defaults to 1. */
 static enum sl_status put_deepspeed(json_t *config, const struct sl_arguments *a) {
   static const char *const presets[] = {"deepspeed-0", "deepspeed-1", "deepspeed-2", "deepspeed-3"};
   int64_t stage = 1;
   if (sl_arguments_has(a, "zero-stage")) SL_TRY(sl_arguments_int(a, "zero-stage", &stage));
   if (stage > 3) return sl_arguments_fail(a, "zero-stage", "0 to 3");
   const int64_t pp = json_integer_value(sl_interop_get(config, "shardlab.pp"));
-  const bool pipeline = !sl_arguments_has(a, "no-pipeline-parallel") || pp > 1; /* scripts add the flag under an if */
+  /* a script may hold the flag in an if */
+  const bool pipeline = !sl_arguments_has(a, "no-pipeline-parallel") || pp > 1;
   sl_interop_put(config, "shardlab.preset", json_string(pipeline ? "deepspeed-pipeline" : presets[stage]));
   sl_interop_put(config, "zero_optimization.stage", json_integer(stage));
   if (sl_arguments_has(a, "cpu-optimizer"))
@@ -149,14 +152,14 @@ static enum sl_status make_config(json_t *config, const struct sl_arguments *a) 
                            "sequences a step of a rank, without which Megatron-LM does not start");
 }
 
-/* ---- what is left ---- */
+/* ---- arguments that nothing has read ---- */
 
 static bool is_among(const char *const *names, const char *name) {
   while (*names != NULL && strcmp(*names, name) != 0) names++;
   return *names != NULL;
 }
 
-/* "pretrain_bert.py" is another model than what the arguments alone say. */
+/* "pretrain_bert.py" trains a model that the arguments alone do not describe. */
 static enum sl_status check_program(const struct sl_arguments *a) {
   for (size_t i = 0; i < a->words.count; i++) {
     const char *word = a->words.list[i], *slash = strrchr(word, '/'), *file = slash != NULL ? slash + 1 : word;
@@ -168,14 +171,14 @@ static enum sl_status check_program(const struct sl_arguments *a) {
   return SL_OK;
 }
 
-/* --num-experts 1 is none. */
+/* --num-experts 1 means no experts. */
 static bool is_neutral(const struct sl_argument_given *g) {
   static const char *const counts[] = {"num-experts", "expert-model-parallel-size", "ds-sequence-parallel-size",
                                        "num-distributed-optimizer-instances", NULL};
   return is_among(counts, g->name) && g->value_count > 0 && strcmp(g->values[0], "1") == 0;
 }
 
-/* Of what was not asked for: refused, or named in one warning. */
+/* Goes through the arguments that nothing has read: refuses some, and names the others in one warning. */
 static enum sl_status account(const struct sl_arguments *a) {
   char text[1024] = "";
   size_t used = 0;

@@ -1,5 +1,6 @@
-/* See megatron_model.h. Sources: Megatron-LM core_r0.12, megatron/training/arguments.py (core_transformer_config_from_args, defaults), pretrain_gpt.py (args_defaults);
- * Megatron-DeepSpeed's and BigScience's megatron/arguments.py for --embed-layernorm and alibi. */
+/* See megatron_model.h. Sources: Megatron-LM core_r0.12, megatron/training/arguments.py
+ * (core_transformer_config_from_args, defaults), pretrain_gpt.py (args_defaults); Megatron-DeepSpeed's and BigScience's
+ * megatron/arguments.py for --embed-layernorm and alibi. */
 #include "core/interop/megatron_model.h"
 
 #include <stdio.h>
@@ -18,7 +19,7 @@ enum {
   LLAMA = ROPE | RMS | SWIGLU
 };
 
-/* What a form's config.json calls its sizes. */
+/* The keys of a model family's config.json that hold its sizes. */
 struct form {
   int features;
   const char *family, *layers, *width, *heads, *positions, *inner; /* inner NULL: always four times the width */
@@ -44,7 +45,7 @@ static const struct {
                 {ALIBI, "alibi"},         {EMBED_NORM, "a norm behind the embedding"}};
 enum { FORMS = sizeof forms / sizeof *forms, FEATURES = sizeof features / sizeof *features };
 
-/* ---- the form ---- */
+/* ---- the model family ---- */
 
 static enum sl_status read_positions(const struct sl_arguments *a, int *found) {
   const char *text = "learned_absolute";
@@ -97,7 +98,7 @@ static enum sl_status find_form(const struct sl_arguments *a, const struct form 
 
 /* ---- sizes ---- */
 
-/* 0: nobody but the tokenizer's file knows. */
+/* The vocabulary's size, or 0 if only the tokenizer's file can tell it. */
 static enum sl_status read_vocabulary(const struct sl_arguments *a, int64_t *out) {
   static const struct {
     const char *tokenizer;
@@ -122,7 +123,7 @@ static void set_int(json_t *model, const char *key, int64_t value) {
   json_object_set_new(model, key, json_integer(value));
 }
 
-/* The feed-forward width: 4 h, or with swiglu 2/3 of that to a multiple of 64. */
+/* The feed-forward width: 4 h, or with swiglu 2/3 of that, rounded down to a multiple of 64. */
 static enum sl_status put_inner(json_t *model, const struct sl_arguments *a, const struct form *f, int64_t width) {
   int64_t inner = f->features & SWIGLU ? width * 4 * 2 / 3 / 64 * 64 : 4 * width;
   if (sl_arguments_has(a, "ffn-hidden-size")) SL_TRY(sl_arguments_int(a, "ffn-hidden-size", &inner));
@@ -153,9 +154,9 @@ static enum sl_status put_sizes(json_t *model, const struct sl_arguments *a, con
   return set_int(model, "head_dim", n), SL_OK;
 }
 
-/* ---- the rest ---- */
+/* ---- other keys ---- */
 
-/* --use-rope-scaling is Llama 3.1's. */
+/* --use-rope-scaling is the scaling of Llama 3.1. */
 static enum sl_status put_rotary(json_t *model, const struct sl_arguments *a) {
   double theta = 10000, share = 1, factor = 8;
   if (sl_arguments_has(a, "rotary-base")) SL_TRY(sl_arguments_real(a, "rotary-base", &theta));

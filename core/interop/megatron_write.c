@@ -1,4 +1,4 @@
-/* Megatron-LM's arguments, written; see megatron_write.h. */
+/* Writes Megatron-LM's arguments; see megatron_write.h. */
 #include "core/interop/megatron_write.h"
 
 #include "core/interop/megatron_rows.h"
@@ -98,7 +98,7 @@ static void put_size(const json_t *model, const char *argument, const char *gpt2
   if (json_is_integer(value)) fprintf(out, "--%s %lld\n", argument, (long long)json_integer_value(value));
 }
 
-/* Megatron-LM knows Llama 3.1's scaling alone, by its factor. */
+/* The only scaling that Megatron-LM knows is Llama 3.1's, given by its factor. */
 static enum sl_status put_rope_scaling(const json_t *scaling, FILE *out) {
   const double low = json_number_value(json_object_get(scaling, "low_freq_factor")),
                high = json_number_value(json_object_get(scaling, "high_freq_factor"));
@@ -111,7 +111,8 @@ static enum sl_status put_rope_scaling(const json_t *scaling, FILE *out) {
   return SL_OK;
 }
 
-/* What differs between Llamas: biases of all linear layers or of none, how much of a head is turned, and how far. */
+/* Llamas differ in their biases (of all linear layers or of none), the rotated share of a head, and the base of the
+ * rotation. */
 static enum sl_status put_llama(const json_t *model, FILE *out) {
   const bool attention = json_is_true(json_object_get(model, "attention_bias")),
              mlp = json_is_true(json_object_get(model, "mlp_bias"));
@@ -144,7 +145,7 @@ static enum sl_status put_model(const json_t *model, FILE *out) {
   return llama ? put_llama(model, out) : SL_OK;
 }
 
-/* ---- what cannot be said ---- */
+/* ---- what Megatron-LM has no arguments for ---- */
 
 static bool is_said(const char *path) {
   static const char *const others[] = {"optimizer.type",
@@ -157,7 +158,7 @@ static bool is_said(const char *path) {
                                        "shardlab.rank_order",
                                        "shardlab.schedule",
                                        "gradient_accumulation_steps",
-                                       "zero_optimization.stage", /* the preset's */
+                                       "zero_optimization.stage", /* follows from the preset */
                                        NULL};
   for (const struct sl_argument *row = sl_megatron_arguments; row->name != NULL; row++)
     if (strcmp(row->path, path) == 0) return true;

@@ -1,4 +1,4 @@
-/* Keys by path; see paths.h. */
+/* Finds keys by path; see paths.h. */
 #include "core/interop/paths.h"
 
 #include <stdio.h>

@@ -21,13 +21,14 @@ void sl_settings_free(struct sl_settings *s) {
   s->used = NULL;
 }
 
-/* The next of "a|b|c"; NULL behind the last. */
+/* The next alternative of "a|b|c"; NULL after the last. */
 static const char *behind_bar(const char *at) {
   const char *bar = strchr(at, '|');
   return bar != NULL ? bar + 1 : NULL;
 }
 
-/* The one of `paths` that counts, else the first, into out[PATH_BYTES]; all of them are used. */
+/* Looks up the first of `paths` that has a value, and marks all of them as used. Its path, or that of the first if none
+ * has a value, goes into out[PATH_BYTES]. */
 static const json_t *find(const struct sl_settings *s, const char *paths, char *out) {
   const json_t *found = NULL;
   for (const char *at = paths; at != NULL; at = behind_bar(at)) {
@@ -41,7 +42,7 @@ static const json_t *find(const struct sl_settings *s, const char *paths, char *
   return found;
 }
 
-/* The object that holds the setting, and the key in it. */
+/* The object that holds a setting, and the setting's key in it. */
 struct place {
   char path[PATH_BYTES], parent[PATH_BYTES];
   const char *key;
@@ -128,7 +129,7 @@ enum sl_status sl_settings_refuse(const struct sl_settings *s, const struct sl_s
   return SL_OK;
 }
 
-/* ---- what is left ---- */
+/* ---- keys that nothing has read ---- */
 
 struct rest {
   const struct sl_settings *settings;

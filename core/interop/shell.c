@@ -1,4 +1,4 @@
-/* Words of a launch script; see shell.h. */
+/* Splits a launch script into words; see shell.h. */
 #include "core/interop/shell.h"
 
 #include "core/interop/arithmetic.h"
@@ -15,7 +15,7 @@ struct variable {
 };
 
 struct reader {
-  const char *at, *name; /* of the text, for messages */
+  const char *at, *name; /* name: of the text, for messages */
   struct sl_words *words;
   struct variable *variables;
   int variable_count;
@@ -31,7 +31,7 @@ static enum sl_status push(struct reader *r, const char *bytes, size_t n) {
   return SL_OK;
 }
 
-/* The last value that the script gave it; NULL: none that is plain text. */
+/* The last value that the script assigned to a variable; NULL if it assigned none that is plain text. */
 static const char *value_of(const struct reader *r, const char *name, size_t length) {
   for (int i = r->variable_count - 1; i >= 0; i--)
     if (strlen(r->variables[i].name) == length && strncmp(r->variables[i].name, name, length) == 0)
@@ -50,7 +50,8 @@ static const char *variable_of(const void *context, const char *name, size_t len
   return value_of(context, name, length);
 }
 
-/* $((...)) of numbers that are known is computed; else it stays as it stands, blanks and all, and so does $(...), for nothing is run. */
+/* $((...)) is computed if all its numbers are known. Otherwise it stays as written, blanks included, and so does
+ * $(...): no command is ever run. */
 static enum sl_status keep_command(struct reader *r) {
   const char *end = r->at + 1;
   for (int depth = 0; *end != '\0'; end++) {
@@ -71,7 +72,7 @@ static enum sl_status keep_command(struct reader *r) {
   return status;
 }
 
-/* $NAME or ${NAME...} at r->at; what is none is a dollar. */
+/* Expands $NAME or ${NAME...} at r->at; a dollar that begins neither stands for itself. */
 static enum sl_status expand(struct reader *r) {
   if (r->at[1] == '(') return keep_command(r);
   const bool braced = r->at[1] == '{';
@@ -84,11 +85,11 @@ static enum sl_status expand(struct reader *r) {
   r->at = after;
   if (value != NULL) return push(r, value, strlen(value));
   if (braced && to_brace > 2 && strncmp(end, ":-", 2) == 0) return push(r, end + 2, to_brace - 2);
-  return push(r, from, (size_t)(after - from)); /* positional and unknown ones stay, for a message */
+  return push(r, from, (size_t)(after - from)); /* positional and unknown ones stay, so that messages show them */
 }
 
-/* "NAME=VALUE" becomes a variable; any other word is one of the list, and so is the first of a list that a variable is given,
- * ARGS="--name value ...". */
+/* "NAME=VALUE" sets a variable, unless VALUE begins with an argument, as in ARGS="--name value ...": that argument is
+ * added to the list, like any other word. */
 static enum sl_status finish(struct reader *r) {
   if (r->length == 0) return SL_OK;
   r->word[r->length] = '\0';
@@ -110,7 +111,7 @@ static enum sl_status finish(struct reader *r) {
   return SL_OK;
 }
 
-/* One character outside of a word, or of one. */
+/* Reads the next character or expansion, inside or outside a word. */
 static enum sl_status step(struct reader *r) {
   static const char splits[] = " \t\r\n()[];|&";
   const char c = *r->at;

@@ -1,4 +1,5 @@
-/* Tables, arrays and keys of TOML; see toml.h. A table remembers how it came to be, for that says which keys it still takes. */
+/* Reads TOML's tables, arrays and keys; see toml.h. Each table remembers what created it, which decides whether more
+ * keys may be added to it. */
 #include "core/interop/toml.h"
 
 #include "core/base/json_places.h"
@@ -11,12 +12,12 @@
 enum { MAX_DEPTH = 64, MAX_TABLES = 4096, PATH_BYTES = 512 };
 
 enum origin {
-  UNKNOWN,  /* a table inside of an inline one, or a value */
-  IMPLIED,  /* as the parent of a header's: the header may still come */
+  UNKNOWN,  /* a table inside an inline table, or a value */
+  IMPLIED,  /* as the parent of a header's table: its own header may follow */
   HEADER,   /* by [name] or [[name]] */
   DOTTED,   /* by a dotted key: more such keys may follow */
-  CLOSED,   /* inline: no more keys */
-  OF_TABLES /* an array by [[name]]: more tables may follow */
+  CLOSED,   /* inline: takes no more keys */
+  OF_TABLES /* an array made by [[name]]: more tables may follow */
 };
 
 struct reader {
@@ -27,7 +28,7 @@ struct reader {
     enum origin origin;
   } * tables;
   size_t table_count, table_capacity;
-  char path[PATH_BYTES]; /* of the value in hand */
+  char path[PATH_BYTES]; /* of the current value */
   int depth;
 };
 
@@ -74,7 +75,7 @@ static enum sl_status given_before(const struct reader *r, int64_t line, int64_t
 
 /* ---- keys ---- */
 
-/* A new child of `table`, which must not have one of that name. */
+/* Adds a child to `table`, which must not have one of that name. */
 static enum sl_status add_child(struct reader *r, json_t *table, const char *key, json_t *child, enum origin origin,
                                 const struct sl_toml_cursor *at) {
   if (child == NULL || json_object_set_new(table, key, child) != 0) return memory(r);
@@ -82,7 +83,7 @@ static enum sl_status add_child(struct reader *r, json_t *table, const char *key
   return origin != UNKNOWN ? remember(r, child, origin) : SL_OK;
 }
 
-/* Step into the table `key` of *table on the way to a header's name or to a dotted key's end. */
+/* Enters the table `key` of *table, one part of a header's name or of a dotted key. */
 static enum sl_status step_into(struct reader *r, json_t **table, const char *key, bool header,
                                 const struct sl_toml_cursor *at) {
   json_t *next = json_object_get(*table, key);
@@ -102,7 +103,7 @@ static enum sl_status step_into(struct reader *r, json_t **table, const char *ke
   return SL_OK;
 }
 
-/* Parts of a key and the dots between them: all but the last are stepped into; *last is a new reference. */
+/* Reads the parts of a dotted key and enters the table of each but the last; *last is a new reference to that one. */
 static enum sl_status scan_key(struct reader *r, json_t **table, bool header, json_t **last,
                                struct sl_toml_cursor *at) {
   for (*last = NULL;;) {
@@ -119,7 +120,7 @@ static enum sl_status scan_key(struct reader *r, json_t **table, bool header, js
   }
 }
 
-/* KEY = VALUE into `table`. */
+/* Reads KEY = VALUE into `table`. */
 static enum sl_status scan_pair(struct reader *r, json_t *table) {
   enum sl_status status;
   struct sl_toml_cursor at;
@@ -165,7 +166,7 @@ static enum sl_status scan_elements(struct reader *r, json_t *array) {
   return SL_OK;
 }
 
-/* On one line, without a comma behind the last pair. */
+/* An inline table is on one line and has no comma after its last pair. */
 static enum sl_status scan_inline(struct reader *r, json_t *table) {
   sl_toml_next(&r->c);
   SL_TRY(sl_toml_skip(&r->c, false));
@@ -180,7 +181,7 @@ static enum sl_status scan_inline(struct reader *r, json_t *table) {
   return remember(r, table, CLOSED);
 }
 
-/* *out, NULL on entry, becomes a new reference. */
+/* Sets *out, NULL on entry, to a new reference. */
 static enum sl_status scan_value(struct reader *r, json_t **out) {
   const bool array = sl_toml_at(&r->c, "[");
   if (!array && !sl_toml_at(&r->c, "{")) return sl_toml_scalar(&r->c, out);
@@ -238,7 +239,7 @@ fail:
   return status;
 }
 
-/* [name] or [[name]]; keys that follow go to *table. */
+/* Reads [name] or [[name]]; the keys that follow go to *table. */
 static enum sl_status scan_header(struct reader *r, json_t *root, json_t **table) {
   enum sl_status status;
   const bool element = sl_toml_at(&r->c, "[[");

@@ -31,7 +31,7 @@ enum sl_status sl_toml_expected(const struct sl_toml_cursor *c, const char *what
                  what, found);
 }
 
-/* Bytes that may stand in comments and strings. */
+/* Is this byte allowed in comments and strings? */
 static bool is_text(char byte) {
   return byte == '\t' || ((unsigned char)byte >= 0x20 && byte != 0x7F);
 }
@@ -75,7 +75,7 @@ static enum sl_status push_character(struct text *t, unsigned long u) {
   return push(t, out, (size_t)more + 1);
 }
 
-/* \uXXXX or \UXXXXXXXX, at the u. */
+/* Reads \uXXXX or \UXXXXXXXX, from the u on. */
 static enum sl_status push_code(struct sl_toml_cursor *c, struct text *t) {
   const int digits = *c->at == 'u' ? 4 : 8;
   unsigned long u = 0;
@@ -90,7 +90,8 @@ static enum sl_status push_code(struct sl_toml_cursor *c, struct text *t) {
   return push_character(t, u);
 }
 
-/* Behind a backslash; in a string of several lines one at a line's end takes all white space behind it away. */
+/* Reads an escape after its backslash. In a multi-line string, a backslash at the end of a line removes all white space
+ * after it. */
 static enum sl_status push_escape(struct sl_toml_cursor *c, struct text *t, bool lines) {
   static const char names[] = "btnfr\"\\", values[] = "\b\t\n\f\r\"\\";
   if (c->at < c->end && *c->at != '\0' && strchr(names, *c->at) != NULL) {
@@ -110,7 +111,7 @@ static enum sl_status push_escape(struct sl_toml_cursor *c, struct text *t, bool
   return SL_OK;
 }
 
-/* One character of a string, or one escape. */
+/* Reads one character of a string, or one escape. */
 static enum sl_status push_next(struct sl_toml_cursor *c, struct text *t, bool basic, bool lines) {
   if (basic && *c->at == '\\') return sl_toml_next(c), push_escape(c, t, lines);
   if (lines && sl_toml_at(c, "\r\n")) return sl_toml_next(c), sl_toml_next(c), push(t, "\n", 1);
@@ -121,7 +122,7 @@ static enum sl_status push_next(struct sl_toml_cursor *c, struct text *t, bool b
   return SL_OK;
 }
 
-/* Up to two quotes may stand before the three that close. */
+/* Is this the string's end? In a multi-line string, up to two quotes may precede the three that close it. */
 static bool closes(const struct sl_toml_cursor *c, char quote, bool lines) {
   if (!lines) return *c->at == quote;
   const char three[] = {quote, quote, quote, '\0'}, four[] = {quote, quote, quote, quote, '\0'};
@@ -133,7 +134,7 @@ static enum sl_status scan_text(struct sl_toml_cursor *c, struct text *t, char q
   for (int i = lines ? 3 : 1; i > 0; i--) sl_toml_next(c);
   if (lines && sl_toml_at(c, "\r\n")) sl_toml_next(c);
   if (lines && sl_toml_at(c, "\n")) sl_toml_next(c);
-  int quotes = 0; /* in a row, so that of six the first is none of the text */
+  int quotes = 0; /* consecutive: a quote followed by three others belongs to the text */
   while (c->at < c->end && !closes(c, quote, lines)) {
     quotes = *c->at == quote ? quotes + 1 : 0;
     if (quotes > 2) return sl_toml_expected(c, "at most two quotes in a row");
@@ -174,7 +175,8 @@ enum sl_status sl_toml_key(struct sl_toml_cursor *c, json_t **out) {
 
 /* ---- numbers, dates ---- */
 
-/* "dddd-dd" of digits d and other bytes that must stand so; a lower-case letter of the text counts as its capital. */
+/* Returns how many bytes `form` has if `text` begins with it, else 0. In `form`, d is any digit; other bytes must be
+ * equal, though the text's letters may be lower-case. */
 static size_t matches(const char *text, const char *form) {
   size_t i = 0;
   for (; form[i] != '\0'; i++)
@@ -186,7 +188,7 @@ static bool in_range(const char *text, int most) {
   return (text[0] - '0') * 10 + text[1] - '0' <= most;
 }
 
-/* The length of hh:mm:ss[.d+] at the start; 0: there is none. */
+/* The length of hh:mm:ss[.d+] at the start of `text`; 0 if there is none. */
 static size_t time_length(const char *text) {
   size_t n = matches(text, "dd:dd:dd");
   if (n == 0 || !in_range(text, 23) || !in_range(text + 3, 59) || !in_range(text + 6, 60)) return 0;
@@ -203,7 +205,7 @@ static bool is_date(const char *text) {
   return month >= 1 && month <= 12 && day >= 1 && day <= days[month - 1] + leap;
 }
 
-/* A local date, a local time, both, or both with Z or a distance to it. */
+/* Is this a local date, a local time, both, or both with Z or an offset? */
 static bool is_moment(const char *text) {
   if (!is_date(text)) return time_length(text) > 0 && text[time_length(text)] == '\0';
   const char *at = text + 10;
@@ -215,7 +217,7 @@ static bool is_moment(const char *text) {
          in_range(at + 4, 59);
 }
 
-/* Take underscores away, each of which must stand between two digits. */
+/* Removes underscores, each of which must be between two digits. */
 static bool join_digits(char *text, bool hexadecimal) {
   char *to = text;
   for (const char *from = text; *from != '\0'; from++) {
@@ -238,7 +240,7 @@ static json_t *based_integer(const char *text, int base) {
   return *end == '\0' && errno == 0 ? json_integer(n) : NULL;
 }
 
-/* Digits, then perhaps a fraction and an exponent, of a float; no zero before other digits. */
+/* A float: digits, then optionally a fraction and an exponent; no leading zero. Returns NULL if it is none. */
 static json_t *decimal(const char *text) {
   const char *digits = text + (*text == '+' || *text == '-'), *at = digits;
   while (isdigit((unsigned char)*at)) at++;
@@ -257,7 +259,7 @@ static json_t *decimal(const char *text) {
     if (!isdigit((unsigned char)*at)) return NULL;
     while (isdigit((unsigned char)*at)) at++;
   }
-  return *at == '\0' ? json_real(strtod(text, NULL)) : NULL; /* NULL beyond a double, too */
+  return *at == '\0' ? json_real(strtod(text, NULL)) : NULL; /* also NULL if out of a double's range */
 }
 
 static json_t *word_value(char *text) {
@@ -280,7 +282,7 @@ enum sl_status sl_toml_scalar(struct sl_toml_cursor *c, json_t **out) {
   char text[256];
   size_t n = 0;
   while (c->at < c->end && n + 1 < sizeof text) {
-    /* one blank may part a date from a time */
+    /* one blank may separate a date from a time */
     const bool parts = *c->at == ' ' && n == 10 && c->end - c->at > 1 && isdigit((unsigned char)c->at[1]);
     if (!isalnum((unsigned char)*c->at) && strchr("_+-.:", *c->at) == NULL && !parts) break;
     text[n++] = *c->at;

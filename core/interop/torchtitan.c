@@ -1,6 +1,7 @@
-/* torchtitan's settings, read; see torchtitan.h. Sources: torchtitan at 238fa99, config/job_config.py (keys and defaults),
- * distributed/parallel_dims.py (degrees), distributed/pipeline_parallel.py (stages), distributed/activation_checkpoint.py,
- * models/llama3/infra/parallelize.py (what is applied, and in which case), train.py (accumulation). */
+/* Reads torchtitan's settings; see torchtitan.h. Sources: torchtitan at 238fa99, config/job_config.py (keys and
+ * defaults), distributed/parallel_dims.py (degrees), distributed/pipeline_parallel.py (stages),
+ * distributed/activation_checkpoint.py, models/llama3/infra/parallelize.py (what is applied in which case), train.py
+ * (accumulation). */
 #include "core/interop/torchtitan.h"
 
 #include "core/base/checked.h"
@@ -16,7 +17,7 @@
 #define TRAINING "training."
 #define PARALLELISM "parallelism."
 #define EXPERIMENTAL "experimental."
-/* A key of today, and where it stood at the end of 2024. */
+/* A key's current path, and its path at the end of 2024. */
 #define MOVED(old, name) PARALLELISM name "|" old name
 static const char shard_key[] = MOVED(TRAINING, "data_parallel_shard_degree") "|training.data_parallel_degree";
 static const char replicate_key[] = MOVED(TRAINING, "data_parallel_replicate_degree");
@@ -29,7 +30,7 @@ static const char reshard_key[] = MOVED(TRAINING, "fsdp_reshard_after_forward");
 static const char parts_key[] = PARALLELISM "module_fqns_per_model_part";
 static const char batch_key[] = TRAINING "local_batch_size|" TRAINING "batch_size";
 
-enum { MOST_STAGES = 256 }; /* of the list shardlab.stages */
+enum { MOST_STAGES = 256 }; /* the longest list shardlab.stages */
 
 struct titan {
   struct sl_settings s;
@@ -44,7 +45,7 @@ static void put(struct titan *t, const char *path, json_t *value) {
 
 /* ---- ranks ---- */
 
-/* The degree of shards that -1 stands for is what the others leave of the ranks. */
+/* A shard degree of -1 stands for all ranks that the other degrees leave. */
 static enum sl_status read_degrees(struct titan *t) {
   t->replicate = t->tp = t->pp = 1;
   t->shard = -1;
@@ -87,7 +88,7 @@ static enum sl_status put_sharding(struct titan *t) {
 
 /* ---- the pipeline ---- */
 
-/* Blocks among the names of a part: "layers.7". */
+/* Counts the blocks, such as "layers.7", in a part's list of names. */
 static int64_t count_blocks(const json_t *part) {
   size_t i;
   json_t *name;
@@ -112,7 +113,8 @@ static enum sl_status put_named_parts(struct titan *t, const json_t *parts) {
   return sl_settings_fail(&t->s, parts_key, "a multiple of pipeline_parallel_degree %lld, as parts", (long long)t->pp);
 }
 
-/* generate_llm_fqn_per_model_part: the ends count as `less` layers each, and the first stages have one more where it does not come out. */
+/* As generate_llm_fqn_per_model_part: embedding and output count as `less` layers each, and the first stages take one
+ * layer more if the layers do not divide evenly. */
 static enum sl_status put_dealt(struct titan *t, const int64_t less[2]) {
   const int64_t all = t->layers + less[0] + less[1], each = all / t->stages, more = all % t->stages;
   if (less[0] > each || less[1] > each || t->stages > MOST_STAGES)
@@ -168,8 +170,8 @@ static enum sl_status put_pipeline(struct titan *t) {
   return SL_OK;
 }
 
-/* A rank's batch is cut into micro-batches by a pipeline alone; what the global batch has beyond one of each is accumulated, and a pipeline
- * would run empty between. */
+/* Only a pipeline splits a rank's batch into micro-batches. A global batch larger than one batch of each rank is
+ * accumulated; between those runs a pipeline would drain, which is not modelled. */
 static enum sl_status put_batch(struct titan *t) {
   int64_t local = 8, whole = -1, micro = 1;
   const int64_t dp = t->replicate * t->shard;
@@ -192,7 +194,7 @@ static enum sl_status put_batch(struct titan *t) {
   return SL_OK;
 }
 
-/* ---- numbers ---- */
+/* ---- optimizer and number types ---- */
 
 static enum sl_status put_optimizer(struct titan *t) {
   char name[32] = "AdamW";
@@ -205,7 +207,7 @@ static enum sl_status put_optimizer(struct titan *t) {
   SL_TRY(sl_settings_real(&t->s, "optimizer.weight_decay", 0, 1e300, &decay));
   const json_t *norm = sl_settings_value(&t->s, TRAINING "max_norm");
   if (json_is_string(norm) && strcmp(json_string_value(norm), "inf") == 0)
-    clip = 0; /* never */
+    clip = 0; /* no clipping */
   else
     SL_TRY(sl_settings_real(&t->s, TRAINING "max_norm", 1e-300, 1e300, &clip));
   put(t, "optimizer.type", json_string(name));
@@ -216,7 +218,7 @@ static enum sl_status put_optimizer(struct titan *t) {
   return SL_OK;
 }
 
-/* Outside of FSDP nothing is cast: torchtitan leaves parameters in fp32, and says so. */
+/* Only FSDP casts: without it torchtitan leaves parameters in fp32 and warns. */
 static enum sl_status put_number_types(struct titan *t) {
   char whole[32] = "float32", param[32] = "bfloat16", reduce[32] = "float32";
   SL_TRY(sl_settings_word(&t->s, TRAINING "dtype", "float32|bfloat16", whole));
@@ -234,7 +236,7 @@ static enum sl_status put_number_types(struct titan *t) {
            SL_OK;
   put(t, "bf16.enabled", json_true());
   put(t, "communication_data_type", json_string(strcmp(reduce, "float32") == 0 ? "fp32" : "bf16"));
-  put(t, "data_types.grad_accum_dtype", json_string("fp32")); /* the shards' type */
+  put(t, "data_types.grad_accum_dtype", json_string("fp32")); /* the type of the shards */
   return SL_OK;
 }
 
@@ -274,7 +276,7 @@ static enum sl_status put_float8(struct titan *t) {
 static bool compiles(const json_t *components, const char *what) {
   size_t i;
   json_t *name;
-  if (components == NULL) return true; /* both, by default */
+  if (components == NULL) return true; /* both are compiled by default */
   json_array_foreach((json_t *)(uintptr_t)components, i, name) {
     if (json_is_string(name) && strcmp(json_string_value(name), what) == 0) return true;
   }
@@ -288,11 +290,11 @@ static enum sl_status put_kernels(struct titan *t) {
   if (components != NULL && !json_is_array(components)) return sl_settings_fail(&t->s, "compile.components", "a list");
   const bool blocks = compile && compiles(components, "model"), loss = blocks && compiles(components, "loss");
   put(t, "shardlab.kernels", json_string(loss ? "torch-compile" : blocks ? "torch-compile-blocks" : "torch-eager"));
-  put(t, "shardlab.attention", json_string("flash")); /* what scaled_dot_product_attention is on GPUs */
+  put(t, "shardlab.attention", json_string("flash")); /* what scaled_dot_product_attention runs on GPUs */
   return SL_OK;
 }
 
-/* "op" saves what is dear to compute; a number is every so-many-th layer, whole. */
+/* "op" keeps the results of expensive ops; a number n recomputes every n-th layer in full. */
 static enum sl_status put_recompute(struct titan *t) {
   static const char option_key[] = "activation_checkpoint.selective_ac_option";
   char mode[32] = "selective";
@@ -314,7 +316,7 @@ static enum sl_status put_recompute(struct titan *t) {
 
 /* ---- the model ---- */
 
-/* The flavors of the model that is named, else the models that there are. */
+/* Names the flavors of the given model family or, if it is unknown, the families. */
 static enum sl_status unknown_flavor(const struct titan *t, const char *family) {
   char list[256] = "";
   const char *name, *flavor;
@@ -328,7 +330,7 @@ static enum sl_status unknown_flavor(const struct titan *t, const char *family) 
 
 static enum sl_status make_model(struct titan *t, int64_t seq, json_t **model) {
   const json_t *flavor = sl_settings_value(&t->s, "model.flavor"), *name = sl_settings_value(&t->s, "model.name");
-  if (flavor == NULL || t->layers > 0) return SL_OK; /* --model */
+  if (flavor == NULL || t->layers > 0) return SL_OK; /* --model was given */
   const char *family = name == NULL ? "llama3" : json_is_string(name) ? json_string_value(name) : "";
   *model = json_is_string(flavor) ? sl_torchtitan_model(family, json_string_value(flavor), seq) : NULL;
   if (*model == NULL) return unknown_flavor(t, family);

@@ -1,6 +1,7 @@
-/* See torchtitan_models.h. Sources: torchtitan at 238fa99 (February 2026), torchtitan/models/llama3/__init__.py and models/qwen3/__init__.py; at the end of 2024
- * torchtitan/models/llama/__init__.py for llama2. Feed-forward widths are those that FeedForward makes of ffn_dim_multiplier and multiple_of.
- * The attention that a name ends with (flex, varlen) has its mask of documents only, which changes no shape. */
+/* See torchtitan_models.h. Sources: torchtitan at 238fa99 (February 2026), torchtitan/models/llama3/__init__.py and
+ * models/qwen3/__init__.py; for llama2, torchtitan/models/llama/__init__.py at the end of 2024. Feed-forward widths are
+ * those that FeedForward computes from ffn_dim_multiplier and multiple_of. The attention that a name ends with (flex,
+ * varlen) only adds a mask of documents, which changes no shape. */
 #include "core/interop/torchtitan_models.h"
 
 #include <string.h>
@@ -60,7 +61,7 @@ bool sl_torchtitan_flavor(int i, const char **name, const char **flavor) {
   return true;
 }
 
-/* All that a flavor's config.json says but the positions, which are the sequence's. */
+/* Compares all keys of a flavor's config.json but the number of positions, which is the sequence length. */
 static bool has_shape(const json_t *model, const json_t *shape) {
   const char *key;
   json_t *value;

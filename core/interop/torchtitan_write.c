@@ -1,4 +1,4 @@
-/* torchtitan's settings, written; see torchtitan_write.h. */
+/* Writes torchtitan's settings; see torchtitan_write.h. */
 #include "core/interop/torchtitan_write.h"
 
 #include "core/interop/paths.h"
@@ -28,7 +28,7 @@ static enum sl_status refuse(const char *path, const char *is, const char *expec
                  expected);
 }
 
-/* As few digits as mean the same number; a float has a point or an exponent. */
+/* Writes the fewest digits that read back as the same number; a TOML float needs a point or an exponent. */
 static void put_real(FILE *out, const char *key, double value) {
   char text[40];
   for (int digits = 15; digits <= 17; digits++) {
@@ -38,7 +38,7 @@ static void put_real(FILE *out, const char *key, double value) {
   fprintf(out, "%s = %s%s\n", key, text, strpbrk(text, ".en") == NULL ? ".0" : "");
 }
 
-/* ---- what does not depend on ranks ---- */
+/* ---- settings that do not depend on the ranks ---- */
 
 static void put_model(const json_t *model, FILE *out, json_t *unsaid) {
   const char *name, *flavor;
@@ -139,7 +139,7 @@ static enum sl_status put_training(const json_t *config, const struct degrees *d
   return SL_OK;
 }
 
-/* The names of each stage's modules, which say more than torchtitan's own way of dealing layers could. */
+/* Lists the modules of each stage, because torchtitan's own split cannot express every division of the layers. */
 static void put_parts(const json_t *stages, FILE *out) {
   long long layer = 0;
   fputs("module_fqns_per_model_part = [\n", out);
@@ -224,7 +224,7 @@ static bool is_said(const char *path) {
                                      "shardlab.fp8_recipe",
                                      "shardlab.seq_len",
                                      "shardlab.seed",
-                                     "zero_optimization.stage", /* the preset's */
+                                     "zero_optimization.stage", /* follows from the preset */
                                      NULL};
   return sl_interop_among(said, path);
 }

@@ -1,4 +1,4 @@
-/* A document of libyaml's events; see yaml.h. */
+/* Builds a document from libyaml's events; see yaml.h. */
 #include "core/interop/yaml.h"
 
 #include "core/base/json_places.h"
@@ -14,7 +14,7 @@ enum { MAX_DEPTH = 64, PATH_BYTES = 512 };
 
 struct reader {
   yaml_parser_t parser;
-  yaml_event_t event; /* in hand; deleted by the next */
+  yaml_event_t event; /* the current one; next() deletes it */
   const char *name;
   struct sl_json_places places;
   char path[PATH_BYTES];
@@ -98,7 +98,7 @@ static enum sl_status read_holder(struct reader *r, json_t *holder, yaml_event_t
   return SL_OK;
 }
 
-/* An anchor, or a tag other than the one that would be found anyhow, changes what a value means. */
+/* Refuses anchors and tags, which can change what a value means. */
 static enum sl_status check_plain(const struct reader *r) {
   const yaml_event_t *e = &r->event;
   const bool scalar = e->type == YAML_SCALAR_EVENT, sequence = e->type == YAML_SEQUENCE_START_EVENT;
@@ -121,7 +121,7 @@ static enum sl_status make_scalar(const struct reader *r, json_t **out) {
   return *out != NULL ? SL_OK : memory(r);
 }
 
-/* The value at the event in hand; *out, NULL on entry, becomes a new reference. */
+/* Reads the value that begins at the current event; sets *out, NULL on entry, to a new reference. */
 static enum sl_status read_value(struct reader *r, json_t **out) {
   const yaml_event_type_t type = r->event.type;
   if (type == YAML_ALIAS_EVENT) return fail_here(r, "is an alias; expected the value itself");

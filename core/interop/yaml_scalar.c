@@ -14,7 +14,7 @@ static bool is_among(const char *text, const char *const *words) {
   return *words != NULL;
 }
 
-/* Over digits of `set` and underscores. */
+/* Skips digits of `set` and underscores. */
 static const char *over(const char *at, const char *set) {
   while (*at != '\0' && (*at == '_' || strchr(set, *at) != NULL)) at++;
   return at;
@@ -41,13 +41,13 @@ static json_t *integer(const char *text, const char *plain) {
   return NULL;
 }
 
-/* A float has a point, and a sign behind its e. */
+/* PyYAML's float has a point, and a sign after its e. */
 static json_t *real(const char *text, const char *plain) {
   const char *at = text + (*text == '+' || *text == '-'), *whole = at;
   if (*at == '_') return NULL;
   at = over(at, "0123456789");
   const bool has_whole = at > whole;
-  if (*at != '.' || (!has_whole && (whole > text || !isdigit((unsigned char)at[1])))) return NULL; /* -.5 is a text */
+  if (*at != '.' || (!has_whole && (whole > text || !isdigit((unsigned char)at[1])))) return NULL; /* -.5 is a string */
   at = over(at + 1, "0123456789");
   if (*at == 'e' || *at == 'E') {
     if ((at[1] != '+' && at[1] != '-') || !isdigit((unsigned char)at[2])) return NULL;

@@ -1,4 +1,5 @@
-/* .npy: a magic number, a version, the header's length, and the header: a dictionary of three keys as Python prints it. See npy.h. */
+/* .npy: a magic number, a version, the header's length, and the header: a dictionary of three keys as Python prints it.
+ * See npy.h. */
 #include "core/io/npy.h"
 
 #include "core/base/checked.h"

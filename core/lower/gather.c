@@ -234,8 +234,8 @@ static bool travels_in_fp8(const struct sl_lowering *l, int unit) {
          config->sl.fp8_recipe == SL_FP8_TENSORWISE && sl_kernel_set(config->sl.kernels)->torch_blocks;
 }
 
-/* FSDP2 gathers into one buffer and copies each parameter out of it (torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py,
- * foreach_all_gather_copy_out): read and written, on the compute stream, before the unit is used. */
+/* FSDP2 gathers into one buffer, and copies each parameter out of it before use, on the compute stream: reads and
+ * writes (torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py, foreach_all_gather_copy_out). */
 static enum sl_status copy_out(const struct sl_lowering *l, struct sl_program *p, enum sl_phase phase, int unit) {
   struct sl_op pass = sl_zero_op(SL_OP_PASS, SL_U8, phase, 0);
   if (!l->plan->strategy.copies_gathered || l->plan->config->sl.kernels == SL_KERNELS_SHARDLAB) return SL_OK;

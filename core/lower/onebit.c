@@ -1,8 +1,11 @@
-/* Compressed steps of 1-bit Adam; see onebit.h. A rank adds its own gradient to the momentum that all share, and sends of each tensor
- * a bit a number and a scale: every member gets a chunk of it from all, takes the mean, and sends that to all in the same way.
- * What a bit loses is added the next time. DeepSpeed calls all_to_all and all_gather for each tensor, for signs and for scales; here
- * the tensors of a parameter group travel in one call each way, a tensor's scale in front of its signs. It flattens the states of
- * 16-bit training into one tensor with one scale; here each tensor has its own, as in its fp32 training. */
+/* The compressed steps of 1-bit Adam; see onebit.h. Each rank adds its own gradient to the common momentum and sends
+ * the result compressed: one bit per number, and one scale. Each member receives one chunk of it from all ranks,
+ * averages them, and sends the mean to all in the same way. What compression loses is added in the next step.
+ *
+ * DeepSpeed calls all_to_all and all_gather for each tensor, separately for signs and for scales; here one call in each
+ * direction carries all tensors of a parameter group, each tensor's scale before its signs. DeepSpeed flattens the
+ * states of 16-bit training into one tensor with one scale; here each tensor has its own scale, as in DeepSpeed's fp32
+ * training. */
 #include "core/lower/onebit.h"
 
 #include <stdlib.h>
@@ -12,19 +15,20 @@
 #include "core/op/quantized.h"
 #include "core/op/workspace.h"
 
-/* A tensor's share of what is kept and sent: elements of the errors, bytes of what is packed. */
+/* A tensor's share of the buffers: elements of the errors, bytes of what is packed. */
 struct share {
   const struct sl_placed *tensor;
-  int64_t members, chunk, piece; /* numbers and bytes of a member's piece */
-  int64_t worker_at, server_at;  /* in the errors of a rank's own transfer, and of the mean that it sends */
-  int64_t sent_at, mean_at;      /* in what travels: members pieces, and one */
+  int64_t members, chunk, piece; /* elements and bytes of a member's piece */
+  int64_t worker_at, server_at;  /* in the errors of what a rank sends, and of its means */
+  int64_t sent_at, mean_at;      /* in what is sent: `members` pieces, and in the means: one */
 };
 
 static bool travels(const struct sl_layout *layout) {
   return layout->group.members == 1 && layout->group.ranks > 1;
 }
 
-/* Shares of the rank's tensors one behind the other; a tensor that does not travel has no elements. Returns that behind the last. */
+/* The share of tensor `i`, which follows `s`, that of the tensor before. A tensor that is not reduced over several
+ * ranks has no elements. */
 static struct share next_share(const struct sl_lowering *l, int i, struct share s) {
   const struct sl_layout *layout = &l->pp_rank->layouts[l->pp_rank->tensors[i].group];
   s.worker_at += sl_product(s.members, s.chunk), s.server_at += s.chunk;
@@ -36,7 +40,7 @@ static struct share next_share(const struct sl_lowering *l, int i, struct share 
   return s;
 }
 
-/* Behind all tensors. */
+/* The sizes of the buffers: the end of the last share. */
 static struct share total(const struct sl_lowering *l) {
   struct share s = {0};
   for (int i = 0; i < l->pp_rank->tensor_count; i++) s = next_share(l, i, s);
@@ -66,7 +70,8 @@ enum sl_status sl_onebit_init(struct sl_lowering *l, struct sl_program *p) {
   return clear(l, p, l->homes->server_error);
 }
 
-/* What passes between the ops of a step: a rank's packed momentum and what arrived of it, its packed means and everybody's. */
+/* The buffers between the ops of a step: a rank's packed momentum and the pieces it receives, its packed mean and the
+ * means of all. */
 struct way {
   int32_t sent, arrived, mean, means;
 };
@@ -100,7 +105,8 @@ static enum sl_status scratch(struct sl_lowering *l, const struct sl_op *op, str
   return SL_OK;
 }
 
-/* Kernels divide the loss by the global batch, so a rank's own mean gradient is `members` times what they make. */
+/* Kernels divide the loss by the global batch, so the mean gradient of a rank's own samples is `members` times what
+ * they compute. */
 static enum sl_status pack(struct sl_lowering *l, struct sl_program *p, struct way w, struct share s) {
   struct sl_op op = sl_zero_op(SL_OP_SIGN_PACK, SL_F32, SL_PHASE_STEP, s.tensor->numel);
   struct sl_operand room;
@@ -143,7 +149,7 @@ static enum sl_status update(struct sl_lowering *l, struct sl_program *p, struct
   return sl_build_emit(p, op, n, operands);
 }
 
-/* What is done to every tensor of a group. */
+/* An op for each tensor of a group. */
 typedef enum sl_status (*each_fn)(struct sl_lowering *l, struct sl_program *p, struct way w, struct share s);
 
 static enum sl_status each(struct sl_lowering *l, struct sl_program *p, struct way w, int group, each_fn f) {
@@ -155,7 +161,7 @@ static enum sl_status each(struct sl_lowering *l, struct sl_program *p, struct w
   return SL_OK;
 }
 
-/* One call for all tensors of a group: `from`, whose pieces stand where the sent ones do (or the means), to `to`. */
+/* One call for all tensors of a group, from buffer `from` to `to`; `from` holds the packed pieces, or the mean. */
 static enum sl_status call(struct sl_lowering *l, struct sl_program *p, int group, enum sl_op_kind kind, int32_t from,
                            int32_t to) {
   const enum sl_group peers = l->pp_rank->layouts[group].group.sum;

@@ -1,23 +1,23 @@
-/* Slots: what the micro-batches in flight hold of a rank's buffers.
+/* Slots: which buffers of a rank the micro-batches in flight occupy.
  *
- * Slots are taken and given back as the schedule goes, the lowest free one first: so a rank holds what its schedule has in
- * flight, min(pp - stage, m) micro-batches for 1F1B, and no more.
+ * Slots are taken and given back in the schedule's order, the lowest free one first. So a rank has as many as its
+ * schedule has micro-batches in flight, for 1F1B min(pp - stage, m), and no more.
  *
- *   stream      IN taken by RECV_F, given back by B (W); OUT taken by F, given back by SEND_F, or becoming the IN of the next
- *               stage where that is on the same rank
- *   DX          taken by RECV_B (by the last stage's own B or I), given back by SEND_B (by the first stage's B or I); a stage
- *               on the same rank takes it over
- *   ACTIVATION  taken by F, given back by B; where that comes in halves by I, or by W if W reads it
- *   WEIGHT      taken by I, given back by W; a whole B of a split schedule takes and gives one back
+ *   stream      IN: taken by RECV_F, given back by B (W). OUT: taken by F, given back by SEND_F; if the next stage is
+ *               on the same rank, it becomes that stage's IN
+ *   DX          taken by RECV_B (by the last stage's own B or I), given back by SEND_B (by the first stage's B or I); a
+ *               stage on the same rank takes it over
+ *   ACTIVATION  taken by F, given back by B; if the backward is split, by I, or by W if W reads it
+ *   WEIGHT      taken by I, given back by W; an undivided B in a split schedule takes and gives one back
  *   PARAMETER   taken by UNSHARD, given back by RESHARD
- * What only one action uses needs no slots; what I is done with may leave its slot to what it makes for W.
  *
- * What is sent or received has one slot more, so that it can travel while the next action computes.
+ * Buffers that only one action uses need no slots. A buffer that I no longer needs may leave its slot to one that I
+ * makes for W. What is sent or received has one slot more, so that the transfer overlaps with the next action.
  *
- * The stages of a rank are not all full at once: had each slots of its own, a rank of 12 stages would have a quarter more than
- * it ever holds. So equal buffers of several stages are a family with common slots, and all families of the same stages take
- * theirs from one pool: one of all stages where they are alike, others for what only the model's ends have, or stages with a
- * layer more. */
+ * The stages of a rank are not all full at the same time: with separate slots for each, a rank of 12 stages would need
+ * a quarter more than it ever holds. Equal buffers of several stages therefore form a family with common slots, and all
+ * families of the same stages take theirs from one pool. If all stages are identical there is one pool; others are for
+ * buffers that only the model's ends have, or stages with one layer more. */
 #include "core/lower/slots.h"
 
 #include "core/lower/lower.h"
@@ -27,26 +27,26 @@
 
 struct pool {
   enum sl_slot kind;
-  bool late;                           /* W reads what stands there */
+  bool late;                           /* W reads it */
   bool *users;                         /* by stage of the rank */
-  int32_t *slot_of;                    /* by holder, -1 none */
-  uint64_t *taken;                     /* a bit a slot */
-  int size;                            /* most slots ever taken */
-  int32_t resting[SL_SLOT_ACTIVATION]; /* slot given back last, plus 1; see rest */
+  int32_t *slot_of;                    /* by holder; -1: none */
+  uint64_t *taken;                     /* one bit per slot */
+  int size;                            /* the most slots ever taken */
+  int32_t resting[SL_SLOT_ACTIVATION]; /* the slot given back last, plus 1; see rest */
 };
 
 struct sl_slots {
   struct pool stream, dx, *kept;
   size_t kept_count, kept_capacity;
-  int32_t *head; /* by buffer: the first of its family, -1 none */
+  int32_t *head; /* by buffer: the first of its family; -1: none */
   size_t buffer_count;
 };
 
-/* A stage's parameters serve all its micro-batches: they are held in the name of the first. */
+/* A stage's parameters serve all its micro-batches: the first one holds them. */
 enum { ANY = -1 };
 
-/* Who holds a slot: a micro-batch of a stage of the rank. The stage's output stands under a number of its own until it is sent
- * or the next stage's input. */
+/* Who holds a slot: a micro-batch of a stage of the rank. A stage's output has a number of its own until it is sent or
+ * becomes the next stage's input. */
 static size_t holder(const struct sl_lowering *l, int local, int micro_batch, bool output) {
   const size_t stage = (size_t)local + (output ? (size_t)l->pp_rank->stage_count : 0);
   return stage * (size_t)l->plan->n_micro + (size_t)(micro_batch == ANY ? 0 : micro_batch);
@@ -59,7 +59,7 @@ static size_t holders(const struct sl_lowering *l) {
 /* ---- one pool ---- */
 
 static enum sl_status open_pool(const struct sl_lowering *l, struct pool *pool) {
-  const size_t most = holders(l) + SL_SLOT_ACTIVATION; /* as many may rest beside */
+  const size_t most = holders(l) + SL_SLOT_ACTIVATION; /* as many more may be resting */
   SL_TRY(sl_calloc(&pool->users, (size_t)l->pp_rank->stage_count, sizeof *pool->users));
   SL_TRY(sl_calloc(&pool->slot_of, holders(l), sizeof *pool->slot_of));
   SL_TRY(sl_calloc(&pool->taken, most / 64 + 1, sizeof *pool->taken));
@@ -82,7 +82,7 @@ static void take(struct pool *pool, size_t holder) {
   if (slot >= pool->size) pool->size = slot + 1;
 }
 
-/* 0 where nothing is held: the action does not use it. */
+/* 0 if nothing is held, because the action does not use it. */
 static int32_t find(const struct pool *pool, size_t holder) {
   return pool->slot_of[holder] >= 0 ? pool->slot_of[holder] : 0;
 }
@@ -96,8 +96,8 @@ static void give(struct pool *pool, size_t holder) {
   pool->slot_of[holder] = -1;
 }
 
-/* Give back when something else is given back: until then what comes next stands beside it. So a transfer out of the slot,
- * or the next one into it, has the time of one action to hide behind. Where nothing is sent there is nothing to hide. */
+/* Delays giving the slot back until another one is given back, so that what comes next uses a different one. A transfer
+ * from or into the slot then overlaps with one action. Without transfers the slot is given back at once. */
 static void rest(struct pool *pool, size_t holder, enum sl_slot as, bool transfers) {
   if (!transfers) give(pool, holder);
   if (pool->slot_of[holder] < 0) return;
@@ -111,9 +111,9 @@ static void hand_over(struct pool *pool, size_t from, size_t to) {
   pool->slot_of[from] = -1;
 }
 
-/* ---- the schedule's part ---- */
+/* ---- what actions take and give back ---- */
 
-/* Which of this rank's stages is stage `stage` of the pipeline, -1 where that is another rank's. */
+/* Which of this rank's stages is stage `stage` of the pipeline; -1 if it is another rank's. */
 static int local_of(const struct sl_lowering *l, int stage) {
   if (stage < 0 || stage >= l->plan->stage_count) return -1;
   return l->plan->stages[stage].rank == l->rank_class->pp_rank ? l->plan->stages[stage].local : -1;
@@ -125,7 +125,7 @@ static void take_kept(struct sl_slots *s, enum sl_slot kind, int local, size_t o
   }
 }
 
-/* With `late` also what W reads. */
+/* Gives back activations, if `late` also those that W reads. */
 static void give_kept(struct sl_slots *s, enum sl_slot kind, bool late, size_t own) {
   for (size_t k = 0; k < s->kept_count; k++) {
     if (s->kept[k].kind == kind && (late || !s->kept[k].late)) give(&s->kept[k], own);
@@ -195,8 +195,8 @@ void sl_slots_give(struct sl_lowering *l, const struct sl_action *a) {
 
 /* ---- families ---- */
 
-/* A buffer with slots from a pool, and what makes it another's equal: it is the `ordinal`th of its stage that has this kind,
- * end, category, space and size. */
+/* A buffer with slots from a pool, and what makes two such buffers equal: it is the `ordinal`th of its stage with this
+ * kind, end, category, space and size. */
 struct member {
   int32_t buffer;
   int stage, ordinal;
@@ -232,7 +232,7 @@ static int by_family(const void *a, const void *b) {
   return x->stage < y->stage ? -1 : 1;
 }
 
-/* The pool for such members of exactly these stages, which is made where there is none. */
+/* The pool of such members for exactly these stages; made if there is none. */
 static enum sl_status pool_for(const struct sl_lowering *l, const struct member *m, const bool *users, int32_t *out) {
   struct sl_slots *s = l->slots;
   const size_t bytes = (size_t)l->pp_rank->stage_count * sizeof *users;
@@ -263,14 +263,14 @@ static enum sl_status join_family(struct sl_lowering *l, const struct member *fa
   return SL_OK;
 }
 
-/* How the backward of a stage uses a buffer. Positions count drafts from 1, 0 is none. */
+/* How the backward of a stage uses a buffer. Positions count drafts from 1; 0: none. */
 struct use {
-  bool by_input, by_weight; /* in which halves; all of an undivided backward is the first */
+  bool by_input, by_weight; /* by I and by W; an undivided backward counts as I */
   size_t first, last;       /* in I */
-  bool first_computes;      /* the first is an op of the compute lane */
-  bool only_computes;       /* all in I are */
-  int32_t heir;             /* buffer plus 1 that takes over the slot */
-  bool inherits;            /* such a buffer */
+  bool first_computes;      /* the first use is by an op of the compute lane */
+  bool only_computes;       /* so are all uses in I */
+  int32_t heir;             /* plus 1: the buffer that takes over the slot */
+  bool inherits;            /* takes over another's slot */
 };
 
 static void note_input_use(struct use *u, size_t position, bool computes) {
@@ -294,9 +294,9 @@ static void find_uses(const struct sl_lowered_stage *c, struct use *uses) {
   }
 }
 
-/* An activation that I is done with leaves its slot to a buffer of the same size that I makes later for W: both are used by
- * ops of one lane, so the one is over when the other begins. Apart, the two would need room for the most that there ever is
- * of each, though there is little of one when there is much of the other. */
+/* Lets an activation that I no longer needs leave its slot to a buffer of the same size that I makes later for W. Ops
+ * of one lane use both, so the first life is over when the other begins. With separate slots, each would need room for
+ * its own maximum, though one is small when the other is large. */
 static void find_heir(const struct sl_lowering *l, const struct sl_lowered_stage *c, struct use *uses, int32_t made) {
   const struct sl_buffer *buffers = l->rank_class->buffers, *b = &buffers[made];
   if (b->slot != SL_SLOT_WEIGHT || !uses[made].by_weight || !uses[made].first_computes) return;
@@ -311,7 +311,7 @@ static void find_heir(const struct sl_lowering *l, const struct sl_lowered_stage
   }
 }
 
-/* Used by two actions or more, and with a slot of its own. */
+/* Is the buffer used by two actions or more, and has it a slot of its own? */
 static bool is_member(const struct sl_buffer *b, const struct use *u) {
   if (b->slot == SL_SLOT_ACTIVATION) return u->by_input || u->by_weight;
   return b->slot == SL_SLOT_PARAMETER || (b->slot == SL_SLOT_WEIGHT && u->by_input && u->by_weight && !u->inherits);
@@ -389,7 +389,7 @@ void sl_slots_close(struct sl_lowering *l) {
   free(s);
 }
 
-/* ---- numbers ---- */
+/* ---- slot numbers ---- */
 
 static int slots_of(const struct sl_lowering *l, int32_t buffer) {
   const struct sl_slots *s = l->slots;

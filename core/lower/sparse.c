@@ -1,14 +1,15 @@
-/* Rows of an embedding's gradient; see sparse.h. DeepSpeed gathers indices and values once a step, of the rows that a rank's tokens
- * touched, each once, padded to the most that any rank has (runtime/engine.py, sparse_allreduce): how many that are depends on the data.
- * Here a row goes for every token, as autograd makes them, after every micro-batch; so what is sent is known beforehand, and is the most
- * that DeepSpeed sends of the table of tokens. The table of positions has its rows from the same transfer. */
+/* Rows of an embedding's gradient; see sparse.h. DeepSpeed gathers, once a step, indices and values of the rows that a
+ * rank's tokens touched: each row once, padded to the most that any rank has (runtime/engine.py, sparse_allreduce). How
+ * many that are depends on the data. Here one row per token is sent after every micro-batch, as autograd computes them.
+ * The amount is thus known in advance, and is the most that DeepSpeed sends for the table of tokens. The table of
+ * positions is updated from the same transfer. */
 #include "core/lower/sparse.h"
 
 #include "core/base/checked.h"
 #include "core/lower/lower.h"
 #include "core/op/operands.h"
 
-/* Model tensors of the embedding stand in front of the blocks. */
+/* The tensors of the embedding come before those of the blocks. */
 bool sl_sparse_holds(const struct sl_lowering *l, int placed) {
   return l->plan->strategy.sparse_embedding && l->plan->model->tensors[l->pp_rank->tensors[placed].tensor].layer < 0;
 }
@@ -18,7 +19,7 @@ static enum sl_status buffer(struct sl_lowering *l, enum sl_dtype dtype, int64_t
   return sl_build_buffer(l, out, SL_SCOPE_MICRO, SL_CATEGORY_COMMUNICATION, dtype, count, "embedding.%s", name);
 }
 
-/* `own`, `count` elements, of all ranks, one behind the other. */
+/* Gathers `own`, `count` elements, of all ranks in rank order. */
 static enum sl_status gather(struct sl_lowering *l, struct sl_program *p, enum sl_group group, enum sl_dtype dtype,
                              struct sl_operand own, int32_t all) {
   const int64_t count = l->rank_class->buffers[all].bytes / sl_dtype_bytes(dtype);
@@ -27,7 +28,7 @@ static enum sl_status gather(struct sl_lowering *l, struct sl_program *p, enum s
   return SL_BUILD_EMIT(p, op, sl_build_as(own, SL_READ), sl_build_write(l, all));
 }
 
-/* What the forward dropped has no gradient: the rows are sent without. */
+/* Dropped elements have no gradient: they are zeroed in the rows before these are sent. */
 static enum sl_status undrop(struct sl_lowering *l, struct sl_program *p, struct sl_draft *d, struct sl_operand *rows) {
   const int64_t count = sl_product(d->op.dim[0], d->op.dim[1]);
   const int mask = sl_op_at(&d->op, SL_AT_MASK);
@@ -43,13 +44,13 @@ static enum sl_status undrop(struct sl_lowering *l, struct sl_program *p, struct
   else
     SL_TRY(SL_BUILD_EMIT(p, op, *rows, sl_build_write(l, dropped)));
   *rows = sl_build_read(l, dropped);
-  d->operand_count -= mask >= 0; /* the last */
+  d->operand_count -= mask >= 0; /* the mask is the last */
   d->op.flags &= ~(unsigned)SL_OP_MASK;
   d->op.dropout = 0;
   return SL_OK;
 }
 
-/* The rows of all ranks, in the type of the wire on their way. */
+/* Gathers the rows of all ranks, converted to the communicated type for the transfer. */
 static enum sl_status gather_rows(struct sl_lowering *l, struct sl_program *p, enum sl_group group, int64_t ranks,
                                   struct sl_operand own, int32_t *all) {
   const int64_t count = own.slice.bytes / sl_dtype_bytes(l->dtype);

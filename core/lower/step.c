@@ -1,7 +1,8 @@
-/* The step program of one rank: its part of the schedule, action by action; and the evaluation, of that what is forward.
+/* The step program of one rank: its part of the schedule, action by action; and the evaluation program, which has the
+ * forward actions only.
  *
  * A distinct action (kind, stage, place in the accumulation) is lowered once; every action of the schedule becomes an
- * instance of it with its micro-batch and its buffer slots (lower/slots.c). */
+ * instance of it with its own micro-batch and buffer slots (lower/slots.c). */
 #include "core/lower/step.h"
 
 #include "core/lower/ahead.h"
@@ -10,16 +11,16 @@
 
 #include <stdlib.h>
 
-/* A variant of a stage's actions that is lowered: first op and number of ops, -1 before. */
+/* A lowered variant of a stage's action: its first op and number of ops; -1 if not lowered yet. */
 struct segment {
   int32_t first, count;
 };
 
 enum { VARIANTS = 128 }; /* the flags of struct sl_pass */
 
-/* How far a stage is. */
+/* The progress of a stage. */
 struct progress {
-  int passes; /* backwards (or W) of a step that have been lowered */
+  int passes; /* the step's backwards (or W) lowered so far */
   int forwards;
   bool gathered; /* an UNSHARD has been lowered */
 };
@@ -30,14 +31,15 @@ struct walk {
   struct segment (*segments)[SL_ACTION_COUNT][VARIANTS]; /* per stage of the rank */
   struct progress *progress;                             /* per stage of the rank */
   size_t at;                                             /* index of the action in the rank's list */
-  size_t last_backward;                                  /* of the rank */
+  size_t last_backward;                                  /* the rank's last backward */
 };
 
 /* ---- segments ---- */
 
-/* Which of the two pairs of lanes: the one to the next rank or the one to the rank before. A V sends activations both ways
- * and gradients too; were they on one lane, those of one neighbour would stand behind those of the other. Two ranks are each
- * other's both neighbours: there, and between ranks that are none, activations go up. */
+/* Which of two pairs of lanes a transfer uses: that to the next rank or that to the previous one. A V-shaped schedule
+ * sends activations, and gradients, in both directions; on one lane, transfers with one neighbour would queue behind
+ * those with the other. Of two ranks, each is both neighbours of the other: there, and between ranks that are not
+ * neighbours, activations go up. */
 static bool goes_up(int ranks, int from, int to, bool forward) {
   if (ranks > 2 && to == (from + 1) % ranks) return true;
   if (ranks > 2 && from == (to + 1) % ranks) return false;
@@ -49,7 +51,7 @@ static enum sl_status lower_transfer(struct sl_lowering *l, struct sl_program *p
   const bool send = a->kind == SL_ACTION_SEND_F || a->kind == SL_ACTION_SEND_B;
   const bool forward = a->kind == SL_ACTION_SEND_F || a->kind == SL_ACTION_RECV_F;
   const struct sl_stage *c = l->stage->stage;
-  /* what passes behind a stage, or in front of it */
+  /* what crosses the stage's end, or its beginning */
   const bool behind = a->kind == SL_ACTION_SEND_F || a->kind == SL_ACTION_RECV_B;
   const int64_t count = sl_build_stream_count(l->plan, behind ? c->first_layer + c->layer_count : c->first_layer);
   const enum sl_slot slot = !forward ? SL_SLOT_DX : send ? SL_SLOT_OUT : SL_SLOT_IN;
@@ -89,13 +91,13 @@ static enum sl_status lower_action(struct walk *w, const struct sl_action *a, st
     SL_TRY(l->zero->evaluates ? sl_update_sum(l, w->p) : sl_update_step(l, w->p));
     return sl_build_join(w->p, SL_PHASE_STEP);
   default:
-    /* RESHARD ends lives, which their last use does; REDUCE_GRAD stands behind a stage's last backward, which has launched
-     * the reductions as its gradients were made */
+    /* RESHARD needs no op: a buffer's life ends with its last use. REDUCE_GRAD follows a stage's last backward, which
+     * launched the reductions as its gradients became ready */
     return SL_OK;
   }
 }
 
-/* ---- the walk ---- */
+/* ---- the rank's list of actions ---- */
 
 static bool contributes(enum sl_action_kind kind) {
   return kind == SL_ACTION_BACKWARD || kind == SL_ACTION_BACKWARD_WEIGHT;
@@ -112,12 +114,12 @@ static struct sl_pass pass_of(const struct walk *w, const struct sl_action *a, i
   const struct sl_lowering *l = w->l;
   const int n = (int)l->plan->n_micro;
   struct sl_pass pass = {.end = w->at == w->last_backward};
-  /* only with a second copy of the parameters is the first gather another than those that follow */
+  /* only a second copy of the parameters makes later gathers differ from the first */
   pass.again = a->kind == SL_ACTION_UNSHARD && l->plan->secondary > 1 && w->progress[local].gathered;
   pass.gathers =
       a->kind == SL_ACTION_FORWARD && l->plan->strategy.overlap_param_gather && w->progress[local].forwards == 0;
   if (!contributes(a->kind)) return pass;
-  int done = 0, all = 0; /* over the stages that share the tied embedding */
+  int done = 0, all = 0; /* of the stages that share the tied embedding */
   for (int i = 0; i < l->pp_rank->stage_count; i++) {
     if (!shares_tied(l, i)) continue;
     done += w->progress[i].passes;
@@ -130,7 +132,7 @@ static struct sl_pass pass_of(const struct walk *w, const struct sl_action *a, i
   return pass;
 }
 
-/* Slot numbers of the next instance. */
+/* The slot numbers of the next instance. */
 static enum sl_status number_slots(struct walk *w, const struct sl_action *a) {
   struct sl_program *p = w->p;
   const size_t count = (size_t)sl_slots_count(w->l);
@@ -162,7 +164,7 @@ static enum sl_status emit(struct walk *w, const struct sl_action *a, int local)
   return SL_OK;
 }
 
-/* Does the stage that is gathered here compute a forward before it is let go? */
+/* Does the stage that is gathered here compute a forward before it is released? */
 static bool serves_forward(const struct walk *w) {
   const struct sl_schedule *s = &w->l->plan->schedule;
   const int rank = w->l->rank_class->pp_rank, stage = s->actions[rank][w->at].stage;
@@ -175,8 +177,8 @@ static bool serves_forward(const struct walk *w) {
   return false;
 }
 
-/* Is the action one of the program's? The forward actions of all ranks, in their order, are part of the same common sequence as the
- * whole lists: no message of theirs can wait for ever (sl_schedule_lower_sends). */
+/* Does the action belong to the program? The forward actions of all ranks keep the common order that the whole lists
+ * have, so none of their messages can wait forever (sl_schedule_lower_sends). */
 static bool takes_part(const struct walk *w, const struct sl_action *a) {
   if (a->kind == SL_ACTION_IDLE) return false;
   if (!w->l->zero->evaluates) return true;

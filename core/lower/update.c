@@ -1,5 +1,5 @@
-/* The optimizer step: which runs of the states a rank updates, and how updated parameters reach the
- * ranks that do not own them. */
+/* The optimizer step: which runs of the states a rank updates, and how updated parameters reach the ranks that do not
+ * own them. */
 #include "core/lower/update.h"
 
 #include "core/lower/ahead.h"
@@ -14,7 +14,8 @@ static bool offloaded(const struct sl_lowering *l) {
   return l->plan->strategy.offload_optimizer;
 }
 
-/* An fp32 copy that the optimizer updates: of 16-bit parameters, and of DeepSpeed's offloaded states whatever the parameters are. */
+/* Is there an fp32 copy that the optimizer updates? There is for 16-bit parameters, and for DeepSpeed's offloaded
+ * states whatever the parameters are. */
 static bool keeps_master(const struct sl_lowering *l) {
   return l->dtype != SL_F32 || l->plan->strategy.master_beside_fp32;
 }
@@ -41,7 +42,7 @@ enum sl_status sl_update_open(struct sl_lowering *l) {
 
 /* ---- sums beyond the shard group ---- */
 
-/* An all_reduce over `group` of the `n` gradient runs in zero->wide, `count` elements of tensors of `layout`. */
+/* All-reduces the `n` gradient runs in zero->wide, `count` elements of tensors of `layout`, over `group`. */
 static enum sl_status sum_wide(struct sl_lowering *l, struct sl_program *p, enum sl_group group,
                                const struct sl_layout *layout, int n, int64_t count) {
   const enum sl_dtype type = l->rank_class->buffers[l->rank_class->role[SL_ROLE_GRAD].buffer].dtype;
@@ -50,7 +51,7 @@ static enum sl_status sum_wide(struct sl_lowering *l, struct sl_program *p, enum
   return n > 0 ? sl_build_emit(p, op, n, l->zero->wide) : SL_OK;
 }
 
-/* Own parts of `units` units. */
+/* Sums a rank's own parts of `units` units. */
 static enum sl_status sum_parts(struct sl_lowering *l, struct sl_program *p, enum sl_group group, int first,
                                 int units) {
   int64_t count = 0;
@@ -63,7 +64,7 @@ static enum sl_status sum_parts(struct sl_lowering *l, struct sl_program *p, enu
   return sum_wide(l, p, group, sl_layout_of(l->pp_rank, &l->pp_rank->units[first]), units, count);
 }
 
-/* A tied embedding: over the two pipeline ranks that hold it (Megatron-LM's embedding group). */
+/* Sums a tied embedding over the two pipeline ranks that hold it (Megatron-LM's embedding group). */
 static enum sl_status sum_tied(struct sl_lowering *l, struct sl_program *p, const struct sl_placed *t) {
   const int32_t grad = l->rank_class->role[SL_ROLE_GRAD].buffer;
   if (l->rank_class->role[SL_ROLE_GRAD].form != SL_FORM_WHOLE) return sum_parts(l, p, SL_GROUP_EMBED, t->unit, 1);
@@ -71,7 +72,7 @@ static enum sl_status sum_tied(struct sl_lowering *l, struct sl_program *p, cons
   return sum_wide(l, p, SL_GROUP_EMBED, &l->pp_rank->layouts[t->group], 1, t->numel);
 }
 
-/* Hybrid sharding: own parts over the replicas of the shard group, once a step. */
+/* With hybrid sharding, own parts are summed over the replicas of the shard group once a step. */
 static enum sl_status emit_sums(struct sl_lowering *l, struct sl_program *p) {
   const struct sl_strategy *s = &l->plan->strategy;
   const bool owned = s->shard_optimizer && s->units != SL_UNITS_OWNER;
@@ -96,7 +97,7 @@ enum sl_status sl_update_sum(struct sl_lowering *l, struct sl_program *p) {
 
 /* ---- update ---- */
 
-/* A host copy of a run of device gradients, for an offloaded update that finds none in host memory. */
+/* Copies a run of device gradients to host memory, for an offloaded update that finds none there. */
 static enum sl_status gradient_to_host(struct sl_lowering *l, struct sl_program *p, struct sl_owned run,
                                        struct sl_operand *grad) {
   int32_t copy;
@@ -107,8 +108,8 @@ static enum sl_status gradient_to_host(struct sl_lowering *l, struct sl_program 
   return SL_OK;
 }
 
-/* The parameter that an update writes beside its master: in place, or staged in the memory that updates, `space`, and copied to where
- * it lives. */
+/* The parameter that an update writes besides its master: in place, or staged in the updating memory, `space`, and
+ * copied to where it is kept. */
 static enum sl_status parameter_target(struct sl_lowering *l, struct sl_owned run, enum sl_space space,
                                        struct sl_operand *target, bool *staged) {
   int32_t stage;
@@ -122,7 +123,7 @@ static enum sl_status parameter_target(struct sl_lowering *l, struct sl_owned ru
   return SL_OK;
 }
 
-/* What a framework's optimizer does beside ours: bytes and launches of its rows. */
+/* What a framework's optimizer does in addition to ours: bytes and launches of its rows. */
 static enum sl_status emit_beside(const struct sl_lowering *l, struct sl_program *p, const struct sl_op *update) {
   for (const struct sl_kernel_row *row = NULL; (row = sl_kernel_row(l->plan->config, update, row)) != NULL;) {
     struct sl_op pass = sl_zero_op(SL_OP_PASS, SL_U8, SL_PHASE_STEP, row->bytes * update->dim[0]);
@@ -136,14 +137,14 @@ static enum sl_space space_of(const struct sl_lowering *l, enum sl_role role, st
   return l->rank_class->buffers[sl_owned_state(l, role, SL_READ, run).buffer].space;
 }
 
-/* A state that the update reads or writes: where it lives, or of what lives on NVMe its copy in set `set`. */
+/* A state that the update reads or writes: where it is kept or, if that is on NVMe, its copy in set `set`. */
 static struct sl_operand state_at(const struct sl_lowering *l, enum sl_role role, enum sl_access access,
                                   struct sl_owned run, int set) {
   if (space_of(l, role, run) != SL_SPACE_NVME) return sl_owned_state(l, role, access, run);
   return sl_build_part(l, l->homes->nvme.staged[set][role], access, 0, run.count);
 }
 
-/* The memory that updates a run: the host's where its states are there or pass through it. */
+/* The memory in which a run is updated: the host's if its states are there or pass through it. */
 static enum sl_space update_space(const struct sl_lowering *l, struct sl_owned run) {
   const enum sl_role role = keeps_master(l) ? SL_ROLE_MASTER : SL_ROLE_PARAM;
   const bool device = !offloaded(l) || space_of(l, role, run) == SL_SPACE_DEVICE;
@@ -186,7 +187,7 @@ static enum sl_status emit_update_run(struct sl_lowering *l, struct sl_program *
                          false);
 }
 
-/* The states of a run between NVMe and the set that they are updated in; its gradients, if they are there, one way. */
+/* Moves the states of a run between NVMe and the set in which they are updated. Gradients are only read. */
 static enum sl_status move_states(struct sl_lowering *l, struct sl_program *p, struct sl_owned run, int set,
                                   bool back) {
   for (int role = back ? SL_ROLE_MOMENT1 : SL_ROLE_GRAD; role <= SL_ROLE_MASTER; role++) {
@@ -206,8 +207,9 @@ static struct sl_owned piece_of(struct sl_owned run, int64_t group, int64_t i) {
   return run;
 }
 
-/* States on NVMe, a sub-group at a time: read, updated, written back (ZeRO-Infinity, arXiv:2104.07857, section 5.1.2; DeepSpeed's
- * runtime/swap_tensor/partitioned_optimizer_swapper.py). With several sets the next is read, and the last written, meanwhile. */
+/* Updates states on NVMe one sub-group at a time: read, update, write back (ZeRO-Infinity, arXiv:2104.07857, section
+ * 5.1.2; DeepSpeed's runtime/swap_tensor/partitioned_optimizer_swapper.py). With several sets, reading the next and
+ * writing the previous sub-group overlap with the update. */
 static enum sl_status update_from_nvme(struct sl_lowering *l, struct sl_program *p, struct sl_owned run) {
   const int64_t group = l->homes->nvme.group, n = (run.count + group - 1) / group;
   const int sets = l->homes->nvme.sets;
@@ -226,7 +228,7 @@ static enum sl_status emit_update(struct sl_lowering *l, struct sl_program *p) {
                           l->rank_class->role[SL_ROLE_GRAD].form != SL_FORM_SHARD_IN_FLAT;
   for (int g = 0; g < l->pp_rank->group_count; g++) {
     const struct sl_layout *layout = &l->pp_rank->layouts[g];
-    if (l->zero->compressed && layout->group.ranks > 1) continue; /* sl_onebit_update's */
+    if (l->zero->compressed && layout->group.ranks > 1) continue; /* sl_onebit_update does it */
     for (int i = 0; i < sl_owned_count(layout, contiguous); i++) {
       struct sl_owned run = sl_owned_at(l, layout, contiguous, i);
       while (run.count > 0) {
@@ -239,10 +241,10 @@ static enum sl_status emit_update(struct sl_lowering *l, struct sl_program *p) {
   return SL_OK;
 }
 
-/* ---- updated parameters to everyone ---- */
+/* ---- updated parameters to all ranks ---- */
 
-/* A flat partition, allgather_bucket_size elements at a time: the same run of every member's part in each call, as DeepSpeed's
- * all_gather_dp_groups cuts them. */
+/* Gathers a flat partition, allgather_bucket_size elements at a time: each call has the same run of every member's
+ * part, as in DeepSpeed's all_gather_dp_groups. */
 static enum sl_status gather_flat(struct sl_lowering *l, struct sl_program *p, const struct sl_unit *u) {
   const struct sl_param_group *group = &sl_layout_of(l->pp_rank, u)->group;
   const int members = group->members;
@@ -264,7 +266,7 @@ static enum sl_status gather_flat(struct sl_lowering *l, struct sl_program *p, c
   return SL_OK;
 }
 
-/* A unit after the other. */
+/* Gathers one unit after another. */
 static enum sl_status gather_units(struct sl_lowering *l, struct sl_program *p) {
   const bool flat = l->plan->strategy.units == SL_UNITS_FLAT;
   const bool into_lists = flat && sl_kernel_set(l->plan->config->sl.kernels)->gathers_into_lists;
@@ -280,7 +282,7 @@ enum sl_status sl_update_step(struct sl_lowering *l, struct sl_program *p) {
   const struct sl_strategy *s = &l->plan->strategy;
   SL_TRY(emit_sums(l, p));
   SL_TRY(sl_grad_norm(l, p));
-  SL_TRY(sl_update_sum(l, p)); /* then the step state decides */
+  SL_TRY(sl_update_sum(l, p)); /* before the step state decides */
   SL_TRY(SL_BUILD_EMIT(p, sl_zero_op(SL_OP_CONTROL, SL_F64, SL_PHASE_STEP, 0),
                        sl_build_update(l, l->rank_class->control)));
   SL_TRY(emit_update(l, p));

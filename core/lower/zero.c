@@ -1,15 +1,15 @@
-/* Sharded data parallelism (ZeRO, arXiv:1910.02054, and its relatives): binds the compute drafts, which are the same for every
- * strategy, to the buffers that the strategy keeps.
+/* Sharded data parallelism (ZeRO, arXiv:1910.02054, and similar strategies): binds the compute drafts, which are the
+ * same for every strategy, to the buffers that the strategy keeps.
  *
- *                          parameters          gradients                     optimizer     communication of a step
- *   replicated (0, DDP)    flat, whole         flat, whole                   whole         all_reduce
- *   sharded optimizer (1)  flat, whole         flat, whole; own part valid   own part      reduce, all_gather, which overlap_param_gather
- *                                                                                          leaves to the next forward: lower/ahead.h
- *   + gradients (2)        flat, whole         bucket, then own part         own part      reduce, all_gather
- *   + parameters (3, FSDP) gathered at use     bucket, then own part         own part      all_gather x 2, reduce
+ *                          parameters       gradients                    optimizer  communication of a step
+ *   replicated (0, DDP)    flat, whole      flat, whole                  whole      all_reduce
+ *   sharded optimizer (1)  flat, whole      flat, whole; own part valid  own part   reduce, all_gather
+ *   + gradients (2)        flat, whole      bucket, then own part        own part   reduce, all_gather
+ *   + parameters (3, FSDP) gathered at use  bucket, then own part        own part   all_gather x 2, reduce
  *
- * Whole gradients are reduced once per step, in the last backward; sharded ones every micro-batch, because there is nowhere to
- * keep them whole. */
+ * overlap_param_gather moves the all_gather of (1) to the next forward: lower/ahead.h. Whole gradients are reduced once
+ * per step, in the last backward. Sharded ones are reduced after every micro-batch, because no rank keeps them
+ * whole. */
 #include "core/lower/ahead.h"
 #include "core/lower/bind.h"
 #include "core/lower/lower.h"
@@ -77,7 +77,7 @@ static void bind_params(const struct sl_lowering *l, struct sl_draft *d) {
   }
 }
 
-/* An evaluation keeps every element, and its masks are nobody's. The op's operands stand in the order of its rows. */
+/* An evaluation drops no elements, so no op needs a mask. An op's operands are in the order of its rows. */
 static void drop_dropout(struct sl_draft *d) {
   static const enum sl_at masks[] = {SL_AT_MASK, SL_AT_DROPPED}; /* the last first */
   d->op.dropout = 0;
@@ -107,7 +107,7 @@ enum sl_status sl_zero_forward(struct sl_lowering *l, struct sl_program *p, stru
   return SL_OK;
 }
 
-/* One draft of a backward, and what becomes of the gradients it makes. */
+/* Lowers one draft of a backward, and handles the gradients that it makes. */
 static enum sl_status lower_backward(struct sl_lowering *l, struct sl_program *p, const struct sl_draft *draft) {
   const bool gathers = sl_gather_traces(l);
   struct sl_draft d = *draft;

@@ -1,4 +1,4 @@
-/* What the files that lower a sharding strategy build their programs of; see lower.h. */
+/* Ops and operands that all files lowering a sharding strategy use; see lower.h. */
 #include "core/lower/lower.h"
 
 struct sl_op sl_zero_op(enum sl_op_kind kind, enum sl_dtype dtype, enum sl_phase phase, int64_t count) {
@@ -15,7 +15,7 @@ struct sl_op sl_zero_collective(const struct sl_lowering *l, enum sl_op_kind kin
   op.group = group;
   op.payload = payload;
   op.flags = SL_OP_AFTER_COMPUTE;
-  /* beside a pipeline nothing that can overlap stands in the way of the next stage */
+  /* in a pipeline no collective blocks, so that none delays the next stage */
   if (!l->plan->strategy.overlap && l->plan->stage_count == 1) op.flags |= SL_OP_BLOCKING;
   return op;
 }

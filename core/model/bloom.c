@@ -1,4 +1,5 @@
-/* BLOOM (arXiv:2211.05100): GPT-2's block with ALiBi in place of a table of positions, and a norm behind the embedding. */
+/* BLOOM (arXiv:2211.05100): GPT-2's block with ALiBi in place of a table of positions, and a norm behind the
+ * embedding. */
 #include "core/model/families.h"
 
 /* transformers, BloomConfig: names and defaults. */

@@ -23,8 +23,8 @@ static const struct sl_model_key keys[] = {
     SL_ONLY_KEY("alibi", false),
 };
 
-/* The two decoders (modeling_falcon.py): the new one has groups of heads, and a norm for each branch unless num_ln_in_parallel_attn
- * is 1; the old one has one key/value head for all (multi_query), or as many as heads. */
+/* The two decoders (modeling_falcon.py): the new one has groups of heads, and a norm for each branch unless
+ * num_ln_in_parallel_attn is 1; the old one has one key/value head for all (multi_query), or as many as heads. */
 static enum sl_status read_decoder(struct sl_model *model, const struct sl_json_object *in) {
   struct sl_form *f = &model->form;
   bool is_new = false, multi_query = true, parallel = true;

@@ -95,7 +95,8 @@ struct sl_form {
   bool gated;               /* activation(gate) * up, else activation(up) */
   bool gate_packed;         /* gate and up are one weight, gate's rows first */
   bool small_residual_init; /* projections that add to the residual stream are initialised smaller by sqrt(2 n_layer) */
-  /* attention: softmax over keys of cap(scale q.k + slope (key - query)), cap(x) = attention_cap tanh(x / attention_cap) */
+  /* attention: softmax over keys of cap(scale q.k + slope (key - query)), with
+   * cap(x) = attention_cap tanh(x / attention_cap) */
   int64_t attention_scalar; /* scale = 1 / sqrt(attention_scalar); 0: head_dim */
   double attention_cap;     /* 0: none */
   double logit_cap;         /* the same for the LM head's logits */

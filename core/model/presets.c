@@ -34,13 +34,13 @@ const struct sl_model_preset sl_model_presets[] = {
     {"gpt2-medium", GPT2(   24,    1024, 16)},
     {"gpt2-large",  GPT2(   36,    1280, 20)},
     {"gpt2-xl",     GPT2(   48,    1600, 25)},
-    /* gpt3-...: Brown et al. 2020 (arXiv:2005.14165), table 2.1: layers, d_model, heads; 2048 positions, GPT-2's vocabulary.
-     * The table's 24 heads of 128 do not fit d_model 2048: 1.3B has 16 here. 13B's d_model 5140 is no multiple of its 40
-     * heads of 128: 5120 here.
-     * megatron-1t: Narayanan et al. 2021 (arXiv:2104.04473), table 1, the 1008.0 billion row; vocabulary 51200, sequence
-     * 2048.
-     * zero-7.5b: Rajbhandari et al. 2020 (arXiv:1910.02054), figure 1, speaks of "a 7.5B parameter model" only. 36 layers
-     * of 4096 with GPT-2's vocabulary are 7,459,729,408 parameters: our choice.
+    /* gpt3-...: Brown et al. 2020 (arXiv:2005.14165), table 2.1: layers, d_model, heads; 2048 positions, GPT-2's
+     * vocabulary. The table's 24 heads of 128 do not fit d_model 2048: 1.3B has 16 here. 13B's d_model 5140 is no
+     * multiple of its 40 heads of 128: 5120 here.
+     * megatron-1t: Narayanan et al. 2021 (arXiv:2104.04473), table 1, the 1008.0 billion row; vocabulary 51200,
+     * sequence 2048.
+     * zero-7.5b: Rajbhandari et al. 2020 (arXiv:1910.02054), figure 1, speaks of "a 7.5B parameter model" only. 36
+     * layers of 4096 with GPT-2's vocabulary are 7,459,729,408 parameters: our choice.
      * name         family  vocab  positions layers width  heads */
     {"gpt3-1.3b",   GPT(    50257, 2048,     24,    2048,  16)},
     {"gpt3-2.7b",   GPT(    50257, 2048,     32,    2560,  32)},
@@ -49,10 +49,11 @@ const struct sl_model_preset sl_model_presets[] = {
     {"gpt3-175b",   GPT(    50257, 2048,     96,    12288, 96)},
     {"megatron-1t", GPT(    51200, 2048,     128,   25600, 160)},
     {"zero-7.5b",   GPT(    50257, 1024,     36,    4096,  32)},
-    /* llama2-...: Touvron et al. 2023 (arXiv:2307.09288), huggingface.co/meta-llama/Llama-2-{7b,13b,70b}-hf, config.json.
-     * llama3-...: Grattafiori et al. 2024 (arXiv:2407.21783), table 3; huggingface.co/meta-llama/Meta-Llama-3-{8B,70B} and
-     * Llama-3.1-405B, config.json. The 3.1 model's rope_scaling (longer contexts) changes no shape and is left out, and
-     * with it the 131072 positions: 8192, the length of its main pre-training.
+    /* llama2-...: Touvron et al. 2023 (arXiv:2307.09288), huggingface.co/meta-llama/Llama-2-{7b,13b,70b}-hf,
+     * config.json.
+     * llama3-...: Grattafiori et al. 2024 (arXiv:2407.21783), table 3; huggingface.co/meta-llama/Meta-Llama-3-{8B,70B}
+     * and Llama-3.1-405B, config.json. The 3.1 model's rope_scaling (longer contexts) changes no shape and is left out,
+     * and with it the 131072 positions: 8192, the length of its main pre-training.
      * name         family  vocab   positions layers width  inner  heads kv_heads theta */
     {"llama2-7b",   LLAMA(  32000,  4096,     32,    4096,  11008, 32,   32,      10000)},
     {"llama2-13b",  LLAMA(  32000,  4096,     40,    5120,  13824, 40,   40,      10000)},

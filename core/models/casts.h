@@ -14,7 +14,8 @@
  *   output's gradient    largest 2, to 8 bits in both layouts 6              to 8 bits 3, by columns 10
  *   weight, forward      gathered in 8 bits: none; else largest 2, 3         to 8 bits 3
  *   weight, backward     transposed in 8 bits 2                              to 8 bits by columns 10
- *   gathered in 8 bits   cast before, its part; transposed 2                 not gathered so: parallelize_llama.py, apply_tp
+ *   gathered in 8 bits   cast before, its part; transposed 2                 not gathered so: parallelize_llama.py,
+ *                        apply_tp
  *
  * With a scale per row, products of the backward, which do not use fast accumulation, are scaled by a separate kernel
  * (pytorch/ao#2184) that reads and writes their output. A tensor that several products read is cast once. */

@@ -50,7 +50,7 @@ static bool ordered(const struct sl_draft *d, const struct sl_draft *e) {
 
 /* ---- what can be fused ---- */
 
-/* Both are on one lane, of one type and half. An op beside a product has the type that the product stores, fused or
+/* Are both on one lane, of the same type and half? An element-wise op has the type that the product stores, fused or
  * not. */
 static bool alongside(const struct sl_draft *gemm, const struct sl_draft *next) {
   const enum sl_dtype type = sl_dtype_stored(gemm->op.dtype);
@@ -118,8 +118,7 @@ static void fuse(struct sl_draft *gemm, unsigned epilogue, const struct sl_draft
   insert(gemm, sl_op_at(&gemm->op, aux ? SL_AT_AUX : SL_AT_DBIAS), beside);
 }
 
-/* Fusing leaves gaps. The few drafts in front of a gap are moved up to it from behind; finished drafts are compacted at
- * the front. */
+/* Fusing leaves gaps. The few drafts before a gap are moved up to it; finished drafts are compacted at the front. */
 static void fuse_all(const struct sl_plan *plan, struct sl_drafts *drafts) {
   size_t done = 0;
   for (size_t i = 0; i < drafts->count; i++, done++) {

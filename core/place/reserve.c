@@ -1,5 +1,5 @@
 /* Replays a program's buffers as requests to an allocator; see reserve.h. The second step starts with what the first
- * left behind, and is the one that repeats. */
+ * left allocated, and is the one that all later steps repeat. */
 #include "core/place/reserve.h"
 
 #include "core/place/allocator.h"
@@ -15,7 +15,7 @@ struct replay {
   size_t count;
   uint32_t *ends;   /* (count) issues after which the blocks of the lifetimes can be reused */
   uint32_t *by_end; /* (count) */
-  uint32_t *blocks; /* (count) of lives that go on */
+  uint32_t *blocks; /* (count) of lifetimes that have not ended */
   struct sl_allocator allocator;
 };
 
@@ -34,14 +34,15 @@ static enum sl_status take_persistent(struct replay *r) {
   return SL_OK;
 }
 
-/* A kernel a compute op, of passes as many as they stand for. */
+/* Each compute op launches one kernel; a pass launches as many as it stands for. */
 static int64_t launches_of(const struct sl_op *op) {
   if (op->lane != SL_LANE_COMPUTE) return 0;
   return op->kind == SL_OP_PASS ? op->dim[1] : 1;
 }
 
-/* What a collective or a message has used is free when the device is done with it, and the host asks for memory up to `lead` kernels
- * ahead of that: torch's ProcessGroupNCCL records its stream with every tensor. Both meet again at the end of a step. */
+/* What a collective or a message has used becomes free when the device has completed it, while the host requests memory
+ * up to `lead` kernels ahead of the device: torch's ProcessGroupNCCL records its stream with every tensor. At the end
+ * of a step the host waits for the device. */
 static enum sl_status find_ends(struct replay *r, int64_t lead) {
   const struct sl_program *p = &r->c->programs[SL_PROGRAM_STEP];
   int64_t *launched;
@@ -55,7 +56,7 @@ static enum sl_status find_ends(struct replay *r, int64_t lead) {
   for (size_t i = 0; i < r->count; i++) {
     const uint32_t last = r->lives[i].last;
     if ((r->lives[i].lanes & ~(UINT32_C(1) << SL_LANE_COMPUTE)) == 0) continue;
-    size_t low = last, high = p->issue_count - 1; /* the last issue that the host reaches by then */
+    size_t low = last, high = p->issue_count - 1; /* the last issue that the host has reached by then */
     while (low < high) {
       const size_t middle = (low + high + 1) / 2;
       if (launched[middle + 1] - launched[last + 1] <= lead)
@@ -69,7 +70,7 @@ static enum sl_status find_ends(struct replay *r, int64_t lead) {
   return SL_OK;
 }
 
-/* The lives in the order of their ends; those of one end in the order of their beginnings. */
+/* Sorts lifetimes by their ends, and those with the same end by their beginnings. */
 static enum sl_status order_ends(struct replay *r) {
   const size_t issues = r->c->programs[SL_PROGRAM_STEP].issue_count;
   uint32_t *next;
@@ -81,7 +82,7 @@ static enum sl_status order_ends(struct replay *r) {
   return SL_OK;
 }
 
-/* A buffer is taken before the op of its first use and given back behind that of its last. */
+/* A buffer is allocated before the op of its first use and freed after that of its last. */
 static enum sl_status step(struct replay *r) {
   size_t ended = 0;
   for (size_t i = 0; i <= r->count; i++) {
@@ -105,7 +106,8 @@ done:
   return status;
 }
 
-/* What is reserved of a device with `room` for it. A segment that was given back may have had a place for what comes next. */
+/* What is reserved on a device with `room` for it. A segment that was given back may have had space for a later
+ * request. */
 static enum sl_status replay_within(struct replay *r, int64_t room, int64_t *reserved, int64_t *needed) {
   SL_TRY(order_ends(r));
   SL_TRY(replay(r, 0, reserved));

@@ -1,11 +1,11 @@
-/* Expand the schedule's instances into the issue list and derive what each op waits for.
+/* Expands the schedule's instances into the issue list and derives what each op waits for.
  *
- * Program order is the meaning: an op must see what the ops before it in program order wrote. On one lane FIFO gives
- * that; across lanes an op waits for the last writer of what it reads, and for the readers and the writer of what it
- * overwrites. A vector clock per op (how many ops of each lane are complete for certain when it starts) leaves out
- * every wait that others imply, and gives arena.c the order by which buffers may share memory.
+ * The meaning of a program is that of its order: an op must see what the ops before it wrote. Within a lane, FIFO order
+ * ensures this. Across lanes, an op waits for the last writer of what it reads, and for the readers and the writer of
+ * what it overwrites. A vector clock per op (how many ops of each lane are certain to be complete when it starts)
+ * leaves out every wait that others imply, and tells arena.c which buffers may share memory.
  *
- * Most of a step repeats: place/periods.c copies what comes out alike. */
+ * Most of a step repeats: place/periods.c copies what turns out identical. */
 #include "core/place/waits.h"
 
 #include "core/place/periods.h"
@@ -22,7 +22,7 @@ static void move_gap(struct sl_history *h, size_t to) {
   h->low = to;
 }
 
-/* Room for one more span. Most slots have one or two in all, and each is filled in at once. */
+/* Makes room for one more span. Most slots have one or two in all, and each is filled in at once. */
 static enum sl_status make_span_room(struct sl_history *h) {
   struct sl_span *spans;
   if (h->count < h->capacity) return SL_OK;
@@ -44,7 +44,7 @@ static enum sl_status insert_span(struct sl_history *h, size_t at, struct sl_spa
   return SL_OK;
 }
 
-/* One span in the place of those from `first` to `end`. */
+/* Replaces the spans from `first` to before `end` by one. */
 static void replace_spans(struct sl_history *h, size_t first, size_t end, struct sl_span s) {
   if (end - first > 1) {
     move_gap(h, end);
@@ -68,7 +68,7 @@ static size_t first_span(const struct sl_history *h, int64_t at) {
   return low;
 }
 
-/* Cut spans at lo and hi and fill gaps, so that [lo, hi) is exactly spans [*first, *end). */
+/* Cuts spans at lo and hi and fills gaps, so that [lo, hi) is exactly spans [*first, *end). */
 static enum sl_status isolate(struct sl_history *h, int64_t lo, int64_t hi, size_t *first, size_t *end) {
   size_t i = *first = first_span(h, lo);
   int64_t at = lo;
@@ -98,7 +98,7 @@ static void raise(uint32_t *value, uint32_t to) {
   if (to > *value) *value = to;
 }
 
-/* Bytes that a slice may touch on any rank of the class. */
+/* The bytes that a slice may touch on any rank of the class. */
 static void slice_range(const struct linker *k, const struct sl_op *op, const struct sl_slice *s, int64_t *lo,
                         int64_t *hi) {
   const int places = k->places[op->place_group];
@@ -124,7 +124,7 @@ static enum sl_status access_slice(struct linker *k, const struct sl_op *op, con
       }
     } else {
       x->readers |= UINT32_C(1) << op->lane;
-      x->read[op->lane] = own + 1; /* ops of a lane come in order */
+      x->read[op->lane] = own + 1; /* the ops of a lane complete in order */
     }
   }
   if (s->access & SL_WRITE) {
@@ -141,14 +141,15 @@ static const uint32_t *clock_behind(const struct linker *k, int lane, uint32_t c
   return &k->clocks[(size_t)k->lane_issue[lane][count - 1] * SL_LANE_COUNT];
 }
 
-/* Take over what is known once op `count - 1` of `lane` is complete. */
+/* Adds what is known once op `count - 1` of `lane` is complete. */
 static void learn(const struct linker *k, uint32_t clock[SL_LANE_COUNT], int lane, uint32_t count) {
   const uint32_t *other = clock_behind(k, lane, count);
   for (int i = 0; i < SL_LANE_COUNT; i++) raise(&clock[i], other[i]);
   raise(&clock[lane], count);
 }
 
-/* Turn needs into the fewest waits: the op issued last is learned first, for it is likely to imply the others. */
+/* Turns needs into the fewest waits: the op issued last is considered first, because it is likely to imply the
+ * others. */
 static enum sl_status add_waits(struct linker *k, struct sl_issue *e, uint32_t need[SL_LANE_COUNT],
                                 uint32_t clock[SL_LANE_COUNT]) {
   struct sl_program *p = k->p;
@@ -169,7 +170,7 @@ static enum sl_status add_waits(struct linker *k, struct sl_issue *e, uint32_t n
   return SL_OK;
 }
 
-/* What program order asks for beyond data: the end of a program, and how communication is tied to compute. */
+/* What program order requires besides data: the end of a program, and how communication is ordered with compute. */
 static void need_control(struct linker *k, const struct sl_op *op, uint32_t need[SL_LANE_COUNT]) {
   const struct sl_program *p = k->p;
   if (op->kind == SL_OP_JOIN) {
@@ -186,15 +187,15 @@ static void need_control(struct linker *k, const struct sl_op *op, uint32_t need
   }
 }
 
-/* ---- lives ---- */
+/* ---- lifetimes ---- */
 
-/* What stood there before is gone: the slot begins a new life. */
+/* Does the op overwrite the slot's previous content, so that a new lifetime begins? */
 static bool overwrites(const struct sl_op *op, const struct sl_buffer *b, const struct sl_slice *s) {
-  const bool piece = op->flags & (SL_OP_SHARE_CHUNK | SL_OP_SHARE_RANGE); /* writes less than its slice */
+  const bool piece = op->flags & (SL_OP_SHARE_CHUNK | SL_OP_SHARE_RANGE); /* it writes less than its slice */
   return s->access == SL_WRITE && !piece && s->shard_stride == 0 && s->offset == 0 && s->bytes == b->bytes;
 }
 
-/* Room for one more life, which is filled in at once: unlike what sl_grow gives, it is not zero. */
+/* Makes room for one more lifetime, which is filled in at once: unlike sl_grow's, it is not zeroed. */
 static enum sl_status make_room(struct sl_lives *lives) {
   struct sl_life *items;
   if (lives->count < lives->capacity) return SL_OK;
@@ -225,7 +226,7 @@ static enum sl_status record_life(struct linker *k, uint32_t slot, int32_t buffe
     memcpy(life->known, clock, sizeof life->known);
   }
   life->last = issue;
-  /* later ops of a lane know no less than its first: that one counts */
+  /* later ops of a lane know no less than its first, so the first is what counts */
   if (!(life->lanes >> op->lane & 1))
     for (int lane = 0; lane < SL_LANE_COUNT; lane++)
       life->known[lane] = clock[lane] < life->known[lane] ? clock[lane] : life->known[lane];
@@ -309,15 +310,14 @@ enum sl_status sl_waits_derive(const struct sl_plan *plan, struct sl_class *rank
   const size_t slots = rank_class->slot_count, issues = count_issues(p);
   struct linker k = {
       .plan = plan, .rank_class = rank_class, .scopes = scopes, .p = p, .lives = lives, .repeated = options->repeated};
-  /* sl_issue keeps a lane's index in 24 bits, which also bounds what one step may hold */
+  /* sl_issue keeps a lane's index in 24 bits, which also bounds the ops of a step */
   if (issues >= 1u << 24)
     return sl_fail(SL_ERR_INPUT, "the step has %zu ops; expected fewer than %u", issues, 1u << 24);
   SL_GO(sl_malloc(&p->issues, issues, sizeof *p->issues));
   p->issue_capacity = issues;
   SL_GO(sl_calloc(&k.histories, slots, sizeof *k.histories));
   SL_GO(sl_calloc(&k.last_life, slots, sizeof *k.last_life));
-  SL_GO(
-      sl_malloc(&k.clocks, issues, SL_LANE_COUNT * sizeof *k.clocks)); /* of copied issues, most are never looked at */
+  SL_GO(sl_malloc(&k.clocks, issues, SL_LANE_COUNT * sizeof *k.clocks)); /* of copied issues, most are never read */
   for (size_t i = 0; i < slots; i++) k.last_life[i] = -1;
   for (int g = 0; g < SL_GROUP_COUNT; g++)
     k.places[g] = sl_plan_group(plan, (enum sl_group)g, rank_class->first_rank).size;

@@ -1,5 +1,5 @@
-/* The table of frameworks; see frameworks.h. Versions of October 2024: PyTorch 2.5, DeepSpeed 0.15.2, Megatron-LM core 0.9,
- * Accelerate 1.0.1; of November 2026: PyTorch 2.15, DeepSpeed 0.19.8, Megatron-LM core 0.16, Accelerate 1.15. */
+/* The table of frameworks; see frameworks.h. Versions of October 2024: PyTorch 2.5, DeepSpeed 0.15.2, Megatron-LM core
+ * 0.9, Accelerate 1.0.1; of November 2026: PyTorch 2.15, DeepSpeed 0.19.8, Megatron-LM core 0.16, Accelerate 1.15. */
 #include "core/plan/frameworks.h"
 
 #include <stddef.h>

@@ -24,57 +24,59 @@
     {SL_OP_FLASH_BWD,        QKV,     4,    3,       0,      0,   NOTHING, ALWAYS},                                    \
     {SL_OP_ATTENTION_FWD,    QKV,     4,    3,       0,      0,   NOTHING, ALWAYS},                                    \
     {SL_OP_ATTENTION_BWD,    QKV,     4,    3,       0,      0,   NOTHING, ALWAYS}
-/* t cos (4 bytes), rotate_half (a half negated, 2; joined, 4), times sin (4), their sum (6), joined with what is not turned (4),
- * less our 4; its backward undoes them one by one. */
+/* t cos (4 bytes), rotate_half (half of it negated, 2; concatenated, 4), times sin (4), their sum (6), concatenated
+ * with what is not rotated (4), less our 4; the backward undoes them one by one. */
 #define ROTARY_IN_PYTHON                                                                                               \
     {SL_OP_ROPE,             OP,      20,   5,       6,      0,   NOTHING, ALWAYS}
 /* silu(gate) is a tensor of its own, kept for the product's backward. */
 #define SWIGLU_IN_PYTHON                                                                                               \
     {SL_OP_SWIGLU_FWD,       OP,      4,    1,       0,      2,   SL_OP_SWIGLU_BWD, ALWAYS},                           \
     {SL_OP_SWIGLU_BWD,       OP,      10,   3,       2,      0,   NOTHING, ALWAYS}
-/* vocab_parallel_cross_entropy: logits to fp32 (6), their maximum (4), less it in place (8), exp in place (8), sum (4), divided
- * in place (8); backward times the loss's gradient (8) and to 16 bits (6); less our 4. Beside them sixteen kernels over rows
- * alone. The fp32 copy and the gradient in 16 bits live beside the logits. */
+/* vocab_parallel_cross_entropy: logits to fp32 (6), their maximum (4), subtracted in place (8), exp in place (8), sum
+ * (4), divided in place (8); backward multiplied by the loss's gradient (8) and to 16 bits (6); less our 4. Besides
+ * them, sixteen kernels over rows only. The fp32 copy and the 16-bit gradient are live together with the logits. */
 #define LOSS_OF_MEGATRON                                                                                               \
     {SL_OP_CLASSIFIER,       OP,      48,   23,      6,      0,   NOTHING, ALWAYS},                                    \
     {SL_OP_CLASSIFIER_SHARD, OP,      48,   23,      6,      0,   NOTHING, ALWAYS}
-/* The same kernels. The caller holds the fp32 logits, and their transposed copy, while the softmax is made. */
+/* The same kernels. The caller holds the fp32 logits, and their transposed copy, while the softmax is computed. */
 #define LOSS_OF_NANOTRON                                                                                               \
     {SL_OP_CLASSIFIER,       OP,      48,   23,      10,     0,   NOTHING, ALWAYS},                                    \
     {SL_OP_CLASSIFIER_SHARD, OP,      48,   23,      10,     0,   NOTHING, ALWAYS}
-/* logits.float() (6), log_softmax (8), the loss of a row; backward a gradient of zeros and ones (4), log_softmax's (12), to 16
- * bits (6); less our 4. Three fp32 tensors live at a time. */
+/* logits.float() (6), log_softmax (8), the loss of a row; backward a one-hot gradient (4), that of log_softmax (12), to
+ * 16 bits (6); less our 4. Three fp32 tensors are live at a time. */
 #define LOSS_OF_TORCH                                                                                                  \
     {SL_OP_CLASSIFIER,       OP,      32,   8,       12,     0,   NOTHING, ALWAYS},                                    \
     {SL_OP_CLASSIFIER_SHARD, OP,      32,   8,       12,     0,   NOTHING, ALWAYS}
-/* model/losses/cross_entropy.py on logits of the whole vocabulary: what was gathered joined (4), to fp32 (6), log_softmax (8),
- * argmax (4); backward a gradient of zeros (4), log_softmax's (12), to 16 bits (6), a rank's own part cut out (4); less our 4.
- * Beside the logits their softmax, its gradient's and what comes of it live, in fp32. */
+/* model/losses/cross_entropy.py on logits of the whole vocabulary: gathered parts concatenated (4), to fp32 (6),
+ * log_softmax (8), argmax (4); backward a gradient of zeros (4), that of log_softmax (12), to 16 bits (6), a rank's own
+ * part sliced out (4); less our 4. Live together with the logits, in fp32: their softmax, its gradient and the gradient
+ * of the logits. */
 #define LOSS_OF_SCALING                                                                                                \
     {SL_OP_CLASSIFIER,       OP,      44,   14,      12,     0,   NOTHING, ALWAYS}
 /* One kernel reads scores and writes probabilities; its backward reads both and writes a gradient. */
 #define FUSED_SOFTMAX(when)                                                                                            \
     {SL_OP_ATTENTION_FWD,    OP,      4,    1,       0,      0,   NOTHING, when},                                      \
     {SL_OP_ATTENTION_BWD,    OP,      6,    1,       2,      0,   NOTHING, when}
-/* Dropout of the probabilities reads them (2), writes what is left (2) and a mask (1); its backward reads the mask and a gradient
- * and writes a gradient. */
+/* Dropout of the probabilities reads them (2), writes the result (2) and a mask (1); its backward reads the mask and a
+ * gradient and writes a gradient. */
 #define DROPOUT_OF_SCORES                                                                                              \
     {SL_OP_ATTENTION_FWD,    OP,      5,    1,       0,      0,   NOTHING, SL_IF_DROPOUT},                             \
     {SL_OP_ATTENTION_BWD,    OP,      5,    1,       0,      0,   NOTHING, SL_IF_DROPOUT}
-/* forward_torch_softmax in fp32, as query-key layer scaling asks: to fp32 (6), scaled (8), masked in place (8), softmax (8), to
- * 16 bits (6); the backward: to fp32 (6), softmax's (12), masked (8), scaled (8), to 16 bits (6). fp32 probabilities are kept. */
+/* forward_torch_softmax in fp32, as query-key layer scaling requires: to fp32 (6), scaled (8), masked in place (8),
+ * softmax (8), to 16 bits (6); the backward: to fp32 (6), softmax's (12), masked (8), scaled (8), to 16 bits (6). The
+ * fp32 probabilities are kept. */
 #define SOFTMAX_OF_MEGATRON(when)                                                                                      \
     {SL_OP_ATTENTION_FWD,    OP,      36,   5,       8,      4,   SL_OP_ATTENTION_BWD, when},                          \
     {SL_OP_ATTENTION_BWD,    OP,      40,   5,       8,      0,   NOTHING, when}
-/* Scaling's is taken to be the same: its code of 2024 (core/nn/masked_softmax/masked_softmax.py) has the scale in the product, and masks in
- * 16 bits (26 bytes in all) or, asked to, in fp32 (60); its runs of 2023 lie between.
- * Divided by the root (4), the mask added (6), softmax into fp32 (6), to 16 bits (6); the backward: to fp32 (6), softmax's (10),
- * divided (4). */
+/* Scaling's softmax is assumed to be the same. Its code of 2024 (core/nn/masked_softmax/masked_softmax.py) scales
+ * within the product, and masks in 16 bits (26 bytes in all) or, as an option, in fp32 (60); its runs of 2023 lie
+ * between. Divided by the root (4), the mask added (6), softmax into fp32 (6), to 16 bits (6); the backward: to fp32
+ * (6), softmax's (10), divided (4). */
 #define SOFTMAX_OF_TORCH(when)                                                                                         \
     {SL_OP_ATTENTION_FWD,    OP,      22,   4,       6,      4,   SL_OP_ATTENTION_BWD, when},                          \
     {SL_OP_ATTENTION_BWD,    OP,      20,   3,       6,      0,   NOTHING, when}
-/* Cast to fp32 (6), squared (8), averaged (4), scaled (8), cast back (6), times the weight (4), less our 4; the backward goes
- * the same way with twice as many operands. x in fp32 and what is scaled in 16 bits are kept. */
+/* Cast to fp32 (6), squared (8), averaged (4), scaled (8), cast back (6), times the weight (4), less our 4; the
+ * backward mirrors these with twice as many operands. x in fp32 and the scaled x in 16 bits are kept. */
 #define RMSNORM_IN_PYTHON(when)                                                                                        \
     {SL_OP_RMSNORM_FWD,      OP,      32,   6,       4,      6,   SL_OP_RMSNORM_BWD, when},                            \
     {SL_OP_RMSNORM_BWD,      OP,      62,   13,      8,      0,   NOTHING, when}
@@ -82,15 +84,16 @@
 #define LAYERNORM_OF_TORCH(when)                                                                                       \
     {SL_OP_LAYERNORM_BWD,    OP,      2,    2,       0,      0,   NOTHING, when}
 
-/* Where the residual stream forks, autograd adds the gradient of the norm (a tensor of its own: 2 bytes less of ours, which is
- * added in place) to that of the stream: 6. */
+/* Where the residual stream branches, autograd adds the gradient of the norm to that of the stream: 6. It is a separate
+ * tensor, which saves 2 bytes of ours, which is added in place. */
 #define GRADIENTS_ADDED                                                                                                \
     {SL_OP_RMSNORM_BWD,      OP,      4,    1,       0,      0,   NOTHING, ALWAYS},                                    \
     {SL_OP_LAYERNORM_BWD,    OP,      4,    1,       0,      0,   NOTHING, ALWAYS}
-/* CausalSelfAttention.forward, in training: q, k and v permuted (4), k and v joined (4) and permuted (4), lengths of sequences
- * counted (eight small kernels), what comes out transposed (4). Its backward: gradients of k and v joined (4) and permuted (4),
- * those of q, k and v joined (4) and transposed (4). Rotary positions are flash-attn's kernel, on q and on k as ours. That the
- * permuted q, k and v live until the backward is a guess that published memory asks for. */
+/* CausalSelfAttention.forward, in training: q, k and v permuted (4), k and v concatenated (4) and permuted (4),
+ * sequence lengths counted (eight small kernels), the output transposed (4). Its backward: gradients of k and v
+ * concatenated (4) and permuted (4), those of q, k and v concatenated (4) and transposed (4). Rotary positions use
+ * flash-attn's kernel, on q and on k as ours. That the permuted q, k and v live until the backward is a guess that
+ * published memory figures suggest. */
 #define ATTENTION_OF_NANOTRON                                                                                          \
     {SL_OP_FLASH_FWD,        QKV,     4,    1,       0,      2,   SL_OP_FLASH_BWD, ALWAYS},                                    \
     {SL_OP_FLASH_FWD,        KV,      8,    2,       2,      0,   NOTHING, ALWAYS},                                    \
@@ -99,12 +102,13 @@
     {SL_OP_FLASH_BWD,        KV,      8,    2,       0,      0,   NOTHING, ALWAYS},                                    \
     {SL_OP_FLASH_BWD,        Q,       4,    1,       0,      0,   NOTHING, ALWAYS}
 
-/* A block of torchtitan (models/llama/model.py) as Inductor compiles it: a kernel a chain of element-wise ops, products and attention
- * apart. k and v are written for every query head (repeat_kv, 4), which flash attention reads, and their gradients are so, too, and
- * read again to be summed (8). Inductor makes no kernels of complex numbers, so rotary positions stay torch's: to fp32 (6), multiplied
- * (8), to 16 bits (6), less our 4. Recomputation by op turns q again (20) and writes k and v for every head again (4). Attention's
- * backward sums the gradient of q in fp32. The weights' gradients of norms are sums of their own, over what is read once more: that
- * these are two kernels is a guess. */
+/* A block of torchtitan (models/llama/model.py) as Inductor compiles it: one kernel per chain of element-wise ops, with
+ * products and attention separate. k and v are written for every query head (repeat_kv, 4), which flash attention
+ * reads; so are their gradients, which are read again to be summed (8). Inductor generates no kernels for complex
+ * numbers, so rotary positions stay torch's: to fp32 (6), multiplied (8), to 16 bits (6), less our 4. Recomputation by
+ * op rotates q again (20) and writes k and v for every head again (4). Attention's backward sums the gradient of q in
+ * fp32. The weights' gradients of norms are separate sums, over data that is read once more: that these are two kernels
+ * is a guess. */
 #define BLOCK_BY_INDUCTOR                                                                                              \
     {SL_OP_FLASH_FWD,        REPEATED, 4,   1,       4,      0,   NOTHING, ALWAYS},                                    \
     {SL_OP_FLASH_BWD,        REPEATED, 8,   2,       12,     0,   NOTHING, ALWAYS},                                    \
@@ -112,26 +116,28 @@
     {SL_OP_FLASH_BWD,        Q,        20,  3,       0,      0,   NOTHING, SL_IF_SELECTIVE_OP},                        \
     {SL_OP_ROPE,             OP,       16,  2,       8,      0,   NOTHING, ALWAYS},                                    \
     {SL_OP_RMSNORM_BWD,      OP,       4,   2,       0,      0,   NOTHING, ALWAYS}
-/* torch/optim/adamw.py, _multi_tensor_adamw, which torchtitan took until 2025: parameters decayed (8), lerp (12), second moments scaled
- * (8) and added to (12), their roots (8), scaled (8), epsilon added (8), addcdiv (16); less the 30 of ours. */
+/* torch/optim/adamw.py, _multi_tensor_adamw, which torchtitan used until 2025: parameters decayed (8), lerp (12),
+ * second moments scaled (8) and added to (12), their roots (8), scaled (8), epsilon added (8), addcdiv (16); less the
+ * 30 of ours. */
 #define ADAMW_BY_FOREACH                                                                                               \
     {SL_OP_ADAMW,            OP,       50,  12,      0,      0,   NOTHING, ALWAYS}
-/* megatron/optimizer/optimizer.py and clip_grads.py of February 2022, Float16OptimizerWithFloat16Params: gradients are clipped by a pass
- * over fp32 ones (8), the updated masters are copied to the parameters apart from the update (4 more than ours, which writes them as it
- * goes) and gradients are zeroed (2). In fp16 they are copied to fp32 first (6), unscaled and looked through for what is not finite
- * (8), and squared and read as fp32 (4 more). */
+/* megatron/optimizer/optimizer.py and clip_grads.py of February 2022, Float16OptimizerWithFloat16Params: gradients are
+ * clipped by a pass over fp32 ones (8), the updated masters are copied to the parameters after the update (4 more than
+ * ours, which writes both at once) and gradients are zeroed (2). In fp16 they are copied to fp32 first (6), unscaled
+ * and checked for infinities and NaNs (8), and squared and read as fp32 (4 more). */
 #define ADAM_OF_MEGATRON                                                                                               \
     {SL_OP_ADAMW,            OP,       14,  3,       0,      0,   NOTHING, ALWAYS},                                    \
     {SL_OP_ADAMW,            OP,       18,  2,       0,      0,   NOTHING, SL_IF_FP16}
-/* LOSS_OF_TORCH; that its caller lets the logits go before the backward (train.py: del pred) leaves the allocator a block too small
- * for any other. Over a cut vocabulary (torch/distributed/tensor/parallel/loss.py, _log_softmax and
- * _nll_loss_and_log_softmax_backward): to fp32 (6), maximum (4), less it (8), exp (8), sum (4), less its logarithm (8); backward a
- * gradient of zeros (4), exp (8), added (12), scaled (8), to 16 bits (6); less our 4. Four fp32 tensors live at a time. */
+/* As LOSS_OF_TORCH; but the caller frees the logits before the backward (train.py: del pred), which leaves the
+ * allocator a block too small for any other tensor. With a vocabulary split over ranks
+ * (torch/distributed/tensor/parallel/loss.py, _log_softmax and _nll_loss_and_log_softmax_backward): to fp32 (6),
+ * maximum (4), subtracted (8), exp (8), sum (4), its logarithm subtracted (8); backward a gradient of zeros (4), exp
+ * (8), added (12), scaled (8), to 16 bits (6); less our 4. Four fp32 tensors are live at a time. */
 #define LOSS_OF_TORCHTITAN                                                                                             \
     {SL_OP_CLASSIFIER,       OP,      32,   8,       12,     0,   NOTHING, ALWAYS},                                    \
     {SL_OP_CLASSIFIER_SHARD, OP,      72,   14,      16,     0,   NOTHING, ALWAYS}
-/* Inductor's: logits read for their maximum, for the sum, and again in the backward, which writes the gradient beside them; less
- * our 4. */
+/* Inductor's kernels: logits read for their maximum, for the sum, and again in the backward, which writes the gradient
+ * to a separate tensor; less our 4. */
 #define LOSS_BY_INDUCTOR                                                                                               \
     {SL_OP_CLASSIFIER,       OP,      4,    2,       2,      0,   NOTHING, ALWAYS},                                    \
     {SL_OP_CLASSIFIER_SHARD, OP,      4,    4,       2,      0,   NOTHING, ALWAYS}
@@ -163,7 +169,8 @@ static const struct sl_kernel_row aleph_alpha_scaling[] = {
     GRADIENTS_ADDED, LOSS_OF_SCALING, END};
 
 #define PYTHON "rotary positions and SwiGLU without their later fusions; "
-/* From 280 to 1000 kernels all tell 644 to 646 of hagemann's 664 verdicts right, 160 637; nanotron's memory asks for 160 to 240. */
+/* host_lead, fitted to published memory. Any lead from 280 to 1000 kernels gets 644 to 646 of hagemann's 664 verdicts
+ * right, 160 gets 637; nanotron's memory suggests 160 to 240. */
 enum { LEAD_OF_NANOTRON = 200, LEAD_OF_SCALING = 360 };
 static const struct sl_kernel_set sets[] = {
     [SL_KERNELS_SHARDLAB] = {.name = "shardlab", .source = "kernels/ of this project", .fuse_epilogues = true,

@@ -1,4 +1,4 @@
-/* The table of presets: one row a framework's way of sharding; see plan/presets.h. */
+/* The table of presets: one row for each way in which a framework shards; see plan/presets.h. */
 #include "core/plan/presets.h"
 
 #include "core/base/nearest.h"
@@ -48,17 +48,22 @@ enum { BEFORE, AFTER }; /* of struct sl_strategy: closes_after */
 
 /* Sources: torch/nn/parallel/distributed.py (bucket_cap_mb 25, first bucket 1 MiB); torch/distributed/fsdp (transformer
  * auto-wrap, BACKWARD_PRE, limit_all_gathers); Megatron-LM core/distributed/distributed_data_parallel.py, with
- * --overlap-grad-reduce (without it, its default, a stage is one bucket, reduced when backward is over; --overlap-param-gather and
- * --tp-comm-overlap are the configuration's choice: shardlab.overlap_param_gather, shardlab.tp_comm_overlap), and of February 2022
- * megatron/model/distributed.py (allreduce_gradients: the whole buffer, called by training.py behind the schedule); DeepSpeed
- * 0.19.6 runtime/zero; Accelerate 1.15 parallelism_config.py and utils/dataclasses.py; nanotron src/nanotron/trainer.py (DDP's
- * buckets of ddp_bucket_cap_mb 25 at ZeRO-0; in January 2025, at ZeRO-1, no DDP: sync_gradients_across_dp after backward with
- * reduce_scatter=False all-reduces the one buffer of fp32 gradients) and optim/zero.py (_all_gather_params); Aleph-Alpha/scaling
- * src/scaling/core/optimizer (optimizer.py, step; allreduce.py, allreduce_no_retain and allreduce_tensor_in_float32;
- * parameter_group.py, step_prequel and step_sequel).
- * "zero" is the stage that a row amounts to; "first" and "MiB" limit the first bucket and the others; "groups" says
- * whether states may be sharded in groups of ranks; the rest of a row with "by stage" is that of deepspeed-STAGE.
- * Bucket limits of 0: by the rank count for Megatron-LM, else reduce_bucket_size, or a layer each. */
+ * --overlap-grad-reduce (without it, its default, a stage is one bucket, reduced after the backward); DeepSpeed 0.19.6
+ * runtime/zero; Accelerate 1.15 parallelism_config.py and utils/dataclasses.py. Whether Megatron-LM runs with
+ * --overlap-param-gather and --tp-comm-overlap is up to the configuration: shardlab.overlap_param_gather,
+ * shardlab.tp_comm_overlap.
+ *
+ * Megatron-LM of February 2022: megatron/model/distributed.py (allreduce_gradients: the whole buffer, called by
+ * training.py after the schedule). nanotron: src/nanotron/trainer.py (DDP's buckets of ddp_bucket_cap_mb 25 at ZeRO-0;
+ * in January 2025, at ZeRO-1, no DDP: sync_gradients_across_dp after backward with reduce_scatter=False all-reduces the
+ * one buffer of fp32 gradients) and optim/zero.py (_all_gather_params). Aleph-Alpha/scaling: src/scaling/core/optimizer
+ * (optimizer.py, step; allreduce.py, allreduce_no_retain and allreduce_tensor_in_float32; parameter_group.py,
+ * step_prequel and step_sequel).
+ *
+ * Columns: "zero" is the ZeRO stage that a row corresponds to. "first" and "MiB" limit the first bucket and the others;
+ * 0 stands for a limit by the number of ranks for Megatron-LM, otherwise for reduce_bucket_size, or for one bucket per
+ * layer. "groups" says whether states may be sharded within groups of ranks. A row with "by stage" takes its other
+ * columns from deepspeed-STAGE. */
 /* clang-format off */
 static const struct sl_preset presets[] = {
     /*  preset                            framework                          family                  zero  units      split      closes  overlap  fp32  release   ahead  first  MiB  groups  by stage  what it is */

@@ -16,7 +16,7 @@ struct question {
 };
 
 struct limit {
-  unsigned family, except; /* applies to presets with a bit of `family` and none of `except` */
+  unsigned family, except; /* for presets with a bit of `family` and none of `except` */
   const char *key;         /* to blame */
   bool (*broken)(struct question *q);
   const char *says;
@@ -110,7 +110,7 @@ static bool no_hpz(struct question *q) {
 #define STAGE "zero_optimization.stage"
 #define NO_SETTING "the framework has no such setting: "
 
-/* A row whose words start with NO_SETTING is ours: the framework has no such setting to refuse. */
+/* A row whose text starts with NO_SETTING is ours: the framework has no such setting to refuse. */
 static const struct limit limits[] = {
     /* accelerate/accelerator.py, pipeline_parallel_rank; parallelism_config.py, __post_init__ */
     {ACCELERATE, MEGATRON, "shardlab.pp", has_pp, "Pipeline parallelism is currently not supported in Accelerate."},
@@ -192,7 +192,7 @@ static enum sl_status check_degrees(const struct sl_preset *preset, const struct
   return SL_OK;
 }
 
-/* The stage repeats what a preset of DeepSpeed already says: the two must agree. */
+/* The stage repeats what a DeepSpeed preset already implies: the two must agree. */
 static enum sl_status check_stage(const struct sl_strategy *s, const struct sl_config *c, bool deepspeed) {
   if (deepspeed && c->zero.stage != s->zero_stage) {
     return sl_json_fail(&c->doc, "zero_optimization.stage", "is %d; preset %s is stage %d", c->zero.stage, s->name,
@@ -243,8 +243,8 @@ static enum sl_status check_quantized(const struct sl_strategy *s, const struct 
   return SL_OK;
 }
 
-/* FSDP's CPUOffload (torch/distributed/fsdp/api.py) and FSDP2's CPUOffloadPolicy: parameters, gradients and the optimizer's states are
- * in host memory, all of them. */
+/* FSDP's CPUOffload (torch/distributed/fsdp/api.py) and FSDP2's CPUOffloadPolicy keep parameters, gradients and
+ * optimizer states in host memory, all of them or none. */
 static enum sl_status check_offload(const struct sl_preset *preset, const struct sl_config *c) {
   const struct sl_strategy *s = &preset->row;
   if (c->zero.offload_optimizer == SL_OFFLOAD_NONE && c->zero.offload_param == SL_OFFLOAD_NONE) return SL_OK;
@@ -299,8 +299,8 @@ static enum sl_status check_foreign_keys(const struct sl_strategy *s, const stru
   return SL_OK;
 }
 
-/* Megatron-LM's words: megatron/training/arguments.py, validate_args; gradients are always reduced beside the backward by this
- * preset (--overlap-grad-reduce). */
+/* Megatron-LM's message: megatron/training/arguments.py, validate_args. Its other requirement, --overlap-grad-reduce,
+ * always holds for this preset. */
 static enum sl_status check_param_gather(const struct sl_strategy *s, const struct sl_config *c) {
   if (!c->sl.overlap_param_gather || s->units == SL_UNITS_BUCKET) return SL_OK;
   return sl_json_fail(&c->doc, "shardlab.overlap_param_gather",

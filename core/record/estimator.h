@@ -28,8 +28,8 @@ struct sl_estimator {
 struct sl_estimate {
   double device_bytes, host_bytes; /* of a GPU; of a node's host */
 };
-/* With g devices a node, n nodes, N = n g (deepspeed/runtime/zero/stage_1_and_2.py and stage3.py, buffer factor 1.5; whole
- * bytes, as int() there):
+/* With g devices a node, n nodes, N = n g (deepspeed/runtime/zero/stage_1_and_2.py and stage3.py, buffer factor 1.5;
+ * whole bytes, as int() there):
  *   2           device 2P + 18P/N (before_5099: 4P + 16P/N)    host 1.5 x 4 g P
  *   2 offload   device 2P                                      host 1.5 x max(4N, 16) P
  *   3           device 4L + 18P/N                              host 1.5 x 4 g (zero_init ? L : P)

@@ -58,7 +58,8 @@ static void say_degrees(struct line *line, const struct sl_plan *plan) {
   if (s->offload_params) say(line, ", parameters on %s", s->params_on_nvme ? "NVMe" : "the CPU");
 }
 
-/* "llama3-8b, bf16, seq 8192, micro-batch 1 x 4, flash, no recomputation, ZeRO-3 on 8 x A100-SXM4-80GB, torch-eager kernels" */
+/* "llama3-8b, bf16, seq 8192, micro-batch 1 x 4, flash, no recomputation, ZeRO-3 on 8 x A100-SXM4-80GB, torch-eager
+ * kernels" */
 static void understood(struct line *line, const struct sl_plan *plan) {
   const struct sl_config *config = plan->config;
   const struct sl_device *device = &plan->cluster->device;

@@ -111,8 +111,8 @@ struct sl_exec_report {
   double step_error;    /* prediction: standard deviation of ln(step time); 0: unknown */
 };
 
-/* That of a profile that nothing was fitted to: of the 1,117 published training runs before profiles were fitted to them, the mean
- * error, 24.5 %, times sqrt(pi / 2). */
+/* That of a profile that nothing was fitted to: of the 1,117 published training runs before profiles were fitted to
+ * them, the mean error, 24.5 %, times sqrt(pi / 2). */
 #define SL_STEP_ERROR_UNKNOWN 0.31
 
 /* The first op of a program, on one rank, that wrote a number which is not finite. */

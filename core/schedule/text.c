@@ -1,4 +1,5 @@
-/* Schedules as text: one action, PyTorch's CSV, and the grid that shows the place of an error; see schedule/action.h. */
+/* Schedules as text: one action, PyTorch's CSV, and the grid that shows the place of an error; see
+ * schedule/action.h. */
 #include "core/schedule/action.h"
 
 #include "core/base/file.h"

@@ -1,4 +1,4 @@
-/* What a measured network adds to NCCL's estimate; the formulas stand in attained.h. */
+/* What a measured network adds to NCCL's estimate; attained.h has the formulas. */
 #include "cost/nccl/attained.h"
 
 #include "cost/nccl/tables.h"
@@ -7,7 +7,7 @@
 
 const struct sl_nccl_attained sl_nccl_as_estimated = {.inside = 1, .across = 1};
 
-/* Times that the bytes of a collective cross the link of one of `n` that take part. */
+/* How many times the bytes of a collective cross the link of one of `n` participants. */
 static double crossings(enum sl_nccl_coll coll, bool switches_reduce, int n) {
   if (coll == SL_NCCL_ALL_REDUCE) return switches_reduce ? 1 : 2.0 * (n - 1) / n;
   return sl_nccl_is_gather_or_scatter(coll) ? (n - 1.0) / n : 1;

@@ -1,25 +1,30 @@
-/* Seconds of a call on a network that was measured: NCCL's choice, at what the network was seen to give it.
+/* Seconds of a call on a network that was measured: NCCL's choice, with the latency and bandwidth that measurements of
+ * the network show.
  *
- * NCCL's estimate (choice.h) is there to choose by. It leaves out what comes before a call's kernel, takes the bandwidth as
- * reached from the first byte on, and knows no other traffic. Five numbers say what a measurement adds:
+ * NCCL's estimate (choice.h) only serves to choose. It leaves out what precedes a call's kernel, assumes the full
+ * bandwidth from the first byte on, and no other traffic. Five numbers add what a measurement shows:
  *   seconds = launch + latency + (bytes + [Simple] fill) / min(share x bandwidth, links)
  *   share   = inside on one node, across x nodes^-fall on several
- *   launch    s of every call before its kernel: host, event, stream; of the machine and of the tool that measured
- *   inside    share of NCCL's bandwidth that is reached on one node; of the GPU
- *   fill      bytes: by so much longer a Simple call lasts, because its pipeline of chunks must fill and drain; of the GPU
- *   across    share of NCCL's bandwidth that is reached over several nodes, extrapolated to one; of the network
- *   fall      0 where a node's bandwidth does not fall with the number of nodes, 1 where the network has no more for many
- *             nodes than for one; of the network, as its jobs meet it: a mean over placements and over others' traffic
- * Latency and bandwidth are NCCL's of that size, but for one: an NVLS all_reduce on one node has
+ *   launch    s of every call before its kernel: host, event, stream; depends on the machine and the measuring tool
+ *   inside    share of NCCL's bandwidth that is reached on one node; depends on the GPU
+ *   fill      bytes added to a Simple call, because its pipeline of chunks must fill and drain; depends on the
+ *             GPU
+ *   across    share of NCCL's bandwidth that is reached over several nodes, extrapolated to one; depends on the network
+ *   fall      0 if a node's bandwidth does not fall with the number of nodes, 1 if the network has no more bandwidth
+ *             for many nodes than for one; depends on the network as its jobs use it, a mean over placements and
+ *             traffic
+ * Latency and bandwidth are NCCL's for that size, with one exception: an NVLS all_reduce on one node has
  *   e C s m / (m + 1)   with C s of the ring, m GPUs, e of caps.inc
- * since a link carries the GPU's own bytes up and down once and the sum of its part once more. NCCL's figure is
- * the same for 8 Hopper GPUs, and too small for fewer and on Blackwell, where its list of speeds ends before the links do.
- * links: no call is faster than these let it be, with m GPUs of a node, N nodes, L and K B as in graph.h
+ * since a link carries the GPU's own bytes up and down once and the sum of its part once more. NCCL's figure is the
+ * same for 8 Hopper GPUs, and too small for fewer and on Blackwell, where its list of speeds ends before the links are
+ * full.
+ *
+ * links: an upper bound of the bandwidth, with m GPUs per node, N nodes, L, K and B as in graph.h
  *   inside   all_reduce L m / 2 (m - 1), L where switches reduce;  all_gather, reduce_scatter L m / (m - 1);  else L
  *   across   all_reduce K B N / 2 (N - 1), K B where switches reduce;  K B N / (N - 1);  else K B
  *
- * Source: fitted to what experiments/published has of nccl-tests and of others; numbers, errors and validity there. Where
- * nothing was measured, sl_nccl_as_estimated is NCCL's estimate (with NVLS and links as above). */
+ * Source: fitted to the results of nccl-tests and others in experiments/published, which has the numbers, errors and
+ * validity. Without measurements, sl_nccl_as_estimated is NCCL's estimate (with NVLS and links as above). */
 #pragma once
 
 #include "cost/nccl/choice.h"

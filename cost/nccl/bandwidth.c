@@ -1,4 +1,4 @@
-/* Bandwidths that NCCL believes in; the formulas stand in bandwidth.h. */
+/* The bandwidths of NCCL's tuning model; bandwidth.h has the formulas. */
 #include "cost/nccl/bandwidth.h"
 
 #include "cost/nccl/tables.h"
@@ -7,7 +7,7 @@
 
 enum { MAX_COLLNET_LOCAL = 9, MAX_NVLS_LOCAL = 32 };
 
-/* ---- what is offered ---- */
+/* ---- which algorithms are offered ---- */
 
 static bool has_algorithm(enum sl_nccl_coll coll, enum sl_nccl_algo algo) {
   if (algo == SL_NCCL_RING) return true;
@@ -24,7 +24,7 @@ static bool can_collnet(const struct sl_nccl_comm *comm) {
   return comm->collnet && comm->nodes > 1 && sl_nccl_local_most(comm) <= MAX_COLLNET_LOCAL;
 }
 
-/* Where the switches of the network gather or scatter, every GPU needs a NIC of its own. */
+/* If the network's switches gather or scatter, every GPU needs a NIC of its own. */
 static bool can_nvls(const struct sl_nccl_comm *comm, enum sl_nccl_coll coll) {
   const bool whole = coll == SL_NCCL_ALL_REDUCE;
   if (!whole && sl_nccl_local_most(comm) > MAX_NVLS_LOCAL) return false;
@@ -61,7 +61,7 @@ static bool has_protocol(const struct sl_nccl_comm *comm, enum sl_nccl_algo algo
 
 /* ---- bus bandwidth of each algorithm ---- */
 
-/* What the formulas are functions of. */
+/* The inputs of the formulas. */
 struct view {
   const struct sl_nccl_comm *comm;
   const struct sl_nccl_graph *graph;

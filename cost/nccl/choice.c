@@ -1,4 +1,4 @@
-/* NCCL's estimate of a call, its choice, and the channels of that. */
+/* NCCL's estimate of a call, its choice, and how many channels that uses. */
 #include "cost/nccl/choice.h"
 
 #include "cost/nccl/bandwidth.h"
@@ -63,7 +63,7 @@ static int threads(const struct sl_nccl *nccl, enum sl_nccl_algo algo, enum sl_n
   return slow ? 256 : 512;
 }
 
-/* Bytes of one thread; of CollNetDirect, where each GPU of a node with a NIC pulls, of one thread of each. */
+/* Bytes per thread; for CollNetDirect, if each GPU with a NIC pulls, of one thread of each. */
 static double threshold(const struct sl_nccl *nccl, enum sl_nccl_algo algo, enum sl_nccl_proto proto) {
   if (algo == SL_NCCL_COLLNET_DIRECT) return 512 * fmin(nccl->comm.nics, sl_nccl_local_most(&nccl->comm));
   if (algo == SL_NCCL_COLLNET_CHAIN) return 512;
@@ -71,7 +71,7 @@ static double threshold(const struct sl_nccl *nccl, enum sl_nccl_algo algo, enum
   return proto == SL_NCCL_LL && algo == SL_NCCL_RING ? 8.0 * nccl->comm.ranks : 8;
 }
 
-/* CollNetDirect asks for half as many bytes each time that it has come down half of the way to 16, 8, 4 or 2 channels. */
+/* CollNetDirect halves the bytes that it requires each time it is halfway down to 16, 8, 4 or 2 channels. */
 static bool eases(enum sl_nccl_algo algo, int channels) {
   return algo == SL_NCCL_COLLNET_DIRECT && (channels == 24 || channels == 12 || channels == 6 || channels == 3);
 }

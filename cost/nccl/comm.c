@@ -1,4 +1,4 @@
-/* A communicator: names, counts, and what cannot be. */
+/* A communicator: names, counts, and which ones are impossible. */
 #include "cost/nccl/comm.h"
 
 #include <math.h>
@@ -62,7 +62,7 @@ static enum sl_status check_counts(const struct sl_nccl_comm *comm) {
   return SL_OK;
 }
 
-/* A number that is asked for must be above 0, any other may be 0. */
+/* A required number must be above 0, any other may be 0. */
 static enum sl_status check_number(const char *name, double value, bool asked) {
   if (isfinite(value) && (asked ? value > 0 : value >= 0)) return SL_OK;
   return sl_fail(SL_ERR_INPUT, "NCCL communicator: %s is %g, expected %s", name, value,

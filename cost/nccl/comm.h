@@ -1,13 +1,13 @@
-/* A communicator as NCCL's tuning model sees it, and the words of that model.
+/* A communicator as NCCL's tuning model sees it, and the terms of that model.
  *
- * The model is NCCL's own: what its start-up search finds (graph.h), what it then believes of every algorithm and protocol
- * (bandwidth.h, latency.h), and which it therefore takes for a call of some size (choice.h). What a measured network adds
- * to that belief is kept apart, in attained.h.
- * Source of all of it: NCCL 2.28.9 (BSD-3), src/graph/tuning.cc, src/graph/search.cc, src/graph/topo.h, src/enqueue.cc;
- * figures and formulae, no code.
+ * The model is NCCL's own: what its search at start-up finds (graph.h), which bandwidth and latency it assumes for
+ * every algorithm and protocol (bandwidth.h, latency.h), and which of them it therefore chooses for a call of a given
+ * size (choice.h). What measurements of a network add to these assumptions is kept separate, in attained.h. Source of
+ * all of it: NCCL 2.28.9 (BSD-3), src/graph/tuning.cc, src/graph/search.cc, src/graph/topo.h, src/enqueue.cc; figures
+ * and formulae, no code.
  *
- * Valid for nodes that are alike, whose GPUs reach each other through a switch (NVSwitch, or one PCIe root), and whose NICs
- * stand beside the GPUs. The cube mesh of a DGX-1 and two PCIe roots with a slow link between them are not described.
+ * Valid for identical nodes whose GPUs reach each other through a switch (NVSwitch, or one PCIe root) and whose NICs
+ * are near the GPUs. The cube mesh of a DGX-1, and two PCIe roots with a slow link between them, are not covered.
  * Units: bytes, seconds, byte/s. */
 #pragma once
 
@@ -24,7 +24,7 @@
   X(REDUCE_SCATTER, "reduce_scatter")                                                                                  \
   X(ALL_REDUCE, "all_reduce")
 
-/* In NCCL's order: where two take equally long, the earlier one is chosen. */
+/* In NCCL's order: of two that take equally long, the earlier one is chosen. */
 #define SL_NCCL_ALGO_MAP(X)                                                                                            \
   X(TREE, "tree")                                                                                                      \
   X(RING, "ring")                                                                                                      \
@@ -39,7 +39,7 @@
   X(LL128, "LL128")   /* a flag in every 128 bytes */                                                                  \
   X(SIMPLE, "Simple") /* a fence for every chunk */
 
-/* Of the smallest compute capability: below 8.0, below 9.0, below 10.0, from 10.0. */
+/* By the smallest compute capability: below 8.0, below 9.0, below 10.0, from 10.0. */
 #define SL_NCCL_GPU_MAP(X)                                                                                             \
   X(VOLTA, "volta")                                                                                                    \
   X(AMPERE, "ampere")                                                                                                  \
@@ -58,32 +58,32 @@ enum sl_nccl_cpu { SL_NCCL_CPU_INTEL, SL_NCCL_CPU_AMD, SL_NCCL_CPU_OTHER };
 struct sl_nccl_comm {
   enum sl_nccl_gpu gpu;
   enum sl_nccl_cpu cpu;
-  int ranks, nodes;   /* nodes <= ranks; one rank a GPU */
+  int ranks, nodes;   /* nodes <= ranks; one rank per GPU */
   double nvlink;      /* of one GPU each way to the switch, as NCCL counts it (sl_nccl_nvlink); 0: none */
-  double pcie;        /* between two GPUs of a node, where there is no NVLink */
-  int nics;           /* of a node, as the network plugin shows them (it may join several cards of a GPU to one) */
+  double pcie;        /* between two GPUs of a node without NVLink */
+  int nics;           /* of a node, as the network plugin reports them (it may combine several cards of a GPU) */
   double nic;         /* of one NIC, each way */
-  double nic_latency; /* that the network plugin states; NCCL's own for sockets and InfiniBand state 0 */
+  double nic_latency; /* as the network plugin reports it; NCCL's own for sockets and InfiniBand report 0 */
   bool nvls;          /* the NVSwitch can reduce and multicast: Hopper and later */
-  bool collnet;       /* the network can reduce, and the plugin for it is there */
-  bool ll128;         /* the way to the NIC keeps 128-byte stores whole; asked only where there are several nodes */
+  bool collnet;       /* the network can reduce, and its plugin is installed */
+  bool ll128;         /* the path to the NIC keeps 128-byte stores whole; needed only with several nodes */
 };
 
 const char *sl_nccl_coll_name(enum sl_nccl_coll coll);
 const char *sl_nccl_algo_name(enum sl_nccl_algo algo);
 const char *sl_nccl_proto_name(enum sl_nccl_proto proto);
 
-/* SL_ERR_INPUT, with the field and its value, for a communicator that cannot be. */
+/* Errors: SL_ERR_INPUT, with the field and its value, for an impossible communicator. */
 enum sl_status sl_nccl_comm_check(const struct sl_nccl_comm *comm);
-/* Ranks on a node: the mean, which the model's bandwidths use, the integer part of it, which its latencies use, and the
- * GPUs of the fullest node. They are one number where all nodes have as many. */
+/* Ranks on a node: the mean, which the model's bandwidths use; its integer part, which its latencies use; and the GPUs
+ * of the fullest node. All three are equal if all nodes have the same number. */
 double sl_nccl_ranks_per_node(const struct sl_nccl_comm *comm);
 int sl_nccl_local_floor(const struct sl_nccl_comm *comm);
 int sl_nccl_local_most(const struct sl_nccl_comm *comm);
-/* Of a GPU to the others of its node: NVLink, else PCIe. */
+/* The bandwidth of a GPU to the others of its node: NVLink, else PCIe. */
 double sl_nccl_inside(const struct sl_nccl_comm *comm);
-/* One after the other, the steps of a ring: all_reduce 2 (n - 1), all_gather and reduce_scatter n - 1, others n. */
+/* The sequential steps of a ring: all_reduce 2 (n - 1), all_gather and reduce_scatter n - 1, others n. */
 int sl_nccl_steps(const struct sl_nccl_comm *comm, enum sl_nccl_coll coll);
 bool sl_nccl_is_gather_or_scatter(enum sl_nccl_coll coll);
-/* Of a positive integer, rounded down. */
+/* Rounded down; `value` must be positive. */
 int sl_nccl_log2(int64_t value);

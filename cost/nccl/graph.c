@@ -1,4 +1,4 @@
-/* The search for channels; what it finds stands in graph.h. */
+/* The search for channels; graph.h has its results. */
 #include "cost/nccl/graph.h"
 
 #include "cost/nccl/tables.h"
@@ -20,8 +20,8 @@ static bool fits(double part, double whole) {
   return part <= whole * (1 + 1e-6);
 }
 
-/* What channels that are chains inside a node may take of the links together: the last GPU of a chain hands nothing on, and
- * each GPU is the last of as many where each has a NIC by which its chains leave. */
+/* The bandwidth that channels which are chains within a node may use together: the last GPU of a chain passes nothing
+ * on, and each GPU is the last of equally many chains if each has a NIC by which its chains leave. */
 static double chains_link(const struct sl_nccl_comm *comm) {
   const int local = sl_nccl_local_most(comm);
   if (local == 1) return INFINITY;
@@ -43,7 +43,7 @@ static double total(const struct sl_nccl_graph *graph) {
   return graph->channels * graph->inter;
 }
 
-/* Down the list until the link is full, or half of the speed that was found is passed. */
+/* Goes down the list until the link is full, or until a speed is 0.49 of the one found or less. */
 static struct sl_nccl_graph widest_ring(const struct sl_nccl_comm *comm) {
   struct sl_nccl_graph best = {0};
   const bool inside = sl_nccl_local_most(comm) > 1;
@@ -76,7 +76,8 @@ static struct sl_nccl_graph search_ring(const struct sl_nccl_comm *comm) {
   return ring;
 }
 
-/* The next faster speed of the list, step by step, while it is below twice `other` before the step and within `limit`. */
+/* Steps to the next faster speed of the list while the current one is below twice `other` and the next is within
+ * `limit`. */
 static double raised(const struct sl_nccl_comm *comm, double speed, double other, double limit) {
   int i = 0;
   while (sl_nccl_speed(comm, i) > speed) i++;
@@ -90,8 +91,8 @@ static struct sl_nccl_graph search_tree(const struct sl_nccl_comm *comm, const s
   return tree;
 }
 
-/* The fastest speed at which each of `heads` channels has its NIC, where one is needed, and at most `streams` of them fit
- * through a GPU's link. */
+/* The fastest speed at which each of `heads` channels has a NIC, if one is needed, and at most `streams` of them fit
+ * into a GPU's link. */
 static double head_speed(const struct sl_nccl_comm *comm, int streams) {
   int i = 0;
   for (; sl_nccl_speed(comm, i) > 0; i++) {

@@ -15,7 +15,7 @@ static enum sl_nccl_gpu gpu_of(const struct sl_device *d) {
   return d->compute_capability < 10 ? SL_NCCL_HOPPER : SL_NCCL_BLACKWELL;
 }
 
-/* What NCCL takes a level for, said or told from its place and speed. */
+/* What NCCL takes a level for: as the cluster says, or else inferred from its position and speed. */
 static enum sl_hop hop_of(const struct sl_cluster *cluster, int level) {
   static const double fastest_pcie = 64e9; /* x16 of PCIe 5, each way: PCI-SIG */
   const struct sl_link *link = &cluster->link[level];
@@ -24,7 +24,8 @@ static enum sl_hop hop_of(const struct sl_cluster *cluster, int level) {
   return link->bandwidth > fastest_pcie ? SL_HOP_NVLINK : SL_HOP_PCIE;
 }
 
-/* The slowest level from `first` to before `end` that a ring through the group crosses, and between how many units; else `first`. */
+/* The slowest level from `first` to before `end` that a ring through the group crosses, and over how many units; else
+ * `first`. */
 static const struct sl_link *slowest(const struct sl_cluster *cluster, const struct sl_cost_group *group, int first,
                                      int end, int *units) {
   const struct sl_link *found = &cluster->link[first];
@@ -65,7 +66,7 @@ enum sl_status sl_nccl_group_open(struct sl_nccl_group *out, const struct sl_clu
   }
   if (comm.nodes > 1) {
     const struct sl_link *across = slowest(cluster, group, network, cluster->n_link, &units);
-    comm.nics = fewest; /* a NIC for each GPU that is in the group */
+    comm.nics = fewest; /* one NIC for each GPU of the group */
     comm.nic = across->bandwidth;
     out->attained.across = share_of(across, units);
     out->attained.fill = across->half_bytes;
@@ -73,7 +74,7 @@ enum sl_status sl_nccl_group_open(struct sl_nccl_group *out, const struct sl_clu
   return sl_nccl_open(&out->nccl, &comm);
 }
 
-/* An exchange, which is sends and receives, counts as the gather of as many bytes. */
+/* An exchange, which consists of sends and receives, counts as the gather of the same bytes. */
 static enum sl_nccl_coll coll_of(unsigned moves) {
   if (moves & SL_MOVE_CHAIN) return SL_NCCL_BROADCAST;
   if ((moves & SL_MOVE_REDUCE) && (moves & SL_MOVE_GATHER)) return SL_NCCL_ALL_REDUCE;
@@ -82,7 +83,7 @@ static enum sl_nccl_coll coll_of(unsigned moves) {
 
 struct sl_nccl_choice sl_nccl_group_choose(const struct sl_nccl_group *group, const struct sl_work *work) {
   const int n = work->members;
-  /* shares that differ last as long as even ones of the largest */
+  /* uneven shares take as long as even ones of the largest size */
   const double size = work->uneven ? work->bytes * n / (n - 1) : work->size;
   return sl_nccl_attain(&group->nccl, &group->attained, coll_of(sl_op_moves(work->kind)), (int64_t)size);
 }

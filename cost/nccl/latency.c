@@ -1,4 +1,4 @@
-/* Latencies that NCCL believes in; the formulas stand in latency.h. */
+/* The latencies of NCCL's tuning model; latency.h has the formulas. */
 #include "cost/nccl/latency.h"
 
 #include "cost/nccl/tables.h"
@@ -19,7 +19,7 @@ double sl_nccl_across_hop(const struct sl_nccl_comm *comm, enum sl_nccl_algo alg
   return hop + comm->nic_latency * (proto == SL_NCCL_SIMPLE ? 2 : 1);
 }
 
-/* Seconds to hand one message to a NIC, which a ring cannot be faster than. */
+/* Seconds to post one message to a NIC; no step of a ring is faster. */
 static double post(const struct sl_nccl_comm *comm, enum sl_nccl_proto proto) {
   if (comm->nodes == 1) return 0;
   return (comm->cpu == SL_NCCL_CPU_AMD ? 2e-6 : 1e-6) * (proto == SL_NCCL_SIMPLE ? 3 : 1);

@@ -1,4 +1,5 @@
-/* The constants of NCCL's tuning model: each .inc file is a table of rows, read here once for every column set. */
+/* The constants of NCCL's tuning model: each .inc file is a table of rows, included here once for every set of
+ * columns. */
 #include "cost/nccl/tables.h"
 
 static const double microsecond = 1e-6, gigabyte = 1e9;
@@ -31,7 +32,7 @@ static const double hop_latency[SL_NCCL_HOP_COUNT][SL_NCCL_ALGO_COUNT][SL_NCCL_P
 #undef HOP
 };
 
-/* Everything that caps.inc has, one member for each kind of row. */
+/* All of caps.inc, one member for each kind of row. */
 static const struct {
   double channel[SL_NCCL_CAP_COUNT][SL_NCCL_GPU_COUNT][NODE_COLUMNS];
   double ll_one_node[SL_NCCL_GPU_COUNT];
@@ -45,7 +46,7 @@ static const struct {
 #include "cost/nccl/caps.inc"
 };
 
-enum { ONE, SEVERAL, MAX_SPEEDS = 20 }; /* a list ends with a 0, which every row leaves room for */
+enum { ONE, SEVERAL, MAX_SPEEDS = 20 }; /* a list ends with a 0, for which every row leaves room */
 static const struct {
   double list[SL_NCCL_GPU_COUNT][SEVERAL + 1][MAX_SPEEDS];
   double nvlink[SL_NCCL_GPU_COUNT];

@@ -1,5 +1,5 @@
-/* The constants of NCCL's tuning model, in seconds and byte/s. The figures stand in latency.inc, caps.inc, speeds.inc and
- * corrections.inc, one row a line, in the units and with the source that are named there. */
+/* The constants of NCCL's tuning model, in seconds and byte/s. The figures are in latency.inc, caps.inc, speeds.inc and
+ * corrections.inc, one row per line, with their units and sources. */
 #pragma once
 
 #include "cost/nccl/comm.h"
@@ -15,14 +15,14 @@ enum sl_nccl_cap {
 
 double sl_nccl_base_latency(enum sl_nccl_algo algo, enum sl_nccl_proto proto);
 double sl_nccl_hop_latency(enum sl_nccl_hop hop, enum sl_nccl_algo algo, enum sl_nccl_proto proto);
-/* Of one channel. */
+/* Of one channel, byte/s. */
 double sl_nccl_cap(const struct sl_nccl_comm *comm, enum sl_nccl_cap cap);
-/* Of LL, all channels together. */
+/* Of LL, all channels together, byte/s. */
 double sl_nccl_ll_cap(const struct sl_nccl_comm *comm);
 double sl_nccl_nvls_share(enum sl_nccl_gpu gpu);
-/* Of the bandwidth of an all_reduce by trees. */
+/* The share of its bandwidth that an all_reduce by trees attains. */
 double sl_nccl_tree_share(enum sl_nccl_proto proto, int64_t bytes);
 /* Speed number `i` that the search tries, fastest first; 0 after the last. */
 double sl_nccl_speed(const struct sl_nccl_comm *comm, int i);
-/* Of a GPU with so many links, each way, as NCCL counts it: a little below what the data sheet says. */
+/* The bandwidth of a GPU with `links` links, in each direction, as NCCL counts it: slightly below the data sheet's. */
 double sl_nccl_nvlink(enum sl_nccl_gpu gpu, int links);
