@@ -6,21 +6,20 @@
 #include "sim/jitter.h"
 #include "sim/state.h"
 
-/* The share of its speed that compute loses now: the largest that any of the rank's transfers takes. */
-static double lost(const struct sl_sim_rank *rank) {
+static double largest(const double shares[static SL_LANE_COUNT]) {
   double most = 0;
-  for (int lane = 0; lane < SL_LANE_COUNT && rank->transfers > 0; lane++)
-    if (rank->beside[lane] > most) most = rank->beside[lane];
+  for (int lane = 0; lane < SL_LANE_COUNT; lane++)
+    if (shares[lane] > most) most = shares[lane];
   return most;
 }
 
 /* A lane's transfer begins (`beside` > 0) or ends (0): the running compute op changes speed. */
-static void transfers(struct sl_sim *sim, int local, int lane, int change, double beside) {
+static void transfers(struct sl_sim *sim, int local, int lane, double beside) {
   struct sl_sim_rank *rank = &sim->ranks[local];
-  const double before = sim->slow > 0 ? lost(rank) : 0;
-  rank->transfers += change;
+  const double before = rank->lost;
   rank->beside[lane] = beside;
-  const double now = sim->slow > 0 ? lost(rank) : 0;
+  if (sim->slow > 0) rank->lost = largest(rank->beside);
+  const double now = rank->lost;
   if (before == now) return;
   if (rank->lanes[SL_LANE_COMPUTE].state != SL_SIM_RUNNING) return;
   if (sim->time > rank->work_since) {
@@ -59,7 +58,7 @@ static void run_local(struct sl_sim *sim, int local, int lane, const struct sl_s
     seconds = sl_jitter_seconds(sim, rank, rank->lanes[lane].order[rank->lanes[lane].done], seconds);
     start = launched(sim, rank, sl_cost_launch_host(&sim->cost_rank, work));
     rank->work = seconds;
-    if (sim->slow > 0) seconds /= 1 - lost(rank);
+    seconds /= 1 - rank->lost;
   }
   if (sim->one_thread) start = take_turn(rank, start, seconds);
   if (lane == SL_LANE_COMPUTE) rank->work_since = start;
@@ -72,7 +71,7 @@ static void run_local(struct sl_sim *sim, int local, int lane, const struct sl_s
 static void run_transfer(struct sl_sim *sim, int local, int lane) {
   struct sl_sim_rank *rank = &sim->ranks[local];
   rank->lanes[lane].state = SL_SIM_RUNNING;
-  transfers(sim, local, lane, 1, rank->now_calls[rank->lanes[lane].call].beside);
+  transfers(sim, local, lane, rank->now_calls[rank->lanes[lane].call].beside);
 }
 
 /* ---- traffic counts ---- */
@@ -200,7 +199,7 @@ static void complete(struct sl_sim *sim, int local, int index) {
   struct sl_sim_lane *lane = &rank->lanes[index];
   uint32_t issue = lane->order[lane->done];
   if (lane->call >= 0) {
-    transfers(sim, local, index, -1, 0);
+    transfers(sim, local, index, 0);
     /* the host waits for the rank's neighbours */
     if (index >= SL_LANE_SEND_F && rank->host < sim->time) rank->host = sim->time;
     if (rank->counting) sl_sim_count_call(rank, index, lane->call, sim->time - lane->start);
