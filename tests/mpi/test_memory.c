@@ -43,8 +43,7 @@ static const struct row {
   int stage, micro_batch, seq;
   const char *types;
 } rows[] = {{0, 1, 256, ""},
-            {3, 2, 32, "\"fp16\": {\"enabled\": true}, "},
-            {1, 1, 32, "\"communication_data_type\": \"bf16\", "}};
+            {3, 2, 32, "\"fp16\": {\"enabled\": true}, \"communication_data_type\": \"fp32\", "}};
 
 static void run_row(const struct sl_exec_ops *host, const struct row *row) {
   char config[512];
