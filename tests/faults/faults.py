@@ -66,7 +66,7 @@ def main():
     parser.add_argument("sources")
     parser.add_argument("--stop-at", default="")
     parser.add_argument("--fail-at", default="")
-    parser.add_argument("--events", type=int, default=40)
+    parser.add_argument("--events", type=int, default=60)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--at-once", type=int, default=3)
     parser.add_argument("--only")

@@ -18,7 +18,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import hosts
 
-TIMEOUT_S = 12  # of ranks, and of nodes for who launched them
+TIMEOUT_S = 20  # of ranks, and of nodes for who launched them
 faults, started = [], time.monotonic()
 
 

@@ -50,7 +50,8 @@ static inline double ranks_run(int world, int (*work)(const void *what, int rank
   if (file < 0 || world > 64 || stand_in_open() != 0) return -1;
   unlink(path);
   ranks_set("SHARDLAB_STAND_IN_SEED", ++seed);
-  port = port ? port + 1 : 20000 + (int)(getpid() % 20000);
+  /* programs that run at once have neighbouring ids: a hundred ports each, below those that the system gives away */
+  port = port ? port + 1 : 20000 + (int)(getpid() % 127) * 100;
   fflush(NULL);
   for (int rank = 0; rank < world; rank++) {
     pids[rank] = fork();
