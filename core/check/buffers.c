@@ -1,43 +1,21 @@
 /* Checks one rank's memory, byte by byte: a race detector over arena offsets.
  *
  * Ops are taken in program order with a vector clock that only FIFO lanes and the given waits advance. A shadow of the
- * arena records, for each range of bytes, which buffer slot wrote it last, when, and which lanes have read it since. */
+ * arena (cells.h) records, for each range of bytes, which buffer slot wrote it last, when, and which lanes have read it since. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/runs.h"
+#include "core/check/cells.h"
 #include "core/check/rendezvous.h"
 #include "core/op/operands.h"
 #include "core/op/wire.h"
-
-struct cell {
-  int64_t lo, hi;
-  int64_t slot; /* the buffer slot that wrote it (see owner) */
-  int lane;
-  uint32_t written; /* the write is complete once this many ops of `lane` are */
-  uint32_t readers; /* bit l: lane l has read since */
-  uint32_t read[SL_LANE_COUNT];
-};
-
-/* Cells are never moved; only their ends are searched, and shifted to make room. */
-struct end {
-  int64_t hi; /* of the cell */
-  uint32_t cell;
-};
-
-struct shadow {
-  struct cell *pool;
-  /* the cells in use, sorted and disjoint; gaps were never touched. After them come the cells to be reused */
-  struct end *order;
-  size_t count, made, pool_capacity, order_capacity;
-};
 
 struct checker {
   const struct sl_job *job;
   const struct sl_class *c;
   const struct sl_program *p;
   int rank;
-  struct shadow shadow;
+  struct sl_cells shadow;          /* gaps were never touched */
   uint32_t *clocks[SL_LANE_COUNT]; /* per lane: the clock at the end of each of its ops */
   uint32_t done[SL_LANE_COUNT];    /* ops of each lane processed so far */
 };
@@ -50,70 +28,31 @@ static enum sl_status refuse(const struct checker *k, uint32_t issue, const char
                  sl_op_name(k->p->ops[e->op].kind), action, what, b->name);
 }
 
-static struct cell *cell_at(const struct shadow *s, size_t i) {
-  return &s->pool[s->order[i].cell];
-}
-
-static enum sl_status insert_cell(struct shadow *s, size_t at, struct cell x) {
-  if (s->count == s->made) {
-    SL_TRY(sl_grow(&s->pool, &s->pool_capacity, s->made + 1, sizeof *s->pool));
-    SL_TRY(sl_grow(&s->order, &s->order_capacity, s->made + 1, sizeof *s->order));
-    s->order[s->made].cell = (uint32_t)s->made;
-    s->made++;
-  }
-  const uint32_t number = s->order[s->count].cell;
-  memmove(&s->order[at + 1], &s->order[at], (s->count - at) * sizeof *s->order);
-  s->order[at] = (struct end){x.hi, number};
-  s->pool[number] = x;
-  s->count++;
-  return SL_OK;
-}
-
-/* Removes the cells first..end - 1. */
-static void remove_cells(struct shadow *s, size_t first, size_t end) {
-  for (; end > first; end--) {
-    const struct end free = s->order[end - 1];
-    memmove(&s->order[end - 1], &s->order[end], (s->count - end) * sizeof *s->order);
-    s->order[--s->count] = free;
-  }
-}
-
-static size_t first_cell(const struct shadow *s, int64_t lo) {
-  size_t low = 0, high = s->count;
-  while (low < high) {
-    const size_t middle = (low + high) / 2;
-    if (s->order[middle].hi <= lo) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
-  return low;
-}
-
 /* Makes `at` a boundary between cells if it falls inside one. */
-static enum sl_status split(struct shadow *s, int64_t at) {
-  const size_t i = first_cell(s, at);
-  if (i == s->count || cell_at(s, i)->lo >= at) return SL_OK;
-  struct cell left = *cell_at(s, i);
-  left.hi = cell_at(s, i)->lo = at;
-  return insert_cell(s, i, left);
+static enum sl_status split(struct sl_cells *s, int64_t at) {
+  const struct sl_cells_place p = sl_cells_find(s, at);
+  struct sl_cell *x = sl_cells_at(s, p);
+  if (x == NULL || x->lo >= at) return SL_OK;
+  struct sl_cell left = *x;
+  left.hi = x->lo = at;
+  return sl_cells_insert(s, p, left);
 }
 
 /* Makes lo and hi boundaries; *first: the first cell that ends above lo. Most accesses have the same boundaries as
  * earlier ones. */
-static enum sl_status cut(struct shadow *s, int64_t lo, int64_t hi, size_t *first) {
-  *first = first_cell(s, lo);
-  if (*first < s->count && cell_at(s, *first)->lo == lo && s->order[*first].hi == hi) return SL_OK;
+static enum sl_status cut(struct sl_cells *s, int64_t lo, int64_t hi, struct sl_cells_place *first) {
+  *first = sl_cells_find(s, lo);
+  const struct sl_cell *x = sl_cells_at(s, *first);
+  if (x != NULL && x->lo == lo && x->hi == hi) return SL_OK;
   SL_TRY(split(s, lo));
   SL_TRY(split(s, hi));
-  *first = first_cell(s, lo);
+  *first = sl_cells_find(s, lo);
   return SL_OK;
 }
 
 /* Is the write, and with `readers` every read since, complete when an op with this clock starts on lane `own`? Earlier
  * ops of the same lane are, and so is the op's own read. */
-static bool ordered(const struct cell *x, const uint32_t *clock, enum sl_lane own, bool readers) {
+static bool ordered(const struct sl_cell *x, const uint32_t *clock, enum sl_lane own, bool readers) {
   if (x->slot >= 0 && x->lane != (int)own && x->written > clock[x->lane]) return false;
   for (uint32_t lanes = readers ? x->readers & ~(UINT32_C(1) << own) : 0; lanes != 0; lanes &= lanes - 1) {
     const int lane = __builtin_ctz(lanes);
@@ -124,12 +63,11 @@ static bool ordered(const struct cell *x, const uint32_t *clock, enum sl_lane ow
 
 static enum sl_status check_read(struct checker *k, uint32_t issue, const struct sl_buffer *b, int64_t slot, int64_t lo,
                                  int64_t hi, const uint32_t *clock, enum sl_lane lane) {
-  struct shadow *s = &k->shadow;
-  size_t first;
-  SL_TRY(cut(s, lo, hi, &first));
+  struct sl_cells *s = &k->shadow;
+  struct sl_cells_place p;
+  SL_TRY(cut(s, lo, hi, &p));
   int64_t at = lo;
-  for (size_t i = first; i < s->count && cell_at(s, i)->lo < hi; i++) {
-    struct cell *x = cell_at(s, i);
+  for (struct sl_cell *x; (x = sl_cells_at(s, p)) != NULL && x->lo < hi; p = sl_cells_next(s, p)) {
     if (x->lo > at) break;
     if (x->slot != slot) return refuse(k, issue, "reads bytes that another buffer has written over: use after free", b);
     if (!ordered(x, clock, lane, false)) return refuse(k, issue, "reads what no wait orders after its write", b);
@@ -142,20 +80,13 @@ static enum sl_status check_read(struct checker *k, uint32_t issue, const struct
 
 static enum sl_status check_write(struct checker *k, uint32_t issue, const struct sl_buffer *b, int64_t slot,
                                   int64_t lo, int64_t hi, const uint32_t *clock, enum sl_lane lane) {
-  struct shadow *s = &k->shadow;
-  size_t first;
-  SL_TRY(cut(s, lo, hi, &first));
-  size_t end = first;
-  for (; end < s->count && cell_at(s, end)->lo < hi; end++) {
-    if (!ordered(cell_at(s, end), clock, lane, true))
-      return refuse(k, issue, "overwrites what no wait orders before it", b);
-  }
-  const struct cell x = {.lo = lo, .hi = hi, .slot = slot, .lane = (int)lane, .written = k->done[lane] + 1};
-  if (end == first) return insert_cell(s, first, x);
-  *cell_at(s, first) = x;
-  s->order[first].hi = hi;
-  remove_cells(s, first + 1, end);
-  return SL_OK;
+  struct sl_cells *s = &k->shadow;
+  struct sl_cells_place p;
+  SL_TRY(cut(s, lo, hi, &p));
+  for (const struct sl_cell *old; (old = sl_cells_at(s, p)) != NULL && old->lo < hi; p = sl_cells_remove(s, p))
+    if (!ordered(old, clock, lane, true)) return refuse(k, issue, "overwrites what no wait orders before it", b);
+  return sl_cells_insert(
+      s, p, (struct sl_cell){.lo = lo, .hi = hi, .slot = slot, .lane = (int)lane, .written = k->done[lane] + 1});
 }
 
 /* Identifies a slot of a buffer. Buffers of several stages may use the same slots, but what one of them wrote still
@@ -230,18 +161,17 @@ static enum sl_status check_issue(struct checker *k, uint32_t issue) {
 /* A program ends with a join of all lanes, so everything is complete for the next one. Only persistent buffers carry
  * over; all other bytes count as never written. */
 static void carry_over(struct checker *k) {
-  struct shadow *s = &k->shadow;
-  size_t kept = 0;
-  for (size_t i = 0; i < s->count; i++) {
-    const struct end end = s->order[i];
-    struct cell *x = &s->pool[end.cell];
-    if (!k->c->buffers[x->slot >> 32].persistent) continue;
+  struct sl_cells *s = &k->shadow;
+  struct sl_cells_place p = {0, 0};
+  for (struct sl_cell *x; (x = sl_cells_at(s, p)) != NULL;) {
+    if (!k->c->buffers[x->slot >> 32].persistent) {
+      p = sl_cells_remove(s, p);
+      continue;
+    }
     x->written = 0;
     memset(x->read, 0, sizeof x->read);
-    s->order[i] = s->order[kept];
-    s->order[kept++] = end;
+    p = sl_cells_next(s, p);
   }
-  s->count = kept;
 }
 
 static enum sl_status check_program(struct checker *k, const struct sl_program *p) {
@@ -272,7 +202,8 @@ enum sl_status sl_check_memory(const struct sl_job *job, int rank) {
   const struct sl_buffer *control = &c->buffers[c->control];
   const int64_t at = c->slot_offsets[control->first_slot];
   /* the step state is set up before the first program */
-  SL_GO(insert_cell(&k.shadow, 0, (struct cell){.lo = at, .hi = at + control->bytes, .slot = owner(c->control, 0)}));
+  SL_GO(sl_cells_insert(&k.shadow, (struct sl_cells_place){0, 0},
+                        (struct sl_cell){.lo = at, .hi = at + control->bytes, .slot = owner(c->control, 0)}));
   SL_GO(check_program(&k, &c->programs[SL_PROGRAM_INIT]));
   SL_GO(check_program(&k, &c->programs[SL_PROGRAM_STEP]));
   SL_GO(check_program(&k, &c->programs[SL_PROGRAM_STEP])); /* once more, from the state that a step leaves */
@@ -285,8 +216,7 @@ enum sl_status sl_check_memory(const struct sl_job *job, int rank) {
   SL_GO(check_program(&k, &c->programs[SL_PROGRAM_SAVE]));
 done:
   for (int lane = 0; lane < SL_LANE_COUNT; lane++) free(k.clocks[lane]);
-  free(k.shadow.pool);
-  free(k.shadow.order);
+  sl_cells_free(&k.shadow);
   return status;
 }
 

@@ -86,13 +86,6 @@ static void find_alone(const struct sl_lowering *l, const struct sl_layout *layo
   }
 }
 
-static bool any_alone(const struct sl_lowering *l, int first, int last) {
-  for (int i = first; i <= last; i++) {
-    if (l->zero->reduce->alone[i]) return true;
-  }
-  return false;
-}
-
 /* May a bucket end with tensor i + 1 and the next one start with tensor i? They may share a buffer, so nothing of the
  * tensors up to i may be written before everything behind them is complete. That excludes a cut between a weight and
  * its bias if the weight's gradient comes first, and between two gradients of one op. Gradients with a bucket of their
@@ -151,7 +144,8 @@ static bool starts_call(const struct sl_lowering *l, int i, int64_t count, int64
 static bool starts_bucket(const struct sl_lowering *l, const struct sl_bucket *open, int i, int64_t run, bool first) {
   const enum sl_units units = l->plan->strategy.units;
   if (starts_call(l, i, open->count, run, first)) return true;
-  return sl_gradients_sharded(l) && units != SL_UNITS_LAYER && units != SL_UNITS_BUCKET && any_alone(l, i, open->last);
+  if (units == SL_UNITS_LAYER || units == SL_UNITS_BUCKET) return false;
+  return sl_gradients_sharded(l) && (open->alone || l->zero->reduce->alone[i]);
 }
 
 /* The first bucket of the model, where the gradient of an embedding with a tied head is alone, fills a bucket of
@@ -164,8 +158,11 @@ static void join_last(const struct sl_lowering *l, int count) {
   b->joins = !starts_call(l, b->last, b[-1].count, b->count, false);
 }
 
-/* The first of the tensors up to `last` that cannot be cut from it. */
-static int uncut_from(const struct sl_lowering *l, const struct sl_layout *layout, const bool *cut, int last) {
+/* The first of the tensors up to `last` that cannot be cut from it; `behind`, that of the tensor behind `last`, is the same
+ * one if it lies before `last`. */
+static int uncut_from(const struct sl_lowering *l, const struct sl_layout *layout, const bool *cut, int last,
+                      int behind) {
+  if (behind < last) return behind;
   while (last > layout->first_tensor && !cut[last - 1] && !l->zero->reduce->alone[last - 1]) last--;
   return last;
 }
@@ -185,19 +182,18 @@ static void fill_buckets(const struct sl_lowering *l, const struct sl_layout *la
   const int before = r->bucket_count;
   struct sl_bucket *open = NULL;
   int64_t end = layout->first + layout->padded;
+  int uncut = layout->first_tensor + layout->tensor_count;
   for (int i = layout->first_tensor + layout->tensor_count - 1; i >= layout->first_tensor; i--) {
-    const int64_t run = end - t[uncut_from(l, layout, cut, i)].flat;
+    uncut = uncut_from(l, layout, cut, i, uncut);
+    const int64_t run = end - t[uncut].flat;
     if (open == NULL || (cut[i] && starts_bucket(l, open, i, run, r->bucket_count - before <= 1)))
       open = open_bucket(l, layout, i);
     open->first = i;
+    open->alone |= sl_gradients_sharded(l) && r->alone[i];
     open->lo = t[i].flat;
     open->count += end - open->lo; /* padding belongs to the tensor before it */
     r->bucket_of[i] = r->bucket_count - 1;
     end = t[i].flat;
-  }
-  for (int i = before; i < r->bucket_count; i++) {
-    struct sl_bucket *b = &r->buckets[i];
-    b->alone = sl_gradients_sharded(l) && any_alone(l, b->first, b->last);
   }
   join_last(l, r->bucket_count - before);
 }
