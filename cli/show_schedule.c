@@ -94,6 +94,7 @@ struct drawing {
   struct sl_schedule_costs costs;
   const char *title;
   int stages; /* the largest number of stages on a rank */
+  int *local; /* of each stage, its index among those of its rank */
 };
 
 static int ticks(const struct drawing *d, enum sl_action_kind kind) {
@@ -103,11 +104,18 @@ static int ticks(const struct drawing *d, enum sl_action_kind kind) {
                                             : d->costs.weight;
 }
 
-/* The index of this stage among those of its rank. */
-static int local_stage_of(const struct sl_schedule *s, int stage) {
-  int local = 0;
-  for (int i = 0; i < stage; i++) local += s->stage_rank[i] == s->stage_rank[stage];
-  return local;
+/* Numbers the stages of every rank. */
+static enum sl_status number_stages(struct drawing *d) {
+  const struct sl_schedule *s = d->s;
+  int *counts;
+  SL_TRY(sl_calloc(&counts, (size_t)s->ranks, sizeof *counts));
+  enum sl_status status = sl_calloc(&d->local, (size_t)s->stages, sizeof *d->local);
+  for (int stage = 0; status == SL_OK && stage < s->stages; stage++) {
+    d->local[stage] = counts[s->stage_rank[stage]]++;
+    if (d->local[stage] >= d->stages) d->stages = d->local[stage] + 1;
+  }
+  free(counts);
+  return status;
 }
 
 static char letter(enum sl_action_kind kind) {
@@ -120,8 +128,7 @@ static char letter(enum sl_action_kind kind) {
 /* "F3", or "F3b" for the second stage of a rank. */
 static void label(char *out, size_t size, const struct drawing *d, const struct sl_action *a) {
   const int n = snprintf(out, size, "%c%d", letter(a->kind), a->micro_batch);
-  if (d->stages > 1 && (size_t)n + 1 < size)
-    snprintf(out + n, size - (size_t)n, "%c", 'a' + local_stage_of(d->s, a->stage) % 26);
+  if (d->stages > 1 && (size_t)n + 1 < size) snprintf(out + n, size - (size_t)n, "%c", 'a' + d->local[a->stage] % 26);
 }
 
 static const char *colour_of(enum sl_action_kind kind) {
@@ -192,7 +199,7 @@ static void svg_row(const struct drawing *d, int rank, FILE *out) {
     if (d->run->start[rank][i] < 0) continue;
     const long long x = LEFT + (long long)d->run->start[rank][i] * CELL_WIDTH;
     const int width = ticks(d, a->kind) * CELL_WIDTH;
-    const double shade = d->stages > 1 ? 1 - 0.6 * local_stage_of(d->s, a->stage) / (d->stages - 1) : 1;
+    const double shade = d->stages > 1 ? 1 - 0.6 * d->local[a->stage] / (d->stages - 1) : 1;
     char text[32];
     sl_action_print(text, sizeof text, a);
     fprintf(out,
@@ -203,20 +210,25 @@ static void svg_row(const struct drawing *d, int rank, FILE *out) {
   }
 }
 
-/* Refuses an SVG too large for any browser. */
-static enum sl_status check_cells(const struct drawing *d) {
-  int64_t cells = 0;
-  for (int rank = 0; rank < d->s->ranks; rank++) cells += (int64_t)d->s->counts[rank];
-  if (cells <= SL_MAX_CELLS) return SL_OK;
-  return sl_fail(SL_ERR_INPUT, "--svg: has %lld actions; expected at most %lld", (long long)cells,
-                 (long long)SL_MAX_CELLS);
+/* Refuses an SVG too large for any browser, and a grid that nobody can read. */
+static enum sl_status check_cells(const struct drawing *d, const struct sl_options *options) {
+  int64_t actions = 0;
+  for (int rank = 0; rank < d->s->ranks; rank++) actions += (int64_t)d->s->counts[rank];
+  if (options->svg != NULL && actions > SL_MAX_CELLS)
+    return sl_fail(SL_ERR_INPUT, "--svg: has %lld actions; expected at most %lld", (long long)actions,
+                   (long long)SL_MAX_CELLS);
+  const int64_t cells = sl_product(d->s->ranks, d->run->makespan);
+  if (!options->csv && cells > SL_MAX_GRID)
+    return sl_fail(SL_ERR_INPUT,
+                   "the grid of %d ranks and %lld ticks has %lld cells; expected at most %lld; --csv lists the actions",
+                   d->s->ranks, (long long)d->run->makespan, (long long)cells, (long long)SL_MAX_GRID);
+  return SL_OK;
 }
 
 static enum sl_status write_svg(const struct drawing *d, const char *path) {
   static const enum sl_action_kind kinds[] = {SL_ACTION_FORWARD, SL_ACTION_BACKWARD, SL_ACTION_BACKWARD_INPUT,
                                               SL_ACTION_BACKWARD_WEIGHT};
   struct sl_new_file file;
-  SL_TRY(check_cells(d));
   SL_TRY(sl_new_file_open(&file, path));
   FILE *out = file.stream;
   const long long width = LEFT + (long long)d->run->makespan * CELL_WIDTH + 8;
@@ -240,13 +252,13 @@ static enum sl_status draw(const struct sl_schedule *s, const struct sl_options 
   struct sl_schedule_run run;
   const struct sl_schedule_costs costs = SL_SCHEDULE_UNIT_COSTS;
   struct drawing d = {.s = s, .run = &run, .costs = costs, .title = name, .stages = 1};
-  enum sl_status status = SL_OK;
   SL_TRY(sl_schedule_dry_run(s, &costs, &run));
-  for (int stage = 0; stage < s->stages; stage++)
-    if (local_stage_of(s, stage) >= d.stages) d.stages = local_stage_of(s, stage) + 1;
-  if (options->svg != NULL) status = write_svg(&d, options->svg);
+  enum sl_status status = check_cells(&d, options);
+  if (status == SL_OK) status = number_stages(&d);
+  if (status == SL_OK && options->svg != NULL) status = write_svg(&d, options->svg);
   if (status == SL_OK && options->csv) sl_schedule_print(s, out);
   if (status == SL_OK && !options->csv) print_grid(&d, sl_output_terminal(out), out);
+  free(d.local);
   sl_schedule_run_free(&run);
   return status;
 }

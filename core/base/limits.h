@@ -30,6 +30,7 @@
 /* A text that is read into memory as a whole: JSON, TOML, YAML, CSV, a script, a list of hosts. */
 #define SL_MAX_TEXT (INT64_C(1) << 28)
 #define SL_MAX_CELLS (INT64_C(1) << 20) /* of a picture of a schedule */
+#define SL_MAX_GRID (INT64_C(1) << 24)  /* ranks x ticks of a schedule as text */
 
 /* The model. */
 #define SL_MAX_LAYERS (INT64_C(1) << 12)

@@ -13,7 +13,29 @@ struct dry {
   bool *received;              /* (2, stages, micro_batches): RECV_F, RECV_B has happened */
   size_t *at;                  /* (ranks): next action */
   int64_t *now;                /* (ranks): when the rank is free */
+  /* the ranks whose next action may be possible, in a ring, each at most once: a rank that waits is looked at again only
+   * when another has done what it may wait for */
+  int *ring;
+  bool *queued;
+  int first, count;
 };
+
+static void wake(struct dry *d, int rank) {
+  if (d->queued[rank]) return;
+  d->queued[rank] = true;
+  d->ring[(d->first + d->count++) % d->s->ranks] = rank;
+}
+
+static int next_rank(struct dry *d) {
+  const int rank = d->ring[d->first];
+  d->first = (d->first + 1) % d->s->ranks, d->count--;
+  d->queued[rank] = false;
+  return rank;
+}
+
+static void wake_rank_of(struct dry *d, int stage) {
+  if (stage >= 0 && stage < d->s->stages) wake(d, d->s->stage_rank[stage]);
+}
 
 static size_t cell(const struct sl_schedule *s, int stage, int micro_batch) {
   return (size_t)stage * (size_t)s->micro_batches + (size_t)micro_batch;
@@ -115,20 +137,17 @@ static void advance(struct dry *d, int rank, int64_t *busy) {
     *busy += cost;
     if (a->kind == SL_ACTION_FORWARD) d->forward[cell(d->s, a->stage, a->micro_batch)] = d->now[rank];
     if (is_backward(a->kind)) d->backward[cell(d->s, a->stage, a->micro_batch)] = d->now[rank];
+    wake_rank_of(d, a->kind == SL_ACTION_FORWARD ? a->stage + 1 : a->stage - 1);
   }
   d->at[rank]++;
 }
 
 static enum sl_status play_timed(struct dry *d) {
   int64_t busy = 0;
-  for (bool progress = true; progress;) {
-    progress = false;
-    for (int rank = 0; rank < d->s->ranks; rank++) {
-      while (d->at[rank] < d->s->counts[rank] && ready_at(d, &d->s->actions[rank][d->at[rank]]) >= 0) {
-        advance(d, rank, &busy);
-        progress = true;
-      }
-    }
+  while (d->count > 0) {
+    const int rank = next_rank(d);
+    while (d->at[rank] < d->s->counts[rank] && ready_at(d, &d->s->actions[rank][d->at[rank]]) >= 0)
+      advance(d, rank, &busy);
   }
   for (int rank = 0; rank < d->s->ranks; rank++) {
     if (d->at[rank] < d->s->counts[rank]) return stuck(d, false);
@@ -155,6 +174,7 @@ static bool rendezvous(struct dry *d, int rank, const struct sl_action *a) {
   const size_t half = receive == SL_ACTION_RECV_F ? 0 : (size_t)d->s->stages * (size_t)d->s->micro_batches;
   d->received[half + cell(d->s, peer, a->micro_batch)] = true;
   d->at[other]++;
+  wake(d, other);
   return true;
 }
 
@@ -173,16 +193,17 @@ static bool can_go(struct dry *d, int rank) {
 }
 
 static enum sl_status play_blocking(struct dry *d) {
-  for (bool progress = true; progress;) {
-    progress = false;
-    for (int rank = 0; rank < d->s->ranks; rank++) {
-      while (d->at[rank] < d->s->counts[rank] && can_go(d, rank)) {
-        const struct sl_action *a = &d->s->actions[rank][d->at[rank]++];
-        if (a->kind == SL_ACTION_FORWARD) d->forward[cell(d->s, a->stage, a->micro_batch)] = 0;
-        if (is_backward(a->kind)) d->backward[cell(d->s, a->stage, a->micro_batch)] = 0;
-        progress = true;
-      }
+  while (d->count > 0) {
+    const int rank = next_rank(d);
+    while (d->at[rank] < d->s->counts[rank] && can_go(d, rank)) {
+      const struct sl_action *a = &d->s->actions[rank][d->at[rank]++];
+      if (a->kind == SL_ACTION_FORWARD) d->forward[cell(d->s, a->stage, a->micro_batch)] = 0;
+      if (is_backward(a->kind)) d->backward[cell(d->s, a->stage, a->micro_batch)] = 0;
     }
+    if (d->at[rank] == d->s->counts[rank]) continue;
+    /* its sender, which may have been waiting for this rank to get here */
+    const struct sl_action *head = &d->s->actions[rank][d->at[rank]];
+    if (head->kind == SL_ACTION_RECV_F || head->kind == SL_ACTION_RECV_B) wake_rank_of(d, sl_action_peer_stage(head));
   }
   for (int rank = 0; rank < d->s->ranks; rank++)
     if (d->at[rank] < d->s->counts[rank]) return stuck(d, true);
@@ -193,6 +214,7 @@ static void reset(struct dry *d) {
   const size_t cells = (size_t)d->s->stages * (size_t)d->s->micro_batches;
   for (size_t i = 0; i < cells; i++) d->forward[i] = d->backward[i] = -1;
   memset(d->at, 0, (size_t)d->s->ranks * sizeof *d->at);
+  for (int rank = 0; rank < d->s->ranks; rank++) wake(d, rank);
 }
 
 static bool has_sends(const struct sl_schedule *s) {
@@ -236,9 +258,13 @@ enum sl_status sl_schedule_dry_run(const struct sl_schedule *s, const struct sl_
   SL_GO(sl_calloc(&d.received, 2 * cells, sizeof *d.received));
   SL_GO(sl_calloc(&d.at, (size_t)s->ranks, sizeof *d.at));
   SL_GO(sl_calloc(&d.now, (size_t)s->ranks, sizeof *d.now));
+  SL_GO(sl_calloc(&d.ring, (size_t)s->ranks, sizeof *d.ring));
+  SL_GO(sl_calloc(&d.queued, (size_t)s->ranks, sizeof *d.queued));
   reset(&d);
-  if (has_sends(s)) SL_GO(play_blocking(&d));
-  reset(&d);
+  if (has_sends(s)) {
+    SL_GO(play_blocking(&d));
+    reset(&d);
+  }
   SL_GO(play_timed(&d));
   count_held(s, run);
 done:
@@ -247,6 +273,8 @@ done:
   free(d.received);
   free(d.at);
   free(d.now);
+  free(d.ring);
+  free(d.queued);
   if (status != SL_OK) sl_schedule_run_free(run);
   return status;
 }
