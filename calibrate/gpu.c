@@ -66,7 +66,7 @@ enum sl_status sl_calibration_gpu_cluster(struct sl_cluster *cluster, const stru
   cluster->devices_per_node = devices->count;
   cluster->device.memory = devices->memory_bytes;
   cluster->device.cache_bytes = devices->cache_bytes;
-  cluster->device.cache_bandwidth = cluster->device.memory_bandwidth; /* a placeholder until the fit */
+  cluster->device.cache_bandwidth = cluster->device.memory_bandwidth; /* the fit puts what was measured here */
   sl_annotation_set(cluster->annotations, "device.memory_GiB", "read from the device", NAN);
   sl_annotation_set(cluster->annotations, "device.cache_MiB", "read from the device: level 2 cache", NAN);
   sl_annotation_set(cluster->annotations, "device.cache_bandwidth_GBps", "guess: that of memory", NAN);

@@ -91,7 +91,7 @@ static enum sl_status describe_machine(struct sl_points *points, double load) {
   name_machine(points->machine, sizeof points->machine, NULL);
   SL_TRY(sl_cluster_load(&cluster, "localhost"));
   cluster.device.cache_bytes = cache > 0 ? cache : 8 << 20;
-  cluster.device.cache_bandwidth = cluster.device.memory_bandwidth; /* a placeholder until the fit */
+  cluster.device.cache_bandwidth = cluster.device.memory_bandwidth; /* the fit puts what was measured here */
   sl_annotation_set(cluster.annotations, "device.cache_MiB", cache > 0 ? "sysconf: level 3 cache" : "guess", NAN);
   sl_annotation_set(cluster.annotations, "device.cache_bandwidth_GBps", "guess: that of memory", NAN);
   points->cluster = sl_cluster_to_json(&cluster);

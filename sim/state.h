@@ -74,19 +74,18 @@ struct sl_sim_rank {
   uint32_t blocked[SL_LANE_COUNT];  /* bit l: the head of lane l is blocked by this lane */
   const struct sl_sim_program *now; /* the program that runs */
   struct sl_sim_call *now_calls;
-  double host;      /* when the host has launched all that it has launched so far */
-  bool stepping;    /* the program that runs, or the last, is a step ... */
-  double began;     /* ... which began at this time */
-  double took;      /* seconds of the last step; 0: none yet */
-  double launching; /* seconds of the host in a step */
-  uint32_t pending; /* ops handed over and not complete */
-  double beside
-      [SL_LANE_COUNT]; /* by lane, the share of its speed that compute loses while it moves bytes; 0: it moves none */
-  double lost;         /* the share that compute loses now: the largest of these */
-  double work;         /* the running compute op: seconds left at full speed ... */
-  double work_since;   /* ... as of this time */
-  double thread;       /* if one thread does everything: when it has done what it has begun */
-  bool counting;       /* the program is a step, whose traffic is counted */
+  double host;                  /* when the host has launched all that it has launched so far */
+  bool stepping;                /* the program that runs, or the last, is a step ... */
+  double began;                 /* ... which began at this time */
+  double took;                  /* seconds of the last step; 0: none yet */
+  double launching;             /* seconds of the host in a step */
+  uint32_t pending;             /* ops handed over and not complete */
+  double beside[SL_LANE_COUNT]; /* by lane, the share of its speed that compute loses while bytes move; 0: none */
+  double lost;                  /* the share that compute loses now: the largest of these */
+  double work;                  /* the running compute op: seconds left at full speed ... */
+  double work_since;            /* ... as of this time */
+  double thread;                /* if one thread does everything: when it has done what it has begun */
+  bool counting;                /* the program is a step, whose traffic is counted */
   int rank, class_index;
   double straggler; /* factor by which its compute is slower */
   int64_t step;     /* the one that runs */

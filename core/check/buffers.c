@@ -1,7 +1,8 @@
 /* Checks one rank's memory, byte by byte: a race detector over arena offsets.
  *
  * Ops are taken in program order with a vector clock that only FIFO lanes and the given waits advance. A shadow of the
- * arena (cells.h) records, for each range of bytes, which buffer slot wrote it last, when, and which lanes have read it since. */
+ * arena (cells.h) records, for each range of bytes, which buffer slot wrote it last, when, and which lanes have read it
+ * since. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,24 +29,14 @@ static enum sl_status refuse(const struct checker *k, uint32_t issue, const char
                  sl_op_name(k->p->ops[e->op].kind), action, what, b->name);
 }
 
-/* Makes `at` a boundary between cells if it falls inside one. */
-static enum sl_status split(struct sl_cells *s, int64_t at) {
-  const struct sl_cells_place p = sl_cells_find(s, at);
-  struct sl_cell *x = sl_cells_at(s, p);
-  if (x == NULL || x->lo >= at) return SL_OK;
-  struct sl_cell left = *x;
-  left.hi = x->lo = at;
-  return sl_cells_insert(s, p, left);
-}
-
 /* Makes lo and hi boundaries; *first: the first cell that ends above lo. Most accesses have the same boundaries as
  * earlier ones. */
 static enum sl_status cut(struct sl_cells *s, int64_t lo, int64_t hi, struct sl_cells_place *first) {
   *first = sl_cells_find(s, lo);
   const struct sl_cell *x = sl_cells_at(s, *first);
   if (x != NULL && x->lo == lo && x->hi == hi) return SL_OK;
-  SL_TRY(split(s, lo));
-  SL_TRY(split(s, hi));
+  SL_TRY(sl_cells_split(s, lo));
+  SL_TRY(sl_cells_split(s, hi));
   *first = sl_cells_find(s, lo);
   return SL_OK;
 }

@@ -158,8 +158,8 @@ static void join_last(const struct sl_lowering *l, int count) {
   b->joins = !starts_call(l, b->last, b[-1].count, b->count, false);
 }
 
-/* The first of the tensors up to `last` that cannot be cut from it; `behind`, that of the tensor behind `last`, is the same
- * one if it lies before `last`. */
+/* The first of the tensors up to `last` that cannot be cut from it. `behind` is that of the tensor behind `last`: if it
+ * lies before `last`, it is the same one. */
 static int uncut_from(const struct sl_lowering *l, const struct sl_layout *layout, const bool *cut, int last,
                       int behind) {
   if (behind < last) return behind;

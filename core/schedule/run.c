@@ -13,7 +13,7 @@ struct dry {
   bool *received;              /* (2, stages, micro_batches): RECV_F, RECV_B has happened */
   size_t *at;                  /* (ranks): next action */
   int64_t *now;                /* (ranks): when the rank is free */
-  /* the ranks whose next action may be possible, in a ring, each at most once: a rank that waits is looked at again only
+  /* the ranks whose next action may be possible, in a ring, each at most once: a rank that waits is tried again only
    * when another has done what it may wait for */
   int *ring;
   bool *queued;

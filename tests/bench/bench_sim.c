@@ -65,8 +65,8 @@ static enum sl_status bench(uint32_t layers) {
   cluster.device.comm_cpu_share = 0.1;
   cluster.device.peak[SL_F32] = 1e13;
   cluster.link[0] = (struct sl_link){.span = 2, .bandwidth = 1e11, .latency = 5e-6};
-  struct sl_model model = {.n_layer = 1}; // a pipeline's stalls depend on the number of blocks
-  struct sl_config config = {0};          // one program for every step: no 1-bit optimizer
+  struct sl_model model = {.n_layer = 1}; /* a pipeline's stalls depend on the number of blocks */
+  struct sl_config config = {0};          /* one program for every step: no 1-bit optimizer */
   struct sl_plan plan = {.model = &model,
                          .config = &config,
                          .cluster = &cluster,

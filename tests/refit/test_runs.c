@@ -147,8 +147,8 @@ static void some_of(const char *table, char *path) {
   fclose(in), fclose(out);
 }
 
-/* With the numbers that stand in the profiles, runs of a table are predicted as `shardlab predict` does, long steps by two short
- * ones within 0.1 %; and two processes say what one says. */
+/* With the numbers of the profiles, the fit's clock predicts runs of a table as `shardlab predict` does (long steps by
+ * two short ones) within 0.1 %; and two processes give the same times as one. */
 static void the_fits_clock_is_the_exact_one(void **unused) {
   (void)unused;
   struct sl_refit_runs runs;

@@ -56,12 +56,13 @@ static void as_a_map(void **state) {
       const struct sl_cells_place behind = sl_cells_remove(&s, p);
       expect_found(&s, end);
       assert_ptr_equal(sl_cells_at(&s, behind), sl_cells_at(&s, sl_cells_find(&s, end)));
-    } else if (map[byte] == 0) {
-      map[byte] = ++slot;
-      assert_int_equal(sl_cells_insert(&s, p, (struct sl_cell){.lo = byte, .hi = byte + 1, .slot = slot}), SL_OK);
-    } else if (byte + 1 < BYTES && map[byte + 1] == 0) {
-      map[byte + 1] = map[byte];
-      sl_cells_end_at(&s, p, byte + 2);
+    } else if (map[byte] == 0) { /* up to three bytes, as the gap has room */
+      int64_t end = byte;
+      for (slot++; end < BYTES && end < byte + 1 + (int64_t)kind % 3 && map[end] == 0; end++) map[end] = slot;
+      assert_int_equal(sl_cells_insert(&s, p, (struct sl_cell){.lo = byte, .hi = end, .slot = slot}), SL_OK);
+    } else { /* both parts keep the slot, so the map stays; but now a cell starts here */
+      assert_int_equal(sl_cells_split(&s, byte), SL_OK);
+      assert_int_equal(sl_cells_at(&s, sl_cells_find(&s, byte))->lo, byte);
     }
     if (s.block_count > most) most = s.block_count;
     if (draw % 500 == 0) expect_map(&s);
