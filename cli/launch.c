@@ -67,13 +67,13 @@ static void run_child(char *const *arguments, int ranks, int error_pipe[2]) {
 /* --- mpirun's stderr --- */
 
 struct notices {
-  bool inside; /* between two lines of dashes */
-  char *kept;  /* mpirun's notices, printed if nothing else explains its end; owned */
+  bool inside, framed; /* between two lines of dashes; the line before this one was such a line */
+  char *kept;          /* mpirun's notices, printed if nothing else explains its end; owned */
   size_t kept_bytes;
   bool passed;    /* a rank has printed something */
   bool explained; /* a rank has reported an error, so mpirun's exit status needs no explanation */
   bool over;      /* a rank has reported why it ends, in whatever words, and the job ends with it */
-  bool late;      /* a rank has reported a timeout; the others that waited need not report it too */
+  bool late;      /* a rank has reported a timeout */
   char *said;     /* the first error that a rank reported, without its number, so that it is printed once; owned */
   int rank, signal;
   char host[256], ssh[256]; /* a lost host; ssh's first message about a host that it could not reach */
@@ -82,6 +82,15 @@ struct notices {
 
 static bool is_frame(const char *line) {
   return strspn(line, "-") >= 70;
+}
+
+/* Whether a notice of Open MPI begins with this line: a frame is missing where the end of a rank cut a notice short. */
+static bool begins_notice(const char *line) {
+  static const char *const starts[] = {"An MPI communication peer process ", "WARNING: Open MPI ", "ORTE has lost ",
+                                       "mpirun noticed that process rank ", "MPI_ABORT was invoked on rank "};
+  for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
+    if (strncmp(line, starts[i], strlen(starts[i])) == 0) return true;
+  return false;
 }
 
 static void keep(struct notices *n, const char *line) {
@@ -104,11 +113,12 @@ static bool is_of_mpi(const char *line) {
   return colon != NULL && strspn(colon + 1, "0123456789") > 0 && colon[1 + strspn(colon + 1, "0123456789")] == ']';
 }
 
-static bool is_late_again(struct notices *n, const char *line) {
-  if (strstr(line, "(SHARDLAB_TIMEOUT_S sets the limit)") == NULL) return false;
-  const bool again = n->late;
-  n->late = true;
-  return again;
+/* What ranks report after one of them has given up waiting: that they gave up, too, or, from the rank that was waited
+ * for and goes on, that files of the others are gone. */
+static bool follows_timeout(struct notices *n, const char *line) {
+  if (n->late) return strncmp(line, "shardlab: ", 10) == 0;
+  n->late = strstr(line, "(SHARDLAB_TIMEOUT_S sets the limit)") != NULL;
+  return false;
 }
 
 /* For "shardlab: error: rank 2: X" and "shardlab: rank 2: X" the X; NULL for other lines. */
@@ -162,14 +172,19 @@ static void read_line(void *context, const char *line) {
     n->signal = atoi(by + strlen("exited on signal "));
   }
   if (names_lost_host(n, line)) return;
-  if (is_frame(line)) {
-    n->inside = !n->inside;
-  } else if (is_of_ssh(line)) { /* about one host; the messages about others are the same */
+  const bool framed = n->framed;
+  n->framed = is_frame(line);
+  if (n->framed) {
+    n->inside = framed || !n->inside; /* of two frames in succession the second begins a notice */
+    return;
+  }
+  n->inside = n->inside || begins_notice(line);
+  if (is_of_ssh(line)) { /* about one host; the messages about others are the same */
     if (n->ssh[0] == '\0') snprintf(n->ssh, sizeof n->ssh, "%.*s", (int)strcspn(line, "\r\n"), line);
   } else if (n->inside || is_of_mpi(line) || strstr(line, "sent help message") ||
              strstr(line, "orte_base_help_aggregate")) {
     keep(n, line);
-  } else if (sl_children_signal() == 0 && !is_late_again(n, line) &&
+  } else if (sl_children_signal() == 0 && !follows_timeout(n, line) &&
              !is_said_again(n, line)) { /* drops lines about the end of ranks that a signal ends, and repetitions */
     if (n->ended->watched && sl_ended_hear(n->ended, line)) {
       if (n->ended->cause != SL_CAUSE_NONE) n->over = true;

@@ -20,9 +20,10 @@ enum sl_status sl_host_die(const struct sl_host *host, enum sl_status status) {
 enum sl_status sl_host_agree(struct sl_host *host, enum sl_status mine) {
   if (host->world <= 1) return mine;
   int failed = mine == SL_OK ? INT_MAX : host->rank, lowest = INT_MAX;
-  sl_host_watch_begin(host->timeout_s, host->rank, "the agreement of all ranks");
-  MPI_Allreduce(&failed, &lowest, 1, MPI_INT, MPI_MIN, host->everyone);
-  sl_host_watch_end();
+  MPI_Request request;
+  MPI_Iallreduce(&failed, &lowest, 1, MPI_INT, MPI_MIN, host->everyone, &request);
+  const enum sl_status met = sl_host_meet(host, &request, "the agreement of all ranks");
+  if (met != SL_OK) return sl_host_die(host, met);
   if (lowest == INT_MAX) return SL_OK;
   sl_tensors_save_abort(&host->tensors);
   sl_host_watch_begin(host->timeout_s, host->rank, "the end of a job that failed"); /* also limits the wait below */

@@ -5,7 +5,6 @@
  * this thread has to run them at some time, and the sooner a block is sent, the sooner another rank can go on. */
 #include "backend/common/rank.h"
 #include "backend/host/host.h"
-#include "backend/host/watch.h"
 #include "core/base/machine.h"
 #include "core/op/wire.h"
 
@@ -222,25 +221,6 @@ static enum sl_status settle(struct sl_host *host, struct harvest *done) {
   return SL_OK;
 }
 
-/* How long to wait. A rank that is gone stops all others at once; lower ranks time out first, so that one rank reports
- * and ends the job. */
-static double patience(const struct sl_host *host) {
-  return host->timeout_s + 0.25 * (host->rank < 16 ? host->rank : 16);
-}
-
-/* Waits a moment after nothing has moved for `still_s` seconds. Where ranks share cores, or OMP_WAIT_POLICY is passive,
- * the rank yields its core a few times and then sleeps, because yielding costs as much of the core as work does.
- * Elsewhere it sleeps only after a long wait. It sleeps a thousandth of the time that it has waited, up to a
- * millisecond, so that a rank that waits for one that is gone or stopped leaves the core to others. */
-static void wait_a_little(const struct sl_host *host, int waits, double still_s) {
-  enum { YIELDS = 20, LEAST_NS = 20000, MOST_NS = 1000000 };
-  const double long_s = 0.05, a_thousandth_ns = fmin(still_s * 1e6, MOST_NS);
-  if ((host->sleeps_early && waits >= YIELDS) || still_s > long_s)
-    nanosleep(&(struct timespec){.tv_nsec = (long)fmax(a_thousandth_ns, LEAST_NS)}, NULL);
-  else
-    sched_yield();
-}
-
 static enum sl_status advance_inner(struct sl_host *host, struct harvest *done) {
   for (int waits = 0;; waits++) {
     SL_TRY(settle(host, done));
@@ -251,8 +231,8 @@ static enum sl_status advance_inner(struct sl_host *host, struct harvest *done) 
     const double now_s = now(host);
     sl_host_board_beat(host, host->epoch_s + now_s);
     if (link_busy(host)) host->last_move_s = now_s;
-    if (now_s - host->last_move_s > patience(host)) return stuck(host);
-    wait_a_little(host, waits, now_s - host->last_move_s);
+    if (now_s - host->last_move_s > sl_host_patience(host)) return stuck(host);
+    sl_host_wait_a_little(host, waits, now_s - host->last_move_s);
   }
 }
 
@@ -300,11 +280,12 @@ static enum sl_status anomaly(const void *state, struct sl_anomaly *out) {
 }
 
 static enum sl_status exchange(void *state, const void *mine, size_t bytes, void *all) {
-  const struct sl_host *host = state;
-  sl_host_watch_begin(host->timeout_s, host->rank, "an exchange of all ranks");
-  const int said = MPI_Allgather(mine, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, host->everyone);
-  sl_host_watch_end();
-  return said == MPI_SUCCESS ? SL_OK : sl_fail(SL_ERR_PEER, "MPI_Allgather failed");
+  struct sl_host *host = state;
+  MPI_Request request;
+  if (MPI_Iallgather(mine, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, host->everyone, &request) != MPI_SUCCESS)
+    return sl_fail(SL_ERR_PEER, "MPI_Iallgather failed");
+  const enum sl_status met = sl_host_meet(host, &request, "an exchange of all ranks");
+  return met == SL_OK ? SL_OK : sl_host_die(host, met);
 }
 
 static enum sl_status agree(void *state, enum sl_status mine) {

@@ -3,6 +3,7 @@
  *   exec.c      the executor table that core calls: queues, readiness, completions
  *   open.c      MPI, groups, memory, input files: everything that can fail early
  *   agree.c     checks that all ranks succeeded, or ends the job
+ *   wait.c      how a rank waits for others, and for how long
  *   warm.c      starts threads, and makes libraries allocate their memory
  *   arena.c     the arenas, and the process's memory use as the operating system reports it
  *   poison.c    fills unused bytes with NaN, a debugging aid
@@ -90,6 +91,19 @@ enum sl_status sl_host_die(const struct sl_host *host, enum sl_status status);
  * the job while the others wait for that. A job of one process gets its own status back. */
 enum sl_status sl_host_agree(struct sl_host *host, enum sl_status mine);
 
+/* wait.c */
+/* Seconds without progress after which this rank gives up. A rank that is gone stops all others at once; lower ranks
+ * time out first, so that one rank reports and ends the job. */
+double sl_host_patience(const struct sl_host *host);
+/* Waits a moment after nothing has moved for `still_s` seconds. Where ranks share cores, or OMP_WAIT_POLICY is passive,
+ * the rank yields its core a few times and then sleeps, because yielding costs as much of the core as work does.
+ * Elsewhere it sleeps only after a long wait. It sleeps a thousandth of the time that it has waited, up to a
+ * millisecond, so that a rank that waits for one that is gone or stopped leaves the core to others. */
+void sl_host_wait_a_little(const struct sl_host *host, int waits, double still_s);
+/* Waits for a nonblocking MPI call in which all ranks take part. SL_ERR_PEER if it does not end in time: the error names
+ * `what` and the ranks that do not answer. */
+enum sl_status sl_host_meet(struct sl_host *host, MPI_Request *request, const char *what);
+
 /* open.c. On failure nothing stays allocated. */
 enum sl_status sl_host_open(struct sl_host **out, const struct sl_job *job, const struct sl_exec_options *options);
 void sl_host_close(struct sl_host *host); /* accepts a half-built one */
@@ -133,7 +147,7 @@ void sl_host_board_beat(struct sl_host *host, double now_s);
 void sl_host_board_enter(struct sl_host *host, const struct sl_host_lane *lane);
 void sl_host_board_finish(struct sl_host *host, const struct sl_host_lane *lane, uint32_t issue);
 /* Writes to `text` which ranks `it` waits for, whether it runs or waits for earlier ops, and what each rank finished
- * last; "" without a board. */
+ * last; "" without a board. Without an op (NULL, false) it names the ranks that do not answer. */
 void sl_host_board_tell(const struct sl_host *host, const struct sl_issued *it, bool running, char *text, size_t size);
 
 /* dispatch.c */

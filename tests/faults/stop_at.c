@@ -72,7 +72,12 @@ int MPI_Allreduce(const void *in, void *out, int count, MPI_Datatype type, MPI_O
   BETWEEN_POINTS(MPI_Allreduce(in, out, count, type, op, comm));
 }
 
-int MPI_Allgather(const void *in, int in_count, MPI_Datatype in_type, void *out, int out_count, MPI_Datatype out_type,
-                  MPI_Comm comm) {
-  BETWEEN_POINTS(MPI_Allgather(in, in_count, in_type, out, out_count, out_type, comm));
+int MPI_Iallreduce(const void *in, void *out, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
+                   MPI_Request *request) {
+  BETWEEN_POINTS(MPI_Iallreduce(in, out, count, type, op, comm, request));
+}
+
+int MPI_Iallgather(const void *in, int in_count, MPI_Datatype in_type, void *out, int out_count, MPI_Datatype out_type,
+                   MPI_Comm comm, MPI_Request *request) {
+  BETWEEN_POINTS(MPI_Iallgather(in, in_count, in_type, out, out_count, out_type, comm, request));
 }

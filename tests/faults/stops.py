@@ -35,6 +35,9 @@ class Stop(Event):
         told = [line for line in said if line.startswith("shardlab: ")]
         if not told or (self.kind == "measure" and len(said) > 1):
             faults.append(f"{len(said)} lines: " + " | ".join(said[:6]))
+        late = [line for line in told if "last finished" in line or "an exchange of all ranks" in line]
+        if not all(f"it waits for rank {self.rank} " in line for line in late):
+            faults.append("the wrong rank, or none: " + " | ".join(late))
         return faults
 
 

@@ -1,0 +1,56 @@
+/* label: cli
+ * What mpirun says on its stderr when a job ends: its own notices are held back, whole or cut short, and one line says why. A script stands in
+ * for mpirun and says what Open MPI 4.1 does. */
+#include "tests/support/cli_run.h"
+
+#define FRAME "--------------------------------------------------------------------------\n"
+#define HUNG_UP                                                                                                        \
+  "An MPI communication peer process has unexpectedly disconnected.  This\n"                                           \
+  "usually indicates a failure in the peer process (e.g., a crash or\n"                                                \
+  "otherwise exiting without calling MPI_FINALIZE first).\n\n"                                                         \
+  "  Local host: worker-0\n"
+#define LOST                                                                                                           \
+  "ORTE has lost communication with a remote daemon.\n\n"                                                              \
+  "  HNP daemon   : [[27860,0],0] on node here\n  Remote daemon: [[27860,0],2] on node worker-1\n\n"                   \
+  "This is usually due to either a failure of the TCP network\n"
+
+/* The only line that `text` on mpirun's stderr leaves. */
+static const char *heard(const char *text) {
+  char path[600];
+  write_file("said", text);
+  write_file("mlp.json", "{\"model_type\": \"mlp\", \"dims\": [8, 8]}");
+  write_file("mpirun", "#!/bin/sh\ncat \"${0%/*}/said\" >&2\nexit 1\n");
+  snprintf(path, sizeof path, "chmod +x '%s/mpirun'", scratch);
+  assert_int_equal(system(path), 0);
+  char *old = strdup(getenv("PATH"));
+  snprintf(path, sizeof path, "%s:%.80s", scratch, "/usr/bin:/bin");
+  setenv("PATH", path, 1);
+  const int status = shardlab(scratch, "measure --model mlp.json --preset ddp --data random:100 --steps 1 --world 2 --quiet");
+  setenv("PATH", old, 1);
+  free(old);
+  assert_int_equal(status, 1);
+  if (lines_with(err, "\n") != 1) fail_msg("%d lines: %s", lines_with(err, "\n"), err);
+  return err;
+}
+
+static void notices_are_held_back(void **state) {
+  (void)state;
+  static const char gone[] = "shardlab: error: host worker-1 is gone";
+  assert_non_null(strstr(heard(FRAME LOST FRAME FRAME HUNG_UP FRAME), gone));
+  assert_non_null(strstr(heard(FRAME FRAME HUNG_UP FRAME FRAME LOST FRAME), gone)); /* one of which only the frame came */
+  assert_non_null(strstr(heard(FRAME "An MPI comm" FRAME HUNG_UP FRAME FRAME LOST FRAME), gone));
+  assert_non_null(strstr(heard(HUNG_UP FRAME FRAME LOST FRAME), gone));
+}
+
+static void one_line_of_a_timeout(void **state) {
+  (void)state;
+  static const char late[] = "shardlab: rank 1: no progress for 3 s in an exchange of all ranks (SHARDLAB_TIMEOUT_S sets the limit)\n";
+  char text[512];
+  snprintf(text, sizeof text, "%sshardlab: error: out.trace: what rank 1 wrote of it cannot be read\n%s", late, late);
+  assert_string_equal(heard(text), late);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(notices_are_held_back), cmocka_unit_test(one_line_of_a_timeout)};
+  return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
+}
