@@ -1,15 +1,17 @@
 /* Lanes: when ops start and complete. The op at the head of its lane is blocked (by another lane of its rank), at a
  * rendezvous (waiting for other ranks), or running. Lanes are FIFO, so two ranks always match the heads of their lanes:
  * no sequence numbers are needed. */
-#include "cost/compute.h"
 #include "sim/contention.h"
 #include "sim/jitter.h"
 #include "sim/state.h"
 
-static double largest(const double shares[static SL_LANE_COUNT]) {
+/* The largest share that a transfer takes of the rank's compute now. */
+static double largest(const struct sl_sim_rank *rank) {
   double most = 0;
-  for (int lane = 0; lane < SL_LANE_COUNT; lane++)
-    if (shares[lane] > most) most = shares[lane];
+  for (uint32_t moving = rank->moving; moving != 0; moving &= moving - 1) {
+    const double share = rank->beside[__builtin_ctz(moving)];
+    if (share > most) most = share;
+  }
   return most;
 }
 
@@ -18,8 +20,8 @@ static void transfers(struct sl_sim *sim, int local, int lane, double beside) {
   struct sl_sim_rank *rank = &sim->ranks[local];
   const double before = rank->lost;
   rank->beside[lane] = beside;
-  if (sim->slow > 0) rank->lost = largest(rank->beside);
-  const double now = rank->lost;
+  rank->moving = beside > 0 ? rank->moving | UINT32_C(1) << lane : rank->moving & ~(UINT32_C(1) << lane);
+  const double now = rank->lost = largest(rank);
   if (before == now) return;
   if (rank->lanes[SL_LANE_COMPUTE].state != SL_SIM_RUNNING) return;
   if (sim->time > rank->work_since) {
@@ -50,22 +52,31 @@ static double take_turn(struct sl_sim_rank *rank, double start, double seconds) 
   return start;
 }
 
-static void run_local(struct sl_sim *sim, int local, int lane, const struct sl_sim_cost *cost) {
+static void run_until(struct sl_sim *sim, int local, int lane, double start, double end) {
+  struct sl_sim_lane *running = &sim->ranks[local].lanes[lane];
+  running->start = start;
+  running->state = SL_SIM_RUNNING;
+  sl_queue_set(&sim->queue, sl_sim_lane_source(local, lane), end);
+}
+
+static void run_compute(struct sl_sim *sim, int local, const struct sl_sim_cost *cost) {
   struct sl_sim_rank *rank = &sim->ranks[local];
-  double start = sim->time, seconds = cost->seconds;
-  if (lane == SL_LANE_COMPUTE) {
-    const struct sl_work *work = &rank->now->works[sl_sim_head(rank, lane).stored->op];
-    seconds = sl_jitter_seconds(sim, rank, rank->lanes[lane].order[rank->lanes[lane].done], seconds);
-    start = launched(sim, rank, sl_cost_launch_host(&sim->cost_rank, work));
-    rank->work = seconds;
-    seconds /= 1 - rank->lost;
-  }
+  const struct sl_sim_lane *lane = &rank->lanes[SL_LANE_COMPUTE];
+  double seconds = sl_jitter_seconds(sim, rank, lane->order[lane->done], cost->seconds);
+  double start = launched(sim, rank, cost->host);
+  rank->work = seconds;
+  if (rank->lost > 0) seconds /= 1 - rank->lost;
   if (sim->one_thread) start = take_turn(rank, start, seconds);
-  if (lane == SL_LANE_COMPUTE) rank->work_since = start;
-  const double copied = start + seconds, carried = sim->time + cost->link;
-  rank->lanes[lane].start = start;
-  rank->lanes[lane].state = SL_SIM_RUNNING;
-  sl_queue_set(&sim->queue, sl_sim_lane_source(local, lane), copied > carried ? copied : carried);
+  rank->work_since = start;
+  run_until(sim, local, SL_LANE_COMPUTE, start, start + seconds);
+}
+
+/* A copy between memories, or an update in host memory. */
+static void run_beside(struct sl_sim *sim, int local, int lane, const struct sl_sim_cost *cost) {
+  double start = sim->time;
+  if (sim->one_thread) start = take_turn(&sim->ranks[local], start, cost->seconds);
+  const double copied = start + cost->seconds, carried = sim->time + cost->link;
+  run_until(sim, local, lane, start, copied > carried ? copied : carried);
 }
 
 static void run_transfer(struct sl_sim *sim, int local, int lane) {
@@ -158,10 +169,6 @@ static void meet_peer(struct sl_sim *sim, int local, int lane) {
 void sl_sim_try(struct sl_sim *sim, int local, int index) {
   struct sl_sim_rank *rank = &sim->ranks[local];
   struct sl_sim_lane *lane = &rank->lanes[index];
-  if (lane->done == lane->issued) {
-    lane->state = SL_SIM_IDLE;
-    return;
-  }
   const struct sl_issue_ref issue = sl_sim_head(rank, index);
   for (uint32_t i = 0; i < issue.stored->wait_count; i++) {
     const struct sl_wait wait = sl_issue_wait(rank->now->program, issue, i);
@@ -175,8 +182,10 @@ void sl_sim_try(struct sl_sim *sim, int local, int index) {
   const struct sl_sim_cost *cost = &rank->now->costs[issue.stored->op];
   lane->start = sim->time;
   lane->call = cost->call;
-  if (cost->call < 0) {
-    run_local(sim, local, index, cost);
+  if (index == SL_LANE_COMPUTE) {
+    run_compute(sim, local, cost);
+  } else if (cost->call < 0) {
+    run_beside(sim, local, index, cost);
   } else if (index >= SL_LANE_SEND_F) {
     meet_peer(sim, local, index);
   } else {
@@ -203,7 +212,7 @@ static void complete(struct sl_sim *sim, int local, int index) {
     /* the host waits for the rank's neighbours */
     if (index >= SL_LANE_SEND_F && rank->host < sim->time) rank->host = sim->time;
     if (rank->counting) sl_sim_count_call(rank, index, lane->call, sim->time - lane->start);
-  } else if (rank->counting && sl_lane_is_link((enum sl_lane)index)) {
+  } else if (index != SL_LANE_COMPUTE && rank->counting && sl_lane_is_link((enum sl_lane)index)) {
     sl_sim_count_copy(rank, sl_issue_find(rank->now->program, issue).stored->op, sim->time - lane->start);
   }
   emit(sim, local, issue, lane->start);
@@ -217,7 +226,7 @@ static void complete(struct sl_sim *sim, int local, int index) {
     rank->blocked[index] &= ~(UINT32_C(1) << other);
     sl_sim_try(sim, local, other);
   }
-  sl_sim_try(sim, local, index);
+  if (lane->done < lane->issued) sl_sim_try(sim, local, index);
 }
 
 void sl_sim_event(struct sl_sim *sim, uint32_t source) {

@@ -69,6 +69,7 @@ static enum sl_status fill_costs(struct sl_sim *sim, struct sl_sim_program *tabl
     } else {
       cost->call = -1;
       SL_TRY(compute_seconds(sim, program, &table->works[i], &cost->seconds));
+      cost->host = sl_cost_launch_host(&sim->cost_rank, &table->works[i]);
       cost->link = sl_cost_copy_link(&sim->cost_rank, &table->works[i]);
       sim->one_thread |= sim->cost_rank.device->kind == SL_DEVICE_CPU && sl_cost_is_host_side(op->lane);
     }

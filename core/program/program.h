@@ -102,8 +102,9 @@ static inline size_t sl_issues_repeated(const struct sl_program *program) {
 /* Issue `i` of the expanded list. */
 static inline struct sl_issue_ref sl_issue_find(const struct sl_program *program, size_t i) {
   const struct sl_repetition *r = &program->repeated;
-  const size_t end = r->first + r->length, repeated = sl_issues_repeated(program);
   if (program->issues == NULL) return (struct sl_issue_ref){0}; /* of a program that has none, the end */
+  if (r->times == 0) return (struct sl_issue_ref){&program->issues[i], 0};
+  const size_t end = r->first + r->length, repeated = sl_issues_repeated(program);
   if (i < end) return (struct sl_issue_ref){&program->issues[i], 0};
   if (i >= end + repeated) return (struct sl_issue_ref){&program->issues[i - repeated], 0};
   return (struct sl_issue_ref){&program->issues[r->first + (i - end) % r->length],
@@ -113,7 +114,8 @@ static inline struct sl_issue_ref sl_issue_find(const struct sl_program *program
 /* Advances to the next issue of the expanded list. */
 static inline void sl_issue_next(const struct sl_program *program, struct sl_issue_ref *at) {
   const struct sl_repetition *r = &program->repeated;
-  if (++at->stored != &program->issues[r->first + r->length] || r->times == 0) return;
+  at->stored++;
+  if (r->times == 0 || at->stored != &program->issues[r->first + r->length]) return;
   if (at->turn < r->times) {
     at->stored -= r->length, at->turn++;
   } else {
