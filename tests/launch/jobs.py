@@ -85,7 +85,7 @@ class Jobs:
             time.sleep(0.05)
         while time.time() < until and job.poll() is None and wire and self.net.received(1) < before + (2 << 20):
             time.sleep(0.05)  # steps are under way
-        time.sleep(1)
+        time.sleep(0.2 if wire else 0.5)
         befall(job)
         began = time.time()
         try:
