@@ -17,14 +17,14 @@ SL_KERNELS_BEGIN
 #define SL_KERNELS_MAP(X)                                                                                              \
   X(layernorm_forward, (void *out, float *mean, float *rstd, const void *x, const void *weight, const void *bias,      \
       size_t rows, size_t C, float eps), (out, mean, rstd, x, weight, bias, rows, C, eps))                             \
-  X(layernorm_backward, (void *dx, int accumulate_dx, void *dweight, void *dbias, int accumulate, const void *dout,    \
+  X(layernorm_backward, (void *dx, int accumulate_dx, void *dweight, void *dbias, int in_fp32, int accumulate, const void *dout,    \
       const void *x, const void *weight, const float *mean, const float *rstd, size_t rows, size_t C, void             \
-      *scratch), (dx, accumulate_dx, dweight, dbias, accumulate, dout, x, weight, mean, rstd, rows, C, scratch))       \
+      *scratch), (dx, accumulate_dx, dweight, dbias, in_fp32, accumulate, dout, x, weight, mean, rstd, rows, C, scratch))       \
   X(llama_rmsnorm_forward, (void *out, float *rstd, const void *x, const void *weight, size_t rows, size_t C, float    \
       eps, int from_one), (out, rstd, x, weight, rows, C, eps, from_one))                                              \
-  X(llama_rmsnorm_backward, (void *dx, int accumulate_dx, void *dweight, int accumulate, const void *dout, const       \
+  X(llama_rmsnorm_backward, (void *dx, int accumulate_dx, void *dweight, int in_fp32, int accumulate, const void *dout, const       \
       void *x, const void *weight, const float *rstd, size_t rows, size_t C, int from_one, void *scratch), (dx,        \
-      accumulate_dx, dweight, accumulate, dout, x, weight, rstd, rows, C, from_one, scratch))                                                   \
+      accumulate_dx, dweight, in_fp32, accumulate, dout, x, weight, rstd, rows, C, from_one, scratch))                                                   \
   X(llama_rope, (void *x, const struct sl_rope_shape *shape, size_t first_position, const struct sl_rope *rope, int    \
       direction), (x, shape, first_position, rope, direction))                                                         \
   X(act_forward, (void *out, const void *x, size_t rows, size_t cols, enum sl_act act, float cap), (out, x, rows, cols, act, cap))              \

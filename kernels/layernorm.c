@@ -156,7 +156,7 @@ static void row_dx(sl_store *dx, int accumulate, const sl_store *dout, const sl_
 
 /* dst (C) = or += the sum over blocks of partial (blocks, 2*C). Every column is added in block order, on whatever
  * thread. */
-static void add_partials(sl_store *dst, const sl_real *partial, size_t blocks, size_t C, int accumulate) {
+static void add_partials(void *dst, int in_fp32, const sl_real *partial, size_t blocks, size_t C, int accumulate) {
 #pragma omp parallel for schedule(static) if (blocks * C > SL_PARALLEL_MIN)
   for (size_t c0 = 0; c0 < C; c0 += COLUMN_CHUNK) {
     const size_t n = C - c0 < COLUMN_CHUNK ? C - c0 : COLUMN_CHUNK;
@@ -166,15 +166,13 @@ static void add_partials(sl_store *dst, const sl_real *partial, size_t blocks, s
 #pragma omp simd
       for (size_t c = 0; c < n; c++) total[c] += (double)row[c];
     }
-    for (size_t c = 0; c < n; c++) {
-      dst[c0 + c] = sl_put((sl_real)(accumulate ? (double)sl_load(dst[c0 + c]) + total[c] : total[c]));
-    }
+    for (size_t c = 0; c < n; c++) sl_put_sum(dst, c0 + c, in_fp32, total[c], accumulate);
   }
 }
 
-void SL_K(sl_layernorm_backward)(sl_store *dx, int accumulate_dx, sl_store *dweight, sl_store *dbias, int accumulate,
-                                 const sl_store *dout, const sl_store *x, const sl_store *weight, const sl_real *mean,
-                                 const sl_real *rstd, size_t rows, size_t C, void *scratch) {
+void SL_K(sl_layernorm_backward)(sl_store *dx, int accumulate_dx, void *dweight, void *dbias, int in_fp32,
+                                 int accumulate, const sl_store *dout, const sl_store *x, const sl_store *weight,
+                                 const sl_real *mean, const sl_real *rstd, size_t rows, size_t C, void *scratch) {
   sl_real *partial = scratch;
   const size_t blocks = block_count(rows), each = block_rows(rows);
 #pragma omp parallel for schedule(static) if (rows * C > SL_PARALLEL_MIN)
@@ -193,6 +191,6 @@ void SL_K(sl_layernorm_backward)(sl_store *dx, int accumulate_dx, sl_store *dwei
     }
   }
   if (!dweight) return;
-  add_partials(dweight, partial, blocks, C, accumulate);
-  if (dbias) add_partials(dbias, partial + C, blocks, C, accumulate);
+  add_partials(dweight, in_fp32, partial, blocks, C, accumulate);
+  if (dbias) add_partials(dbias, in_fp32, partial + C, blocks, C, accumulate);
 }

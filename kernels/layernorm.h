@@ -18,12 +18,12 @@ void SL_K(sl_layernorm_forward)(sl_store *out, sl_real *mean, sl_real *rstd, con
 size_t SL_K(sl_layernorm_scratch_bytes)(size_t rows, size_t C);
 
 /* dx (rows,C) is overwritten or, with accumulate_dx, added to, as where it already holds the residual stream's
- * gradient. `accumulate` does the same for dweight and dbias (C). dx may be dout when accumulate_dx is 0. Either half
- * can be left out without changing a bit of the other: with dx NULL, weight is not read; with dweight NULL, dbias and
- * scratch are not used. */
-void SL_K(sl_layernorm_backward)(sl_store *dx, int accumulate_dx, sl_store *dweight, sl_store *dbias, int accumulate,
-                                 const sl_store *dout, const sl_store *x, const sl_store *weight, const sl_real *mean,
-                                 const sl_real *rstd, size_t rows, size_t C, void *scratch);
+ * gradient. `accumulate` does the same for dweight and dbias (C), which are tensors of sl_store or, with in_fp32, of
+ * float. dx may be dout when accumulate_dx is 0. Either half can be left out without changing a bit of the other: with
+ * dx NULL, weight is not read; with dweight NULL, dbias and scratch are not used. */
+void SL_K(sl_layernorm_backward)(sl_store *dx, int accumulate_dx, void *dweight, void *dbias, int in_fp32,
+                                 int accumulate, const sl_store *dout, const sl_store *x, const sl_store *weight,
+                                 const sl_real *mean, const sl_real *rstd, size_t rows, size_t C, void *scratch);
 
 SL_KERNELS_END
 

@@ -100,7 +100,7 @@ static void rmsnorm_row(sl_store *dx, int accumulate, sl_real *dweight, const sl
   }
 }
 
-void SL_K(sl_llama_rmsnorm_backward)(sl_store *dx, int accumulate_dx, sl_store *dweight, int accumulate,
+void SL_K(sl_llama_rmsnorm_backward)(sl_store *dx, int accumulate_dx, void *dweight, int in_fp32, int accumulate,
                                      const sl_store *dout, const sl_store *x, const sl_store *weight,
                                      const sl_real *rstd, size_t rows, size_t C, int from_one, void *scratch) {
   sl_real *partial = scratch;
@@ -121,7 +121,7 @@ void SL_K(sl_llama_rmsnorm_backward)(sl_store *dx, int accumulate_dx, sl_store *
 #pragma omp simd
     for (size_t c = 0; c < C; c++) partial[c] += partial[b * C + c];
   }
-  for (size_t c = 0; c < C; c++) dweight[c] = sl_put(accumulate ? sl_load(dweight[c]) + partial[c] : partial[c]);
+  for (size_t c = 0; c < C; c++) sl_put_sum(dweight, c, in_fp32, (double)partial[c], accumulate);
 }
 
 /* The angles of one position for pairs [i0, i0 + n), rounded as in torch: frequency and product are computed in

@@ -20,9 +20,10 @@ void SL_K(sl_llama_rmsnorm_forward)(sl_store *out, sl_real *rstd, const sl_store
 /* Bytes of scratch for backward. */
 size_t SL_K(sl_llama_rmsnorm_scratch_bytes)(size_t rows, size_t C);
 
-/* dx (rows,C) and dweight (C) are overwritten or, with their accumulate flags, added to. Either may be NULL without
- * changing a bit of the other: with dx NULL, weight is not read; with dweight NULL, scratch is not used. */
-void SL_K(sl_llama_rmsnorm_backward)(sl_store *dx, int accumulate_dx, sl_store *dweight, int accumulate,
+/* dx (rows,C) and dweight (C) are overwritten or, with their accumulate flags, added to. dweight is a tensor of
+ * sl_store or, with in_fp32, of float. Either may be NULL without changing a bit of the other: with dx NULL, weight is
+ * not read; with dweight NULL, scratch is not used. */
+void SL_K(sl_llama_rmsnorm_backward)(sl_store *dx, int accumulate_dx, void *dweight, int in_fp32, int accumulate,
                                      const sl_store *dout, const sl_store *x, const sl_store *weight,
                                      const sl_real *rstd, size_t rows, size_t C, int from_one, void *scratch);
 

@@ -20,31 +20,36 @@ bool sl_bind_adds(const struct sl_lowering *l, int placed) {
   return r->seen[placed] > 0 || (sl_gradients_kept(l, placed) && !sl_gradients_sharded(l));
 }
 
-/* Is this a product of 16-bit factors that leaves its sums in fp32, for whole gradients that are kept in fp32? */
-static bool makes_fp32(const struct sl_lowering *l, const struct sl_draft *d) {
+/* Does the kernel leave operand `i`, a gradient, in fp32 though it computes in 16 bits? Whole gradients that are kept in
+ * fp32 need no copy then. */
+static bool makes_fp32(const struct sl_lowering *l, const struct sl_draft *d, int i) {
   const struct sl_kernel_set *set = sl_kernel_set(l->plan->config->sl.kernels);
-  const bool fused = set->products_in_fp32 || set->accumulation == SL_ACCUMULATE_FUSED;
-  if (d->op.kind != SL_OP_GEMM || !fused || l->accumulate != SL_F32 || sl_gradients_sharded(l)) return false;
-  const struct sl_operand *c = &d->operand[sl_op_at(&d->op, SL_AT_C)];
-  return c->gradient;
+  if (l->accumulate != SL_F32 || sl_gradients_sharded(l)) return false;
+  switch (d->op.kind) {
+  case SL_OP_GEMM:
+    if (!d->operand[sl_op_at(&d->op, SL_AT_C)].gradient) return false;
+    return set->gradients_in_fp32 || (set->accumulation == SL_ACCUMULATE_FUSED && i == sl_op_at(&d->op, SL_AT_C));
+  case SL_OP_LAYERNORM_BWD:
+  case SL_OP_RMSNORM_BWD:
+    return set->gradients_in_fp32;
+  default:
+    return false;
+  }
 }
 
-/* The type in which the kernel computes operand `i`. */
+/* The type in which the kernel writes operand `i`. */
 static enum sl_dtype type_made(const struct sl_lowering *l, const struct sl_draft *d, int i) {
-  const bool beside = d->op.kind == SL_OP_GEMM && i == sl_op_at(&d->op, SL_AT_DBIAS);
-  const bool fp32 = beside && sl_kernel_set(l->plan->config->sl.kernels)->products_in_fp32;
-  return fp32 && makes_fp32(l, d) ? SL_F32 : l->dtype;
+  return makes_fp32(l, d, i) ? SL_F32 : l->dtype;
 }
 
-/* Does the kernel write operand `i`, a gradient, to where it is kept? That must have the kernel's type, unless the
- * plan's kernels add products of 16-bit factors to fp32. A product's epilogue overwrites, so an op of its own adds what
- * it computes. */
+/* Does the kernel write operand `i`, a gradient, to where it is kept? That must have the type that the kernel writes.
+ * A product's epilogue overwrites, so an op of its own adds what it computes. */
 static bool in_place(const struct sl_lowering *l, const struct sl_draft *d, int i) {
   const enum sl_dtype kept = sl_gradients_sharded(l) ? l->wire : l->accumulate;
   const enum sl_accumulation how = sl_kernel_set(l->plan->config->sl.kernels)->accumulation;
-  const bool gemm = d->op.kind == SL_OP_GEMM, beside = gemm && i == sl_op_at(&d->op, SL_AT_DBIAS);
-  const bool overwrites = beside || how != SL_ACCUMULATE_IN_PLACE;
-  if (!beside && makes_fp32(l, d)) return true;
+  const bool beside = d->op.kind == SL_OP_GEMM && i == sl_op_at(&d->op, SL_AT_DBIAS);
+  const bool fused = how == SL_ACCUMULATE_FUSED && makes_fp32(l, d, i);
+  const bool overwrites = beside || (how != SL_ACCUMULATE_IN_PLACE && !fused);
   return kept == type_made(l, d, i) && !(overwrites && sl_bind_adds(l, d->operand[i].placed));
 }
 

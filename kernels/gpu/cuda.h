@@ -29,17 +29,20 @@ typedef struct CUstream_st *sl_cuda_stream; /* cudaStream_t */
 
 int sl_cuda_layernorm_forward(sl_cuda_stream stream, enum sl_number type, void *out, float *mean, float *rstd,
                               const void *x, const void *weight, const void *bias, size_t rows, size_t C, float eps);
-/* As on the host, dx or dweight (with dbias) may be NULL, without changing a bit of the other. */
+/* As on the host, dx or dweight (with dbias) may be NULL, without changing a bit of the other. With in_fp32 dweight and
+ * dbias are fp32, whatever `type` is. */
 int sl_cuda_layernorm_backward(sl_cuda_stream stream, enum sl_number type, void *dx, int accumulate_dx, void *dweight,
-                               void *dbias, int accumulate, const void *dout, const void *x, const void *weight,
-                               const float *mean, const float *rstd, size_t rows, size_t C, void *scratch);
+                               void *dbias, int in_fp32, int accumulate, const void *dout, const void *x,
+                               const void *weight, const float *mean, const float *rstd, size_t rows, size_t C,
+                               void *scratch);
 size_t sl_cuda_layernorm_scratch_bytes(size_t rows, size_t C);
 
 int sl_cuda_llama_rmsnorm_forward(sl_cuda_stream stream, enum sl_number type, void *out, float *rstd, const void *x,
                                   const void *weight, size_t rows, size_t C, float eps, int from_one);
 int sl_cuda_llama_rmsnorm_backward(sl_cuda_stream stream, enum sl_number type, void *dx, int accumulate_dx,
-                                   void *dweight, int accumulate, const void *dout, const void *x, const void *weight,
-                                   const float *rstd, size_t rows, size_t C, int from_one, void *scratch);
+                                   void *dweight, int in_fp32, int accumulate, const void *dout, const void *x,
+                                   const void *weight, const float *rstd, size_t rows, size_t C, int from_one,
+                                   void *scratch);
 size_t sl_cuda_llama_rmsnorm_scratch_bytes(size_t rows, size_t C);
 
 /* --- element by element --- */

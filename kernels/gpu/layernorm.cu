@@ -12,9 +12,9 @@ extern "C" int sl_cuda_layernorm_forward(sl_cuda_stream stream, enum sl_number t
 }
 
 extern "C" int sl_cuda_layernorm_backward(sl_cuda_stream stream, enum sl_number type, void *dx, int accumulate_dx,
-                                          void *dweight, void *dbias, int accumulate, const void *dout, const void *x,
-                                          const void *weight, const float *mean, const float *rstd, size_t rows,
-                                          size_t C, void *scratch) {
-  return sl::norm_backward<true>(stream, type, dx, accumulate_dx, dweight, dbias, accumulate, dout, x, weight, mean,
-                                 rstd, rows, C, scratch);
+                                          void *dweight, void *dbias, int in_fp32, int accumulate, const void *dout,
+                                          const void *x, const void *weight, const float *mean, const float *rstd,
+                                          size_t rows, size_t C, void *scratch) {
+  return sl::norm_backward<true>(stream, type, dx, accumulate_dx, dweight, dbias, in_fp32, accumulate, dout, x, weight,
+                                 mean, rstd, rows, C, scratch);
 }

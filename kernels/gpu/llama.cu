@@ -90,11 +90,11 @@ extern "C" int sl_cuda_llama_rmsnorm_forward(sl_cuda_stream stream, enum sl_numb
 }
 
 extern "C" int sl_cuda_llama_rmsnorm_backward(sl_cuda_stream stream, enum sl_number type, void *dx, int accumulate_dx,
-                                              void *dweight, int accumulate, const void *dout, const void *x,
-                                              const void *weight, const float *rstd, size_t rows, size_t C,
-                                              int from_one, void *scratch) {
-  return norm_backward<false>(stream, type, dx, accumulate_dx, dweight, nullptr, accumulate, dout, x, weight, nullptr,
-                              rstd, rows, C, scratch, from_one);
+                                              void *dweight, int in_fp32, int accumulate, const void *dout,
+                                              const void *x, const void *weight, const float *rstd, size_t rows,
+                                              size_t C, int from_one, void *scratch) {
+  return norm_backward<false>(stream, type, dx, accumulate_dx, dweight, nullptr, in_fp32, accumulate, dout, x, weight,
+                              nullptr, rstd, rows, C, scratch, from_one);
 }
 
 extern "C" int sl_cuda_llama_rope(sl_cuda_stream stream, enum sl_number type, void *x,

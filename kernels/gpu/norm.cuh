@@ -237,8 +237,9 @@ int norm_forward(sl_cuda_stream stream, enum sl_number type, void *out, float *m
 
 /* The arguments of a backward. */
 template <typename T> struct norm_work {
-  T *dx, *dweight, *dbias;
-  int accumulate_dx, accumulate;
+  T *dx;
+  void *dweight, *dbias;
+  int in_fp32, accumulate_dx, accumulate;
   const T *dout, *x, *weight;
   const float *mean, *rstd;
   size_t rows, C;
@@ -272,17 +273,20 @@ template <bool MEAN, typename T> int norm_backward_of(sl_cuda_stream stream, con
                          : norm_halves<MEAN>(stream, w);
   if (error || !w.dweight) return error;
   const size_t columns = MEAN && w.dbias ? 2 * w.C : w.C;
-  return launch(stream, dim3(blocks_of(columns, 32)), 256, 0, norm_total_kernel<T>, w.dweight, w.dbias, w.partial,
-                blocks, stride, columns, w.C, w.accumulate);
+  const dim3 grid(blocks_of(columns, 32));
+  return w.in_fp32 ? launch(stream, grid, 256, 0, norm_total_kernel<float>, (float *)w.dweight, (float *)w.dbias,
+                            w.partial, blocks, stride, columns, w.C, w.accumulate)
+                   : launch(stream, grid, 256, 0, norm_total_kernel<T>, (T *)w.dweight, (T *)w.dbias, w.partial, blocks,
+                            stride, columns, w.C, w.accumulate);
 }
 
 template <bool MEAN>
 int norm_backward(sl_cuda_stream stream, enum sl_number type, void *dx, int accumulate_dx, void *dweight, void *dbias,
-                  int accumulate, const void *dout, const void *x, const void *weight, const float *mean,
+                  int in_fp32, int accumulate, const void *dout, const void *x, const void *weight, const float *mean,
                   const float *rstd, size_t rows, size_t C, void *scratch, int from_one = 0) {
   return by_type(type, [&](auto zero) {
     using T = decltype(zero);
-    return norm_backward_of<MEAN>(stream, norm_work<T>{(T *)dx, (T *)dweight, (T *)dbias, accumulate_dx, accumulate,
+    return norm_backward_of<MEAN>(stream, norm_work<T>{(T *)dx, dweight, dbias, in_fp32, accumulate_dx, accumulate,
                                                        (const T *)dout, (const T *)x, (const T *)weight, mean, rstd,
                                                        rows, C, (float *)scratch, from_one ? 1.0F : 0.0F});
   });

@@ -62,6 +62,17 @@ static inline sl_store sl_put(sl_real x) {
 #endif
 }
 
+/* Element `i` of a tensor of sl_store or, with in_fp32, of float becomes `sum` or, with accumulate, grows by it. */
+static inline void sl_put_sum(void *tensor, size_t i, int in_fp32, double sum, int accumulate) {
+  if (in_fp32) {
+    float *at = (float *)tensor + i;
+    *at = (float)(accumulate ? (double)*at + sum : sum);
+  } else {
+    sl_store *at = (sl_store *)tensor + i;
+    *at = sl_put((sl_real)(accumulate ? (double)sl_load(*at) + sum : sum));
+  }
+}
+
 #ifdef __cplusplus
 #define SL_KERNELS_BEGIN extern "C" {
 #define SL_KERNELS_END }

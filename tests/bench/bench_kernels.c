@@ -72,7 +72,7 @@ static void run_layernorm(void) {
   sl_layernorm_forward(a, e, e + ROWS, b, c, c + C, ROWS, C, 1e-5f);
 }
 static void run_layernorm_backward(void) {
-  sl_layernorm_backward(a, 1, c, c + C, 1, b, d, d, e, e + ROWS, ROWS, C, scratch);
+  sl_layernorm_backward(a, 1, c, c + C, 0, 1, b, d, d, e, e + ROWS, ROWS, C, scratch);
 }
 static void run_gelu(void) {
   sl_gelu_forward(a, b, c, ROWS, 4 * (size_t)C);
@@ -142,7 +142,7 @@ static void run_stored_layernorm(void) {
   k->layernorm_forward(b, e, e + ROWS, a, c, c + C, ROWS, C, 1e-5f);
 }
 static void run_stored_layernorm_backward(void) {
-  k->layernorm_backward(a, 1, c, c + C, 1, b, d, d, e, e + ROWS, ROWS, C, scratch);
+  k->layernorm_backward(a, 1, c, c + C, 0, 1, b, d, d, e, e + ROWS, ROWS, C, scratch);
 }
 static void run_stored_gelu(void) {
   k->gelu_forward(b, a, c, ROWS, 4 * (size_t)C);

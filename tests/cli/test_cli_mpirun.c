@@ -25,7 +25,8 @@ static const char *heard(const char *text) {
   char *old = strdup(getenv("PATH"));
   snprintf(path, sizeof path, "%s:%.80s", scratch, "/usr/bin:/bin");
   setenv("PATH", path, 1);
-  const int status = shardlab(scratch, "measure --model mlp.json --preset ddp --data random:100 --steps 1 --world 2 --quiet");
+  const int status =
+      shardlab(scratch, "measure --model mlp.json --preset ddp --data random:100 --steps 1 --world 2 --quiet");
   setenv("PATH", old, 1);
   free(old);
   assert_int_equal(status, 1);
@@ -37,14 +38,16 @@ static void notices_are_held_back(void **state) {
   (void)state;
   static const char gone[] = "shardlab: error: host worker-1 is gone";
   assert_non_null(strstr(heard(FRAME LOST FRAME FRAME HUNG_UP FRAME), gone));
-  assert_non_null(strstr(heard(FRAME FRAME HUNG_UP FRAME FRAME LOST FRAME), gone)); /* one of which only the frame came */
+  assert_non_null(
+      strstr(heard(FRAME FRAME HUNG_UP FRAME FRAME LOST FRAME), gone)); /* one of which only the frame came */
   assert_non_null(strstr(heard(FRAME "An MPI comm" FRAME HUNG_UP FRAME FRAME LOST FRAME), gone));
   assert_non_null(strstr(heard(HUNG_UP FRAME FRAME LOST FRAME), gone));
 }
 
 static void one_line_of_a_timeout(void **state) {
   (void)state;
-  static const char late[] = "shardlab: rank 1: no progress for 3 s in an exchange of all ranks (SHARDLAB_TIMEOUT_S sets the limit)\n";
+  static const char late[] =
+      "shardlab: rank 1: no progress for 3 s in an exchange of all ranks (SHARDLAB_TIMEOUT_S sets the limit)\n";
   char text[512];
   snprintf(text, sizeof text, "%sshardlab: error: out.trace: what rank 1 wrote of it cannot be read\n%s", late, late);
   assert_string_equal(heard(text), late);

@@ -211,7 +211,7 @@ static void norm_from_one(void **state) {
   for (size_t c = 0; c < C; c++) whole[c] = 1 + n.weight[c];
   sl_llama_rmsnorm_forward_f64(out, n.rstd, n.x, whole, R, C, 1e-5f, 0);
   for (size_t i = 0; i < R * C; i++) assert_close(n.out[i], out[i], 1e-14, "from one", i);
-  sl_llama_rmsnorm_backward_f64(dx, 0, dw, 0, n.w, n.x, n.weight, n.rstd, R, C, 1, scratch);
+  sl_llama_rmsnorm_backward_f64(dx, 0, dw, 0, 0, n.w, n.x, n.weight, n.rstd, R, C, 1, scratch);
   check_gradient("dx", from_one_loss, &n, n.x, R * C, dx);
   check_gradient("dweight", from_one_loss, &n, n.weight, C, dw);
   free(scratch);
@@ -225,7 +225,7 @@ static void norm_without_bias(void **state) {
   fill(x, R * C, 54, -2, 3), fill(weight, C, 55, -1, 1), fill(w, R * C, 56, -1, 1);
   for (int i = 0; i < 2; i++) {
     sl_layernorm_forward_f64(out[i], mean, rstd, x, weight, i ? bias : NULL, R, C, 1e-5f);
-    sl_layernorm_backward_f64(dx[i], 0, dw[i], i ? db : NULL, 0, w, x, weight, mean, rstd, R, C, scratch);
+    sl_layernorm_backward_f64(dx[i], 0, dw[i], i ? db : NULL, 0, 0, w, x, weight, mean, rstd, R, C, scratch);
   }
   assert_memory_equal(out[0], out[1], sizeof out[0]);
   assert_memory_equal(dx[0], dx[1], sizeof dx[0]);

@@ -113,11 +113,11 @@ static void *at(void *tensor, enum sl_number type, size_t element) {
 
 static void run_rows(const struct sl_kernels *k, struct set *s, enum sl_number type, void *work) {
   k->layernorm_forward(TENSOR(ln), s->mean, s->rstd, TENSOR(x), TENSOR(weight), TENSOR(bias), N, C, 1e-5f);
-  k->layernorm_backward(TENSOR(dln), 1, TENSOR(ln_grads), at(TENSOR(ln_grads), type, C), 1, TENSOR(dout), TENSOR(x),
+  k->layernorm_backward(TENSOR(dln), 1, TENSOR(ln_grads), at(TENSOR(ln_grads), type, C), 0, 1, TENSOR(dout), TENSOR(x),
                         TENSOR(weight), s->mean, s->rstd, N, C, work);
   k->llama_rmsnorm_forward(TENSOR(rms), s->rms_rstd, TENSOR(x), TENSOR(weight), N, C, 1e-5f, 0);
-  k->llama_rmsnorm_backward(TENSOR(drms), 1, TENSOR(rms_grad), 1, TENSOR(dout), TENSOR(x), TENSOR(weight), s->rms_rstd,
-                            N, C, 0, work);
+  k->llama_rmsnorm_backward(TENSOR(drms), 1, TENSOR(rms_grad), 0, 1, TENSOR(dout), TENSOR(x), TENSOR(weight),
+                            s->rms_rstd, N, C, 0, work);
   const struct sl_rope_shape turned = {.B = B, .T = T, .heads = 3, .D = 26, .stride = C, .step = 26};
   const struct sl_rope by = {.base = 10000};
   k->llama_rope(TENSOR(rope), &turned, 7, &by, -1);
@@ -132,6 +132,32 @@ static void run_rows(const struct sl_kernels *k, struct set *s, enum sl_number t
   k->dropout_forward(TENSOR(dropped), TENSOR(x), N, C, &drop);
   k->dropout_residual(TENSOR(sum), TENSOR(residual), TENSOR(x), TENSOR(bias), N, C, NULL);
   k->dropout_residual(TENSOR(masked_sum), TENSOR(residual), TENSOR(x), TENSOR(bias), N, C, &drop);
+}
+
+/* Norms leave the gradients of 16-bit weights in fp32, where they are asked to, as fp32 kernels do, unrounded. */
+static void norm_gradients_in_fp32(void **state) {
+  (void)state;
+  void *work = malloc(sl_layernorm_scratch_bytes(N, C));
+  assert_non_null(work);
+  for (enum sl_number type = SL_NUMBER_BF16; type <= SL_NUMBER_F16; type++) {
+    float sums[2][3 * C];
+    for (int narrow = 0; narrow < 2; narrow++) {
+      const enum sl_number of = narrow ? type : SL_NUMBER_F32;
+      const struct sl_kernels *k = sl_kernels_of(of);
+      struct set *s = new_set(of, type);
+      float *sum = sums[narrow];
+      for (size_t c = 0; c < 3 * C; c++) sum[c] = 0.125f + (float)c * 0x1p-20f;
+      k->layernorm_forward(TENSOR(ln), s->mean, s->rstd, TENSOR(x), TENSOR(weight), TENSOR(bias), N, C, 1e-5f);
+      k->llama_rmsnorm_forward(TENSOR(rms), s->rms_rstd, TENSOR(x), TENSOR(weight), N, C, 1e-5f, 0);
+      k->layernorm_backward(TENSOR(dln), 1, sum, sum + C, 1, 1, TENSOR(dout), TENSOR(x), TENSOR(weight), s->mean,
+                            s->rstd, N, C, work);
+      k->llama_rmsnorm_backward(TENSOR(drms), 1, sum + 2 * C, 1, 0, TENSOR(dout), TENSOR(x), TENSOR(weight),
+                                s->rms_rstd, N, C, 0, work);
+      free_set(s);
+    }
+    assert_memory_equal(sums[0], sums[1], sizeof sums[0]);
+  }
+  free(work);
 }
 
 static void run_all(enum sl_number type, struct set *s) {
@@ -264,6 +290,7 @@ static void suffixed_names_are_the_table(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(norm_gradients_in_fp32),
       cmocka_unit_test(kernels_on_16_bit_tensors_round_what_the_float_kernels_say),
       cmocka_unit_test(the_number_of_threads_does_not_show),
       cmocka_unit_test(a_sum_of_squares_is_finite_exactly_when_every_number_is),

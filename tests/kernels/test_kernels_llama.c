@@ -29,9 +29,9 @@ static void rmsnorm_gradients(void **state) {
       double square = dot(rms.x + r * C, rms.x + r * C, C) / (double)C;
       assert_close(rms.rstd[r], 1 / sqrt(square + (double)1e-5f), 1e-12, "rstd", r);
     }
-    sl_llama_rmsnorm_backward_f64(dx, 0, dw, 0, rms.w, rms.x, rms.weight, rms.rstd, R, C, 0, scratch);
+    sl_llama_rmsnorm_backward_f64(dx, 0, dw, 0, 0, rms.w, rms.x, rms.weight, rms.rstd, R, C, 0, scratch);
     memcpy(dx2, rms.w, n * sizeof *dx2), memcpy(dw2, dw, C * sizeof *dw);
-    sl_llama_rmsnorm_backward_f64(dx2, 1, dw2, 1, rms.w, rms.x, rms.weight, rms.rstd, R, C, 0, scratch);
+    sl_llama_rmsnorm_backward_f64(dx2, 1, dw2, 0, 1, rms.w, rms.x, rms.weight, rms.rstd, R, C, 0, scratch);
     for (size_t i = 0; i < n; i++) assert_close(dx2[i], rms.w[i] + dx[i], 1e-12, "accumulated dx", i);
     for (size_t i = 0; i < C; i++) assert_close(dw2[i], 2 * dw[i], 1e-12, "accumulated dweight", i);
     check_gradient("dx", rmsnorm_loss, NULL, rms.x, n, dx);

@@ -201,15 +201,15 @@ static struct halves make_halves(const double *before, enum sl_number type) {
 static void run_halves(struct halves *h, const struct sl_kernels *k, int rms, int part, int add, const void *dout,
                        const void *x, const void *weight, const float *mean, const float *rstd, void *work) {
   if (rms && part == 0) {
-    k->llama_rmsnorm_backward(h->dx, add, h->dweight, add, dout, x, weight, rstd, R, C, 0, work);
+    k->llama_rmsnorm_backward(h->dx, add, h->dweight, 0, add, dout, x, weight, rstd, R, C, 0, work);
   } else if (rms) {
-    k->llama_rmsnorm_backward(h->dx, add, NULL, 0, dout, x, weight, rstd, R, C, 0, NULL);
-    k->llama_rmsnorm_backward(NULL, 0, h->dweight, add, dout, x, NULL, rstd, R, C, 0, work);
+    k->llama_rmsnorm_backward(h->dx, add, NULL, 0, 0, dout, x, weight, rstd, R, C, 0, NULL);
+    k->llama_rmsnorm_backward(NULL, 0, h->dweight, 0, add, dout, x, NULL, rstd, R, C, 0, work);
   } else if (part == 0) {
-    k->layernorm_backward(h->dx, add, h->dweight, h->dbias, add, dout, x, weight, mean, rstd, R, C, work);
+    k->layernorm_backward(h->dx, add, h->dweight, h->dbias, 0, add, dout, x, weight, mean, rstd, R, C, work);
   } else {
-    k->layernorm_backward(h->dx, add, NULL, NULL, 0, dout, x, weight, mean, rstd, R, C, NULL);
-    k->layernorm_backward(NULL, 0, h->dweight, h->dbias, add, dout, x, NULL, mean, rstd, R, C, work);
+    k->layernorm_backward(h->dx, add, NULL, NULL, 0, 0, dout, x, weight, mean, rstd, R, C, NULL);
+    k->layernorm_backward(NULL, 0, h->dweight, h->dbias, 0, add, dout, x, NULL, mean, rstd, R, C, work);
   }
 }
 
@@ -231,7 +231,7 @@ static void check_halves(enum sl_number type, int rms, int add) {
   assert_memory_not_equal(apart.dx, before.dx, bytes);
   assert_memory_not_equal(apart.dweight, before.dweight, C * element);
   if (!add && !rms) { /* dx over dout */
-    k->layernorm_backward(dout, 0, apart.dweight, apart.dbias, 0, dout, x, weight, mean, rstd, R, C, work);
+    k->layernorm_backward(dout, 0, apart.dweight, apart.dbias, 0, 0, dout, x, weight, mean, rstd, R, C, work);
     assert_memory_equal(dout, whole.dx, bytes);
     assert_memory_equal(apart.dweight, whole.dweight, C * element);
   }

@@ -1,4 +1,4 @@
 # A product adds to gradients where its framework adds them apart.
 # file: core/lower/bind.c
 # tests: test_kernel_sets
-s/const bool overwrites = beside || how != SL_ACCUMULATE_IN_PLACE;/const bool overwrites = beside;/
+s/how != SL_ACCUMULATE_IN_PLACE \&\& !fused/false \&\& !fused/

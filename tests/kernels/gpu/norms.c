@@ -22,24 +22,27 @@ static void tensor_same(const struct tensor *a, const struct tensor *b, const ch
   free(read);
 }
 
+/* The weights' gradients are of the type or, every other time, in fp32. */
 static void norm_backward(const struct norm *k, int rms, int add) {
+  const int in_fp32 = (k->s->shift + k->s->C + (size_t)add) % 2 == 0;
+  const enum sl_number type = in_fp32 ? SL_NUMBER_F32 : k->type;
   const size_t n = k->s->rows * k->s->C, rows = k->s->rows, C = k->s->C, shift = k->s->shift;
   struct tensor dout = tensor_new(k->type, n, shift, -1, 1), dx = tensor_new(k->type, n, shift, -1, 1);
-  struct tensor dw = tensor_new(k->type, C, shift, -1, 1), db = tensor_new(k->type, C, shift, -1, 1);
+  struct tensor dw = tensor_new(type, C, shift, -1, 1), db = tensor_new(type, C, shift, -1, 1);
   void *host = malloc(sl_layernorm_scratch_bytes_f64(rows, C) + 1);
   if (rms) {
     float *work = device_floats(sl_cuda_llama_rmsnorm_scratch_bytes(rows, C) / 4);
-    RUN(sl_cuda_llama_rmsnorm_backward(NULL, k->type, NULL, 0, dw.d, add, dout.d, k->x.d, NULL, k->drstd, rows, C,
-                                       k->from_one, work));
-    RUN(sl_cuda_llama_rmsnorm_backward(NULL, k->type, dx.d, add, NULL, 0, dout.d, k->x.d, k->w.d, k->drstd, rows, C,
+    RUN(sl_cuda_llama_rmsnorm_backward(NULL, k->type, NULL, 0, dw.d, in_fp32, add, dout.d, k->x.d, NULL, k->drstd, rows,
+                                       C, k->from_one, work));
+    RUN(sl_cuda_llama_rmsnorm_backward(NULL, k->type, dx.d, add, NULL, 0, 0, dout.d, k->x.d, k->w.d, k->drstd, rows, C,
                                        k->from_one, NULL));
-    sl_llama_rmsnorm_backward_f64(dx.x, add, dw.x, add, dout.x, k->x.x, k->w.x, k->rstd, rows, C, k->from_one, host);
+    sl_llama_rmsnorm_backward_f64(dx.x, add, dw.x, 0, add, dout.x, k->x.x, k->w.x, k->rstd, rows, C, k->from_one, host);
   } else {
     float *work = device_floats(sl_cuda_layernorm_scratch_bytes(rows, C) / 4);
     void *in_place = add ? dx.d : dout.d;
-    RUN(sl_cuda_layernorm_backward(NULL, k->type, in_place, add, dw.d, db.d, add, dout.d, k->x.d, k->w.d, k->dmean,
-                                   k->drstd, rows, C, work));
-    sl_layernorm_backward_f64(dx.x, add, dw.x, db.x, add, dout.x, k->x.x, k->w.x, k->mean, k->rstd, rows, C, host);
+    RUN(sl_cuda_layernorm_backward(NULL, k->type, in_place, add, dw.d, db.d, in_fp32, add, dout.d, k->x.d, k->w.d,
+                                   k->dmean, k->drstd, rows, C, work));
+    sl_layernorm_backward_f64(dx.x, add, dw.x, db.x, 0, add, dout.x, k->x.x, k->w.x, k->mean, k->rstd, rows, C, host);
     tensor_check(&db, 4e-6, "layernorm dbias");
     dx.d = in_place;
   }
@@ -86,12 +89,13 @@ void norm_halves(enum sl_number type) {
     for (int k = 0; k < 2; k++) {
       dx[k] = tensor_new(type, n, s->shift, -1, 1);
       dw[k] = tensor_new(type, s->C, s->shift, -1, 1), db[k] = tensor_new(type, s->C, s->shift, -1, 1);
-      RUN(sl_cuda_layernorm_backward(NULL, type, dx[k].d, 0, k ? NULL : dw[k].d, k ? NULL : db[k].d, 0, dout.d, x.d,
+      RUN(sl_cuda_layernorm_backward(NULL, type, dx[k].d, 0, k ? NULL : dw[k].d, k ? NULL : db[k].d, 0, 0, dout.d, x.d,
                                      w.d, mean.d, rstd.d, s->rows, s->C, k ? NULL : work));
-      sl_layernorm_backward_f64(dx[k].x, 0, dw[k].x, db[k].x, 0, dout.x, x.x, w.x, mean.x, rstd.x, s->rows, s->C, host);
+      sl_layernorm_backward_f64(dx[k].x, 0, dw[k].x, db[k].x, 0, 0, dout.x, x.x, w.x, mean.x, rstd.x, s->rows, s->C,
+                                host);
     }
-    RUN(sl_cuda_layernorm_backward(NULL, type, NULL, 0, dw[1].d, db[1].d, 0, dout.d, x.d, NULL, mean.d, rstd.d, s->rows,
-                                   s->C, work));
+    RUN(sl_cuda_layernorm_backward(NULL, type, NULL, 0, dw[1].d, db[1].d, 0, 0, dout.d, x.d, NULL, mean.d, rstd.d,
+                                   s->rows, s->C, work));
     tensor_check(&dx[0], 4e-6, "whole dx"), tensor_check(&dw[0], 4e-6, "whole dweight");
     tensor_check(&db[0], 4e-6, "whole dbias");
     tensor_same(&dx[0], &dx[1], "half dx"), tensor_same(&dw[0], &dw[1], "half dweight");

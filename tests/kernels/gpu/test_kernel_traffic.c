@@ -79,11 +79,11 @@ static void layernorm_backward(enum sl_number type) {
   struct tensor mean = tensor_new(SL_NUMBER_F32, rows, 0, -1, 1), rstd = tensor_new(SL_NUMBER_F32, rows, 0, 1, 2);
   void *scratch = device_new(sl_cuda_layernorm_scratch_bytes(rows, C));
   watch(&x), watch(&dout), watch(&dx), watch(&dw), watch(&db);
-  RUN(sl_cuda_layernorm_backward(NULL, type, dx.d, 0, dw.d, db.d, 0, dout.d, x.d, w.d, mean.d, rstd.d, rows, C,
+  RUN(sl_cuda_layernorm_backward(NULL, type, dx.d, 0, dw.d, db.d, 0, 0, dout.d, x.d, w.d, mean.d, rstd.d, rows, C,
                                  scratch));
   judge_traffic(3 * bytes_of(&x), "LayerNorm backward");
   watch(&x), watch(&dout), watch(&dx), watch(&dw);
-  RUN(sl_cuda_llama_rmsnorm_backward(NULL, type, dx.d, 0, dw.d, 0, dout.d, x.d, w.d, rstd.d, rows, C, 0, scratch));
+  RUN(sl_cuda_llama_rmsnorm_backward(NULL, type, dx.d, 0, dw.d, 0, 0, dout.d, x.d, w.d, rstd.d, rows, C, 0, scratch));
   judge_traffic(3 * bytes_of(&x), "RMSNorm backward");
   device_delete(scratch);
 }
