@@ -57,9 +57,9 @@ SL_KERNELS_BEGIN
       dout, rows, cols, dropout))                                                                                      \
   X(embedding_forward, (void *out, const int32_t *tokens, const void *wte, const void *wpe, const struct               \
       sl_embedding_shape *shape, const struct sl_dropout *dropout), (out, tokens, wte, wpe, shape, dropout))           \
-  X(embedding_backward, (void *dwte, int accumulate_wte, void *dwpe, size_t n_positions, int accumulate_wpe, const     \
+  X(embedding_backward, (void *dwte, int accumulate_wte, void *dwpe, size_t n_positions, int accumulate_wpe, int in_fp32, const     \
       void *dout, const int32_t *tokens, const struct sl_embedding_shape *shape, const struct sl_dropout *dropout),    \
-      (dwte, accumulate_wte, dwpe, n_positions, accumulate_wpe, dout, tokens, shape, dropout))                         \
+      (dwte, accumulate_wte, dwpe, n_positions, accumulate_wpe, in_fp32, dout, tokens, shape, dropout))                         \
   X(classifier_fused, (double *loss_sum, double *losses, void *logits, const int32_t *targets, size_t N, size_t V,     \
       size_t total, float scale, int accumulate), (loss_sum, losses, logits, targets, N, V, total, scale, accumulate))  \
   X(classifier_stats, (float *stats, const void *logits, const int32_t *targets, size_t N, size_t V, size_t first,       \

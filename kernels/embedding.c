@@ -6,19 +6,22 @@
 #include "kernels/embedding.h"
 #include "kernels/parallel.h"
 #include "kernels/philox_inline.h"
-#include "kernels/reduce.h"
 
-#include <omp.h>
+#include <string.h>
 
 #define COLUMN_CHUNK ((size_t)128) /* at most one run */
 #define WINDOW 2048                /* tokens linked at a time */
 #define BUCKETS 4096               /* of the hash table that finds equal tokens */
 #define HASH 2654435761u           /* Knuth's multiplier; the upper 12 bits of the product select the bucket */
 
+/* Does this part of the table hold the row of `token`? */
+static int holds(int32_t token, const struct sl_embedding_shape *s) {
+  return token >= 0 && (size_t)token >= s->first_row && (size_t)token - s->first_row < s->n_rows;
+}
+
 /* The row of `token`, or NULL if this part of the table does not hold it. */
 static const sl_store *token_row(const sl_store *wte, int32_t token, const struct sl_embedding_shape *s) {
-  if (token < 0 || (size_t)token < s->first_row || (size_t)token - s->first_row >= s->n_rows) return NULL;
-  return wte + ((size_t)token - s->first_row) * s->C;
+  return holds(token, s) ? wte + ((size_t)token - s->first_row) * s->C : NULL;
 }
 
 /* out = a scale + b; a NULL operand counts as 0. */
@@ -94,6 +97,32 @@ static void add_masked(sl_real *sum, const sl_store *dout, size_t r, size_t C, s
   }
 }
 
+/* The gradient of a table, which is of sl_store or, with in_fp32, of float. */
+struct gradient {
+  void *table;
+  int in_fp32;
+};
+
+static void gradient_zero(struct gradient g, size_t n) {
+  memset(g.table, 0, n * (g.in_fp32 ? sizeof(float) : sizeof(sl_store)));
+}
+
+static void gradient_load(sl_real *sum, struct gradient g, size_t at, size_t n) {
+  if (!g.in_fp32) {
+    sl_widen(sum, (const sl_store *)g.table + at, n);
+    return;
+  }
+  for (size_t i = 0; i < n; i++) sum[i] = ((const float *)g.table)[at + i];
+}
+
+static void gradient_store(struct gradient g, size_t at, const sl_real *sum, size_t n) {
+  if (!g.in_fp32) {
+    sl_narrow((sl_store *)g.table + at, sum, n);
+    return;
+  }
+  for (size_t i = 0; i < n; i++) ((float *)g.table)[at + i] = (float)sum[i];
+}
+
 /* Up to WINDOW tokens, with equal ones linked in order. -1 ends a list. */
 struct window {
   size_t n;
@@ -126,28 +155,29 @@ static void window_link(struct window *w, const int32_t *tokens, size_t n) {
 }
 
 /* Adds the window's rows of dout, the first of which is row r0, to columns [c0, c0 + n) of the table. */
-static void scatter_columns(sl_store *dwte, const sl_store *dout, const int32_t *tokens, const struct window *w,
+static void scatter_columns(struct gradient dwte, const sl_store *dout, const int32_t *tokens, const struct window *w,
                             size_t r0, size_t c0, size_t n, const struct sl_embedding_shape *shape, struct sl_mask mask,
                             const struct sl_dropout *dropout) {
   for (size_t k = 0; k < w->distinct; k++) {
-    const sl_store *held = token_row(dwte, tokens[r0 + (size_t)w->first[k]], shape);
-    if (!held) continue;
-    sl_store *dst = dwte + (held - dwte) + c0;
     const size_t row = r0 + (size_t)w->first[k];
-    if (w->next[w->first[k]] < 0 && !mask.on && shape->scale == 0) { /* a single occurrence needs no sum in scratch */
+    if (!holds(tokens[row], shape)) continue;
+    const size_t at = ((size_t)tokens[row] - shape->first_row) * shape->C + c0;
+    /* a single occurrence needs no sum in scratch */
+    if (w->next[w->first[k]] < 0 && !mask.on && shape->scale == 0 && !dwte.in_fp32) {
+      sl_store *dst = (sl_store *)dwte.table + at;
       sl_sum(dst, dst, dout + row * shape->C + c0, n);
       continue;
     }
     sl_real sum[COLUMN_CHUNK];
-    sl_widen(sum, dst, n);
+    gradient_load(sum, dwte, at, n);
     for (int32_t i = w->first[k]; i >= 0; i = w->next[i]) {
       add_masked(sum, dout, r0 + (size_t)i, shape->C, c0, n, mask, dropout, (sl_real)shape->scale);
     }
-    sl_narrow(dst, sum, n);
+    gradient_store(dwte, at, sum, n);
   }
 }
 
-static void scatter_tokens(sl_store *dwte, const sl_store *dout, const int32_t *tokens,
+static void scatter_tokens(struct gradient dwte, const sl_store *dout, const int32_t *tokens,
                            const struct sl_embedding_shape *shape, const struct sl_dropout *dropout) {
   const size_t C = shape->C, rows = shape->B * shape->T;
   const struct sl_mask mask = sl_mask_of_backward(dropout);
@@ -162,7 +192,7 @@ static void scatter_tokens(sl_store *dwte, const sl_store *dout, const int32_t *
   }
 }
 
-static void sum_positions(sl_store *dwpe, const sl_store *dout, const struct sl_embedding_shape *shape,
+static void sum_positions(struct gradient dwpe, const sl_store *dout, const struct sl_embedding_shape *shape,
                           const struct sl_dropout *dropout) {
   const size_t B = shape->B, T = shape->T, C = shape->C;
   const struct sl_mask mask = sl_mask_of_backward(dropout);
@@ -170,21 +200,22 @@ static void sum_positions(sl_store *dwpe, const sl_store *dout, const struct sl_
   for (size_t t = 0; t < T; t++) {
     for (size_t c0 = 0; c0 < C; c0 += COLUMN_CHUNK) {
       const size_t n = C - c0 < COLUMN_CHUNK ? C - c0 : COLUMN_CHUNK;
-      sl_store *dst = dwpe + (shape->first_position + t) * C + c0;
+      const size_t at = (shape->first_position + t) * C + c0;
       sl_real sum[COLUMN_CHUNK];
-      sl_widen(sum, dst, n);
+      gradient_load(sum, dwpe, at, n);
       for (size_t b = 0; b < B; b++) add_masked(sum, dout, b * T + t, C, c0, n, mask, dropout, 0);
-      sl_narrow(dst, sum, n);
+      gradient_store(dwpe, at, sum, n);
     }
   }
 }
 
-void SL_K(sl_embedding_backward)(sl_store *dwte, int accumulate_wte, sl_store *dwpe, size_t n_positions,
-                                 int accumulate_wpe, const sl_store *dout, const int32_t *tokens,
+void SL_K(sl_embedding_backward)(void *dwte, int accumulate_wte, void *dwpe, size_t n_positions, int accumulate_wpe,
+                                 int in_fp32, const sl_store *dout, const int32_t *tokens,
                                  const struct sl_embedding_shape *shape, const struct sl_dropout *dropout) {
-  if (!accumulate_wte) SL_K(sl_reduce_fill)(dwte, 0, shape->n_rows * shape->C);
-  scatter_tokens(dwte, dout, tokens, shape, dropout);
+  const struct gradient of_tokens = {dwte, in_fp32}, of_positions = {dwpe, in_fp32};
+  if (!accumulate_wte) gradient_zero(of_tokens, shape->n_rows * shape->C);
+  scatter_tokens(of_tokens, dout, tokens, shape, dropout);
   if (!dwpe) return;
-  if (!accumulate_wpe) SL_K(sl_reduce_fill)(dwpe, 0, n_positions * shape->C);
-  sum_positions(dwpe, dout, shape, dropout);
+  if (!accumulate_wpe) gradient_zero(of_positions, n_positions * shape->C);
+  sum_positions(of_positions, dout, shape, dropout);
 }

@@ -53,8 +53,8 @@ static enum sl_status embed_bwd(const struct sl_call *c) {
   const struct sl_dropout dropout = sl_call_dropout(c, 0, c->dim[2]);
   const struct sl_embedding_shape shape = sl_call_embedding(c);
   return ran(c, sl_cuda_embedding_backward(c->stream, c->type, c->x[SL_AT_DWTE], c->adds[SL_AT_DWTE], c->x[SL_AT_DWPE],
-                                           c->dim[4], c->adds[SL_AT_DWPE], c->x[SL_AT_DOUT], c->x[SL_AT_TOKENS], &shape,
-                                           &dropout, step_of(c)));
+                                           c->dim[4], c->adds[SL_AT_DWPE], c->dtype[SL_AT_DWTE] == SL_F32,
+                                           c->x[SL_AT_DOUT], c->x[SL_AT_TOKENS], &shape, &dropout, step_of(c)));
 }
 
 /* A GPU multiplies 16-bit factors directly, so a workspace for converted copies, which is planned for a CPU, stays

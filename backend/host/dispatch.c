@@ -51,7 +51,7 @@ static enum sl_status embed_bwd(const struct sl_call *c) {
   struct sl_dropout dropout = row_dropout(c, 0, c->dim[2]);
   struct sl_embedding_shape shape = sl_call_embedding(c);
   k(c)->embedding_backward(c->x[SL_AT_DWTE], c->adds[SL_AT_DWTE], c->x[SL_AT_DWPE], c->dim[4], c->adds[SL_AT_DWPE],
-                           c->x[SL_AT_DOUT], c->x[SL_AT_TOKENS], &shape, &dropout);
+                           c->dtype[SL_AT_DWTE] == SL_F32, c->x[SL_AT_DOUT], c->x[SL_AT_TOKENS], &shape, &dropout);
   return SL_OK;
 }
 

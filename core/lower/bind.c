@@ -29,6 +29,7 @@ static bool makes_fp32(const struct sl_lowering *l, const struct sl_draft *d, in
   case SL_OP_GEMM:
     if (!d->operand[sl_op_at(&d->op, SL_AT_C)].gradient) return false;
     return set->gradients_in_fp32 || (set->accumulation == SL_ACCUMULATE_FUSED && i == sl_op_at(&d->op, SL_AT_C));
+  case SL_OP_EMBED_BWD:
   case SL_OP_LAYERNORM_BWD:
   case SL_OP_RMSNORM_BWD:
     return set->gradients_in_fp32;

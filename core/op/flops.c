@@ -130,7 +130,7 @@ static double touched_bytes(const struct sl_op *op, const struct sl_slice *slice
   const bool table =
       (op->kind == SL_OP_EMBED_FWD && i == sl_op_at(op, SL_AT_WTE)) ||
       (op->kind == SL_OP_EMBED_BWD && i == sl_op_at(op, SL_AT_DWTE) && slices[i].access == SL_READ_WRITE);
-  if (table) return (double)op->dim[0] * (double)op->dim[1] * (double)op->dim[2] * (double)sl_dtype_bytes(op->dtype);
+  if (table) return (double)op->dim[0] * (double)op->dim[1] * ((double)slices[i].bytes / (double)op->dim[3]);
   if (op->kind == SL_OP_COPY && i == sl_op_at(op, SL_AT_SCRATCH))
     return 0; /* in place of a device, which has no memory */
   if (op->kind == SL_OP_NORM && i == sl_op_at(op, SL_AT_GRADIENT) && op->dim[0] > 0)

@@ -61,8 +61,8 @@ struct sl_kernel_set {
   const char *name, *source;
   bool fuse_epilogues; /* products include the element-wise ops around them, as the plan says */
   enum sl_accumulation accumulation;
-  /* products and norms of 16-bit tensors write the gradients of their weights and biases in fp32 if those are kept in
-   * fp32; nothing is rounded or copied in between */
+  /* products, norms and embeddings of 16-bit tensors write the gradients of their weights and biases in fp32 if those
+   * are kept in fp32; nothing is rounded or copied in between */
   bool gradients_in_fp32;
   /* 16-bit gradients stay allocated until a backward is over and are added to the fp32 ones only then. Where they are
    * reduced during the backward they are added as they are computed, but each has its own place in DDP's buckets. */

@@ -88,9 +88,9 @@ int sl_cuda_embedding_forward(sl_cuda_stream stream, enum sl_number type, void *
                               const void *wte, const void *wpe, const struct sl_embedding_shape *shape,
                               const struct sl_dropout *dropout, const int64_t *step);
 int sl_cuda_embedding_backward(sl_cuda_stream stream, enum sl_number type, void *dwte, int accumulate_wte, void *dwpe,
-                               size_t n_positions, int accumulate_wpe, const void *dout, const int32_t *tokens,
-                               const struct sl_embedding_shape *shape, const struct sl_dropout *dropout,
-                               const int64_t *step);
+                               size_t n_positions, int accumulate_wpe, int in_fp32, const void *dout,
+                               const int32_t *tokens, const struct sl_embedding_shape *shape,
+                               const struct sl_dropout *dropout, const int64_t *step);
 
 /* --- losses, of at most 2^31 columns. The gradient carries scale times *loss_scale (NULL: 1); *loss_sum, unless NULL,
  * grows by scale times the sum of the losses. losses (N) doubles and scratch are device memory that holds nothing of

@@ -86,9 +86,9 @@ __device__ inline void add_rows(float (&sum)[per_thread], uint32_t bits, size_t 
 
 /* Adds the rows of dout whose token is that of row blockIdx.x to the token's row of the table. Does nothing if row
  * blockIdx.x is not the token's first occurrence. */
-template <typename T, bool FAST>
+template <typename W, typename T, bool FAST>
 __global__ void __launch_bounds__(threads)
-    scatter_kernel(T *dwte, const T *__restrict__ dout, const int32_t *__restrict__ tokens, sl_embedding_shape s,
+    scatter_kernel(W *dwte, const T *__restrict__ dout, const int32_t *__restrict__ tokens, sl_embedding_shape s,
                    mask drop) {
   __shared__ uint32_t same[threads / 32]; /* one bit per token of a window: whether it is equal to ours */
   const size_t me = blockIdx.x, rows = s.B * s.T, c = (size_t)blockIdx.y * chunk + threadIdx.x * per_thread;
@@ -98,7 +98,7 @@ __global__ void __launch_bounds__(threads)
   for (size_t r = threadIdx.x; r < me; r += threads) before |= tokens[r] == token;
   if (__syncthreads_or(before)) return;
   drop.begin();
-  T *row = dwte + ((size_t)token - s.first_row) * s.C;
+  W *row = dwte + ((size_t)token - s.first_row) * s.C;
   float sum[per_thread] = {};
   for (size_t w = me; w < rows; w += threads) {
     const unsigned ours = __ballot_sync(0xffffffffu, w + threadIdx.x < rows && tokens[w + threadIdx.x] == token);
@@ -110,14 +110,14 @@ __global__ void __launch_bounds__(threads)
 #pragma unroll
   for (int i = 0; i < per_thread; i++) {
     if (c + (size_t)i < s.C)
-      row[c + (size_t)i] = put<T>(load(row[c + (size_t)i]) + (s.scale != 0 ? sum[i] * s.scale : sum[i]));
+      row[c + (size_t)i] = put<W>(load(row[c + (size_t)i]) + (s.scale != 0 ? sum[i] * s.scale : sum[i]));
   }
 }
 
 /* Position t = blockIdx.x: adds its rows of all sequences, in order. */
-template <typename T> struct positions_op {
+template <typename W, typename T> struct positions_op {
   static constexpr int width = 1;
-  T *dwpe;
+  W *dwpe;
   const T *dout;
   sl_embedding_shape s;
   mask drop;
@@ -125,13 +125,13 @@ template <typename T> struct positions_op {
     drop.begin();
   }
   __device__ void operator()(size_t t, size_t c) const {
-    T *dst = dwpe + (s.first_position + t) * s.C + c;
+    W *dst = dwpe + (s.first_position + t) * s.C + c;
     float sum = load(*dst);
     for (size_t b = 0; b < s.B; b++) {
       const size_t r = b * s.T + t;
       sum += masked(load(dout[r * s.C + c]), drop, r, c);
     }
-    *dst = put<T>(sum);
+    *dst = put<W>(sum);
   }
 };
 
@@ -155,29 +155,34 @@ extern "C" int sl_cuda_embedding_forward(sl_cuda_stream stream, enum sl_number t
   });
 }
 
-template <typename T>
-static int backward(sl_cuda_stream stream, T *dwte, int accumulate_wte, T *dwpe, size_t n_positions, int accumulate_wpe,
+/* W: the type of the gradients. */
+template <typename W, typename T>
+static int backward(sl_cuda_stream stream, W *dwte, int accumulate_wte, W *dwpe, size_t n_positions, int accumulate_wpe,
                     const T *dout, const int32_t *tokens, const struct sl_embedding_shape &s, const mask &drop) {
   int error = 0;
-  if (!accumulate_wte) error = (int)cudaMemsetAsync(dwte, 0, s.n_rows * s.C * sizeof(T), stream);
+  if (!accumulate_wte) error = (int)cudaMemsetAsync(dwte, 0, s.n_rows * s.C * sizeof(W), stream);
   if (error) return error;
   const bool fast = s.C % per_thread == 0 && aligned_to<per_thread>(dout);
   error = launch(stream, dim3((unsigned)(s.B * s.T), blocks_of(s.C, chunk)), threads, 0,
-                 fast ? scatter_kernel<T, true> : scatter_kernel<T, false>, dwte, dout, tokens, s, drop);
+                 fast ? scatter_kernel<W, T, true> : scatter_kernel<W, T, false>, dwte, dout, tokens, s, drop);
   if (error || !dwpe) return error;
-  if (!accumulate_wpe) error = (int)cudaMemsetAsync(dwpe, 0, n_positions * s.C * sizeof(T), stream);
+  if (!accumulate_wpe) error = (int)cudaMemsetAsync(dwpe, 0, n_positions * s.C * sizeof(W), stream);
   if (error) return error;
-  return launch_rows(stream, positions_op<T>{dwpe, dout, s, drop}, s.T, s.C);
+  return launch_rows(stream, positions_op<W, T>{dwpe, dout, s, drop}, s.T, s.C);
 }
 
 extern "C" int sl_cuda_embedding_backward(sl_cuda_stream stream, enum sl_number type, void *dwte, int accumulate_wte,
-                                          void *dwpe, size_t n_positions, int accumulate_wpe, const void *dout,
-                                          const int32_t *tokens, const struct sl_embedding_shape *shape,
-                                          const struct sl_dropout *dropout, const int64_t *step) {
+                                          void *dwpe, size_t n_positions, int accumulate_wpe, int in_fp32,
+                                          const void *dout, const int32_t *tokens,
+                                          const struct sl_embedding_shape *shape, const struct sl_dropout *dropout,
+                                          const int64_t *step) {
   const mask drop = mask_of(dropout, step);
   return by_type(type, [&](auto zero) {
     using T = decltype(zero);
-    return backward<T>(stream, (T *)dwte, accumulate_wte, (T *)dwpe, n_positions, accumulate_wpe, (const T *)dout,
-                       tokens, *shape, drop);
+    const T *in = (const T *)dout;
+    return in_fp32 ? backward(stream, (float *)dwte, accumulate_wte, (float *)dwpe, n_positions, accumulate_wpe, in,
+                              tokens, *shape, drop)
+                   : backward(stream, (T *)dwte, accumulate_wte, (T *)dwpe, n_positions, accumulate_wpe, in, tokens,
+                              *shape, drop);
   });
 }

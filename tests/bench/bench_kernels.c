@@ -93,7 +93,7 @@ static void run_embedding(void) {
   sl_embedding_forward(e, tokens, a, b, &table, NULL);
 }
 static void run_embedding_backward(void) {
-  sl_embedding_backward(a, 1, b, T, 0, e, tokens, &table, NULL);
+  sl_embedding_backward(a, 1, b, T, 0, 0, e, tokens, &table, NULL);
 }
 static void run_classifier(void) {
   sl_classifier_fused(&sum, losses, a, tokens, ROWS, V, V, 1.0f / ROWS, 0);
@@ -166,7 +166,7 @@ static void run_stored_embedding(void) {
   k->embedding_forward(e, tokens, a, b, &table, NULL);
 }
 static void run_stored_embedding_backward(void) {
-  k->embedding_backward(a, 1, b, T, 0, e, tokens, &table, NULL);
+  k->embedding_backward(a, 1, b, T, 0, 0, e, tokens, &table, NULL);
 }
 static void run_stored_attention(void) {
   k->attention_forward(b, probs, NULL, a, part(a, C), part(a, 2 * C), &heads, NULL, scratch, scratch_bytes);

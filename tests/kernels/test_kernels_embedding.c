@@ -26,12 +26,12 @@ static void embedding_gradients(void **state) {
   double dwte[EV * EC], dwpe[EP * EC], before[EV * EC], sum[EV * EC], sum_p[EP * EC];
   fill(c.wte, EV * EC, 14, -1, 1), fill(c.wpe, EP * EC, 15, -1, 1), fill(c.w, EN * EC, 16, -1, 1);
   fill(dwte, EV * EC, 17, -1, 1), fill(dwpe, EP * EC, 18, -1, 1); /* overwritten */
-  sl_embedding_backward_f64(dwte, 0, dwpe, EP, 0, c.w, embedding_tokens, &embedding_shape, &drop);
+  sl_embedding_backward_f64(dwte, 0, dwpe, EP, 0, 0, c.w, embedding_tokens, &embedding_shape, &drop);
   check_gradient("dwte", embedding_loss, &c, c.wte, EV * EC, dwte);
   check_gradient("dwpe", embedding_loss, &c, c.wpe, EP * EC, dwpe);
   fill(before, EV * EC, 19, -1, 1);
   memcpy(sum, before, sizeof sum), memcpy(sum_p, dwpe, sizeof sum_p);
-  sl_embedding_backward_f64(sum, 1, sum_p, EP, 1, c.w, embedding_tokens, &embedding_shape, &drop);
+  sl_embedding_backward_f64(sum, 1, sum_p, EP, 1, 0, c.w, embedding_tokens, &embedding_shape, &drop);
   for (size_t i = 0; i < EV * EC; i++) assert_close(sum[i], before[i] + dwte[i], 1e-13, "accumulated dwte", i);
   for (size_t i = 0; i < EP * EC; i++) assert_close(sum_p[i], 2 * dwpe[i], 1e-13, "accumulated dwpe", i);
 }
@@ -46,14 +46,14 @@ static void embedding_parts_of_the_vocabulary_add_up(void **state) {
     double expected = c.wte[(size_t)embedding_tokens[i / EC] * EC + i % EC] + c.wpe[(2 + i / EC % ET) * EC + i % EC];
     assert_close(whole[i], expected, 1e-14, "embedding", i);
   }
-  sl_embedding_backward_f64(dwhole, 0, dwpe, EP, 0, c.w, embedding_tokens, &embedding_shape, &drop);
+  sl_embedding_backward_f64(dwhole, 0, dwpe, EP, 0, 0, c.w, embedding_tokens, &embedding_shape, &drop);
   for (size_t first = 0; first < EV; first += 4) {
     struct sl_embedding_shape shape = embedding_shape;
     shape.first_row = first;
     shape.n_rows = EV - first < 4 ? EV - first : 4;
     sl_embedding_forward_f64(part, embedding_tokens, c.wte + first * EC, c.wpe, &shape, NULL);
     for (size_t i = 0; i < EN * EC; i++) whole[i] -= part[i];
-    sl_embedding_backward_f64(dparts + first * EC, 0, dwpe_part, EP, 0, c.w, embedding_tokens, &shape, &drop);
+    sl_embedding_backward_f64(dparts + first * EC, 0, dwpe_part, EP, 0, 0, c.w, embedding_tokens, &shape, &drop);
     assert_memory_equal(dwpe_part, dwpe, sizeof dwpe);
   }
   for (size_t i = 0; i < EN * EC; i++) assert_true(whole[i] == 0); /* one part has the row and its position */
@@ -68,9 +68,9 @@ static void wide_embedding_equals_dropout_then_embedding(void **state) {
   const struct sl_dropout d = {.p = 0.4f, .key = {1, 2, 3, 4}, .first_element = 77, .row_stride = 1409};
   static double dout[TOKENS * W], masked[TOKENS * W], a[ROWS_V * W], b[ROWS_V * W], pa[3 * W], pb[3 * W];
   fill(dout, TOKENS * W, 63, -1, 1);
-  sl_embedding_backward_f64(a, 0, pa, 3, 0, dout, tokens, &shape, &d);
+  sl_embedding_backward_f64(a, 0, pa, 3, 0, 0, dout, tokens, &shape, &d);
   sl_dropout_backward_f64(masked, dout, TOKENS, W, &d);
-  sl_embedding_backward_f64(b, 0, pb, 3, 0, masked, tokens, &shape, NULL);
+  sl_embedding_backward_f64(b, 0, pb, 3, 0, 0, masked, tokens, &shape, NULL);
   assert_memory_equal(a, b, sizeof a);
   assert_memory_equal(pa, pb, sizeof pa);
 }

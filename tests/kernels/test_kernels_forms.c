@@ -321,7 +321,7 @@ static void embedding_scale(void **state) {
     fill(e.table, 7 * C, 71, -1, 1), fill(e.positions, 8 * C, 72, -1, 1), fill(e.w, 6 * C, 73, -1, 1);
     embedding_loss(&e);
     if (i == 0) assert_close(e.out[C + 2], 3.5 * e.table[C + 2] + e.positions[3 * C + 2], 1e-13, "embedding", 0);
-    sl_embedding_backward_f64(dtable, 0, dpositions, 8, 0, e.w, tokens, &e.shape, e.dropout);
+    sl_embedding_backward_f64(dtable, 0, dpositions, 8, 0, 0, e.w, tokens, &e.shape, e.dropout);
     check_gradient("table", embedding_loss, &e, e.table, 7 * C, dtable);
     check_gradient("positions", embedding_loss, &e, e.positions, 8 * C, dpositions);
   }

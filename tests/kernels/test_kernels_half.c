@@ -134,6 +134,28 @@ static void run_rows(const struct sl_kernels *k, struct set *s, enum sl_number t
   k->dropout_residual(TENSOR(masked_sum), TENSOR(residual), TENSOR(x), TENSOR(bias), N, C, &drop);
 }
 
+/* The gradients of tables of 16 bits in fp32 are those of fp32 kernels, unrounded; with dropout, and one table of two
+ * added to. */
+static void embedding_gradients_in_fp32(void **state) {
+  (void)state;
+  const struct sl_embedding_shape table = {B, T, C, 0, V, 3, .scale = 0};
+  int32_t tokens[N];
+  for (int i = 0; i < N; i++) tokens[i] = i % 3 ? 17 : i * 7919 % V;
+  for (enum sl_number type = SL_NUMBER_BF16; type <= SL_NUMBER_F16; type++) {
+    static float sums[2][(V + P) * C];
+    for (int narrow = 0; narrow < 2; narrow++) {
+      struct set *s = new_set(narrow ? type : SL_NUMBER_F32, type);
+      const struct sl_kernels *k = sl_kernels_of(narrow ? type : SL_NUMBER_F32);
+      for (size_t i = 0; i < (V + P) * C; i++) sums[narrow][i] = 0.125f + (float)i * 0x1p-20f;
+      for (int dropped = 0; dropped < 2; dropped++)
+        k->embedding_backward(sums[narrow], 1, sums[narrow] + V * C, P, dropped, 1, TENSOR(dout), tokens, &table,
+                              dropped ? &drop : NULL);
+      free_set(s);
+    }
+    assert_memory_equal(sums[0], sums[1], sizeof sums[0]);
+  }
+}
+
 /* Norms leave the gradients of 16-bit weights in fp32, where they are asked to, as fp32 kernels do, unrounded. */
 static void norm_gradients_in_fp32(void **state) {
   (void)state;
@@ -173,8 +195,8 @@ static void run_all(enum sl_number type, struct set *s) {
   run_rows(k, s, type, work);
   k->embedding_forward(TENSOR(embedding), tokens, TENSOR(wte), TENSOR(wpe), &table, NULL);
   k->embedding_forward(TENSOR(masked_embedding), tokens, TENSOR(wte), TENSOR(wpe), &table, &drop);
-  k->embedding_backward(TENSOR(dwte), 1, TENSOR(dwpe), P, 0, TENSOR(dout), tokens, &table, NULL);
-  k->embedding_backward(TENSOR(masked_dwte), 1, NULL, 0, 0, TENSOR(dout), tokens, &table, &drop);
+  k->embedding_backward(TENSOR(dwte), 1, TENSOR(dwpe), P, 0, 0, TENSOR(dout), tokens, &table, NULL);
+  k->embedding_backward(TENSOR(masked_dwte), 1, NULL, 0, 0, 0, TENSOR(dout), tokens, &table, &drop);
   k->classifier_fused(&s->loss, s->losses, TENSOR(logits), targets, N, V, V, 0.25f, 0);
   for (int masked = 0; masked < 2; masked++) {
     void *q = TENSOR(qkv), *dq = masked ? TENSOR(dqkv_masked) : TENSOR(dqkv);
@@ -291,6 +313,7 @@ static void suffixed_names_are_the_table(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(norm_gradients_in_fp32),
+      cmocka_unit_test(embedding_gradients_in_fp32),
       cmocka_unit_test(kernels_on_16_bit_tensors_round_what_the_float_kernels_say),
       cmocka_unit_test(the_number_of_threads_does_not_show),
       cmocka_unit_test(a_sum_of_squares_is_finite_exactly_when_every_number_is),

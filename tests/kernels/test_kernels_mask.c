@@ -77,12 +77,12 @@ static void the_embedding_reads_its_mask_back(void **state) {
   assert_memory_equal(plain, stored, sizeof plain);
   assert_mask_is_drawn();
   d.key.step++;
-  sl_embedding_backward(dwte[0], 0, dwpe[0], P, 0, x, tokens, &shape, &drop);
-  sl_embedding_backward(dwte[1], 0, dwpe[1], P, 0, x, tokens, &shape, &d);
+  sl_embedding_backward(dwte[0], 0, dwpe[0], P, 0, 0, x, tokens, &shape, &drop);
+  sl_embedding_backward(dwte[1], 0, dwpe[1], P, 0, 0, x, tokens, &shape, &d);
   assert_memory_equal(dwte[0], dwte[1], sizeof *dwte);
   assert_memory_equal(dwpe[0], dwpe[1], sizeof *dwpe);
   turn_mask();
-  sl_embedding_backward(dwte[1], 0, dwpe[1], P, 0, x, tokens, &shape, &d);
+  sl_embedding_backward(dwte[1], 0, dwpe[1], P, 0, 0, x, tokens, &shape, &d);
   for (size_t i = 0; i < N; i++) assert_float_equal(dwpe[1][i], mask[i] ? x[i] * (float)(1 / 0.7) : 0, 1e-6);
 }
 

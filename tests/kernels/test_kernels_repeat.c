@@ -140,7 +140,7 @@ static const struct sl_attention_shape heads = {B, T, H, H, D, 3 * C, 3 * C, 3 *
     K(sl_reduce_bias_backward)(r->bias_gradient, r->dgelu, N, C, 0);                                                   \
     K(sl_layernorm_backward)                                                                                           \
     (r->dln, 0, r->dweight, r->dbias, 0, 0, r->dgelu, r->emb, w, r->mean, r->rstd, N, C, scratch);                     \
-    K(sl_embedding_backward)(r->dwte, 0, r->dwpe, P, 0, r->dln, tokens, &table, &drop);                                \
+    K(sl_embedding_backward)(r->dwte, 0, r->dwpe, P, 0, 0, r->dln, tokens, &table, &drop);                             \
     memcpy(r->param, wte, sizeof r->param);                                                                            \
     memcpy(r->m, r->dwte, sizeof r->m);                                                                                \
     K(sl_reduce_fill)(r->v, (R)0.01, V * C);                                                                           \

@@ -291,7 +291,7 @@ static void check_embedding(enum sl_number type, const struct sl_dropout *dropou
   int32_t tokens[TOKENS];
   for (int i = 0; i < TOKENS; i++) tokens[i] = i * 11 % (ROWS * PARTS);
   k->embedding_forward(whole, tokens, wte, wpe, &shape, dropout);
-  k->embedding_backward(dwte, 1, dwpe, ET, 1, dout, tokens, &shape, dropout);
+  k->embedding_backward(dwte, 1, dwpe, ET, 1, 0, dout, tokens, &shape, dropout);
   memset(sum, 0, n * element);
   shape.n_rows = ROWS;
   for (size_t m = 0; m < PARTS; m++) {
@@ -299,7 +299,7 @@ static void check_embedding(enum sl_number type, const struct sl_dropout *dropou
     shape.first_row = m * ROWS;
     k->embedding_forward(part, tokens, wte + m * ROWS * EC * element, wpe, &shape, dropout);
     sl_convert_add(sum, type, part, type, n);
-    k->embedding_backward(dparts + m * ROWS * EC * element, 1, dwpe_here, ET, 1, dout, tokens, &shape, dropout);
+    k->embedding_backward(dparts + m * ROWS * EC * element, 1, dwpe_here, ET, 1, 0, dout, tokens, &shape, dropout);
     assert_memory_equal(dwpe_here, dwpe, ET * EC * element);
     free(dwpe_here);
   }

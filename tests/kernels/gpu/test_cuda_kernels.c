@@ -153,10 +153,12 @@ static void embedding(enum sl_number type) {
       RUN(sl_cuda_embedding_forward(NULL, type, out.d, device_tokens, wte.d, positions ? wpe.d : NULL, s, d, NULL));
       tensor_check(&out, 1e-6, "embedding");
       struct tensor dout = tensor_new(type, B * T * s->C, k, -1, 1);
-      struct tensor dwte = tensor_new(type, wte.n, k, -1, 1), dwpe = tensor_new(type, wpe.n, k, -1, 1);
-      sl_embedding_backward_f64(dwte.x, add, positions ? dwpe.x : NULL, P, !add, dout.x, tokens, s, d);
-      RUN(sl_cuda_embedding_backward(NULL, type, dwte.d, add, positions ? dwpe.d : NULL, P, !add, dout.d, device_tokens,
-                                     s, d, NULL));
+      const int in_fp32 = (k + (d != NULL)) % 2 == 0; /* the gradients' type */
+      const enum sl_number kept = in_fp32 ? SL_NUMBER_F32 : type;
+      struct tensor dwte = tensor_new(kept, wte.n, k, -1, 1), dwpe = tensor_new(kept, wpe.n, k, -1, 1);
+      sl_embedding_backward_f64(dwte.x, add, positions ? dwpe.x : NULL, P, !add, 0, dout.x, tokens, s, d);
+      RUN(sl_cuda_embedding_backward(NULL, type, dwte.d, add, positions ? dwpe.d : NULL, P, !add, in_fp32, dout.d,
+                                     device_tokens, s, d, NULL));
       tensor_check(&dwte, 2e-6, "dwte");
       tensor_check(&dwpe, 2e-6, "dwpe");
     }

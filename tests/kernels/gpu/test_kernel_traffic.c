@@ -64,7 +64,7 @@ static void embedding_backward(enum sl_number type) {
   for (int i = 0; i < ROWS; i++) tokens[i] = i * i % KINDS * 5; /* 0, 1, 4, 7 times five */
   const int32_t *device = device_copy(tokens, sizeof tokens);
   watch(&table), watch(&dout), watch(&positions);
-  RUN(sl_cuda_embedding_backward(NULL, type, table.d, 1, positions.d, ROWS, 1, dout.d, device, &shape, NULL, NULL));
+  RUN(sl_cuda_embedding_backward(NULL, type, table.d, 1, positions.d, ROWS, 1, 0, dout.d, device, &shape, NULL, NULL));
   const size_t row = shape.C * sl_convert_bytes(type);
   judge_traffic(2 * bytes_of(&dout) + 2 * bytes_of(&positions) + 2 * 4 * row, "embedding backward");
 }
