@@ -2,6 +2,7 @@
  * allocate for themselves must be resident before the process is measured and the arenas are mapped. */
 #include "backend/host/host.h"
 
+#include "backend/host/hold.h"
 #include "backend/host/watch.h"
 #include "core/base/launchers.h"
 #include "core/base/machine.h"
@@ -30,12 +31,13 @@ static void finalize(void) {
 
 /* A process without mpirun needs no daemon, which would outlive it. If no launcher started it, it needs no session
  * folder either: Open MPI has one for all jobs of a user, and the end of one job may remove it while another begins to
- * use it. */
-static void be_alone(void) {
+ * use it. Returns whether no launcher started it. */
+static bool be_alone(void) {
   setenv("OMPI_MCA_ess_singleton_isolated", "1", 0);
   const bool launched = getenv(sl_launchers[SL_LAUNCHER_OPEN_MPI].world) != NULL ||
                         getenv(sl_launchers[SL_LAUNCHER_PMI].rank) != NULL || getenv("PMIX_RANK") != NULL;
   if (!launched) setenv("OMPI_MCA_orte_create_session_dirs", "0", 0);
+  return !launched;
 }
 
 /* Open MPI reports every component that it could not open in its own words, so the limit on open files is checked
@@ -52,10 +54,11 @@ static enum sl_status check_files(void) {
 static enum sl_status start_mpi(void) {
   int provided = MPI_THREAD_SINGLE;
   SL_TRY(check_files());
-  be_alone();
+  if (be_alone()) sl_host_hold_begin();
   sl_host_watch_begin(limit_s, -1, "the start of MPI");
   const int said = MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided);
   sl_host_watch_end();
+  sl_host_hold_end();
   if (said != MPI_SUCCESS) return sl_fail(SL_ERR_ABSENT, "MPI does not start");
   atexit(finalize);
   return SL_OK;
