@@ -10,7 +10,9 @@
 #include "cli/launch_ranks.h"
 #include "cli/output.h"
 #include "cli/place.h"
+#include "cli/progress.h"
 #include "core/base/machine.h"
+#include "core/base/printable.h"
 #include "core/base/timeout.h"
 #include "core/base/was_read.h"
 #include "core/cluster/provenance.h"
@@ -24,7 +26,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char *const terminal_variable = "SHARDLAB_TERMINAL"; /* the round, if standard error is a terminal */
 enum { TEXT_BYTES = 1 << 18, MAX_RANK_COUNTS = 12, ROUNDS = 5, GPU_ROUNDS = 3, PATH_BYTES = 4096 };
 
 static bool on_gpu(const struct sl_options *options) {
@@ -35,8 +36,8 @@ static bool on_gpu(const struct sl_options *options) {
 
 static void show(void *context, double share) {
   const struct sl_calibration *c = context;
-  fprintf(stderr, "\r\033[Kcalibrating %s, %d rank%s: %.0f %%", getenv(terminal_variable), c->ranks,
-          c->ranks > 1 ? "s" : "", 100 * share);
+  fprintf(stderr, "\r\033[Kcalibrating %s, %d rank%s: %.0f %%", sl_printable_of(getenv(sl_progress_terminal)).text,
+          c->ranks, c->ranks > 1 ? "s" : "", 100 * share);
   fflush(stderr);
 }
 
@@ -121,7 +122,7 @@ static enum sl_status measure_ranks(const struct sl_options *options) {
   double limit_s;
   SL_TRY(sl_timeout_read(&limit_s));
   if (place.size > 1) sl_guard_open(limit_s, place.rank);
-  c.progress = place.rank == 0 && getenv(terminal_variable) != NULL ? show : NULL;
+  c.progress = place.rank == 0 && getenv(sl_progress_terminal) != NULL ? show : NULL;
   c.progress_context = &c;
   SL_TRY(write_text(text));
   SL_GO(sl_exec_load(options->backend, &c.exec));
@@ -219,7 +220,7 @@ static enum sl_status measure_counts(const struct sl_options *options, int most,
   for (int round = 0; round < rounds; round++) {
     char text[64];
     snprintf(text, sizeof text, "round %d of %d", round + 1, rounds);
-    if (sl_output_terminal(stderr)) setenv(terminal_variable, text, 1);
+    if (sl_output_terminal(stderr)) setenv(sl_progress_terminal, text, 1);
     for (int i = 0; i < n; i++) SL_TRY(measure_count(options, counts[i], disk, all));
   }
   return SL_OK;

@@ -9,6 +9,7 @@
 #include "cli/manual.h"
 #include "cli/place.h"
 #include "cli/pool.h"
+#include "cli/progress.h"
 #include "cli/said.h"
 #include "core/base/nearest.h"
 #include "core/base/standard.h"
@@ -117,7 +118,10 @@ static void say_error(void) {
 int main(int argc, char **argv) {
   enum sl_status status = sl_standard_begin();
   sl_said_once();
-  if (sl_launch_ours()) prctl(PR_SET_PDEATHSIG, SIGKILL); /* a rank dies with its mpirun */
+  if (sl_launch_ours())
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* a rank dies with its mpirun */
+  else
+    unsetenv(sl_progress_terminal); /* what a launcher of ours tells its ranks */
   if (status == SL_OK) status = dispatch(argc, argv);
   if (status == SL_OK) status = sl_standard_flush();
   if (status != SL_OK) say_error();

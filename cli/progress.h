@@ -38,7 +38,7 @@ struct sl_progress {
   enum sl_status status; /* of the first write that failed */
 };
 
-/* Set in the environment of ranks whose standard error is a pipe to a terminal. */
+/* Set in the environment of ranks whose standard error is a pipe to a terminal; of calibrate, to its round. */
 extern const char *const sl_progress_terminal;
 
 /* For rank 0 of a run. `from`: the state that the run resumes from, NULL if it starts anew. Errors: those of

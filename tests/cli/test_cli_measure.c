@@ -54,6 +54,29 @@ static void the_host_refuses_16_bit_products_of_a_gpu(void **state) {
   unlink(path);
 }
 
+/* Open MPI has 26 lines about a component that it does not find, and ends the process itself. */
+static void an_mpi_that_does_not_start_is_one_line(void **state) {
+  (void)state;
+  static const char job[] =
+      "measure --model gpt2-tiny --preset ddp --data " SL_SOURCE_DIR "/examples/corpus.txt --seq 8 --steps 1 --world 1";
+  setenv("OMPI_MCA_btl", "nothing", 1);
+  assert_int_equal(shardlab(scratch, job), 1);
+  assert_string_equal(err, "shardlab: error: MPI does not start: A requested component was not found, or was unable to "
+                           "be opened (Framework: btl, Component: nothing)\n");
+  unsetenv("OMPI_MCA_btl");
+}
+
+/* The variable by which a launcher tells its ranks of a terminal is none of a user's. */
+static void only_a_terminal_gets_a_line_that_overwrites_itself(void **state) {
+  (void)state;
+  setenv("SHARDLAB_TERMINAL", "1", 1);
+  assert_int_equal(shardlab(scratch, "measure --model gpt2-tiny --preset ddp --data " SL_SOURCE_DIR
+                                     "/examples/corpus.txt --seq 8 --steps 1 --world 1"),
+                   0);
+  assert_string_equal(err, "");
+  unsetenv("SHARDLAB_TERMINAL");
+}
+
 static void one_rank_alone_needs_its_world_and_a_gpu(void **state) {
   (void)state;
   static const char *const wrong[][2] = {{"--backend cuda --as-rank 1", "--of-world"},
@@ -130,6 +153,8 @@ int main(void) {
       cmocka_unit_test(too_large_to_measure),
       cmocka_unit_test(a_machine_without_a_gpu_says_so_once),
       cmocka_unit_test(the_host_refuses_16_bit_products_of_a_gpu),
+      cmocka_unit_test(an_mpi_that_does_not_start_is_one_line),
+      cmocka_unit_test(only_a_terminal_gets_a_line_that_overwrites_itself),
       cmocka_unit_test(one_rank_alone_needs_its_world_and_a_gpu),
       cmocka_unit_test(a_lost_loss_is_a_failure),
       cmocka_unit_test(the_first_number_that_is_not_finite_is_named),
