@@ -103,20 +103,27 @@ static const char *buffer_of(const struct look *look, int operand) {
   return it->rank_class->buffers[it->program->slices[it->op->slice + operand].buffer].name;
 }
 
+/* Embeddings and updates belong to no layer; the head follows the last one. */
+static void put_layer(char out[24], const struct look *look) {
+  const int layer = (int)look->it->op->layer, layers = (int)look->rank->plan->model->n_layer;
+  out[0] = '\0';
+  if (layer >= 0) snprintf(out, 24, layers > 0 && layer >= layers ? " in the head" : " in layer %d", layer);
+}
+
 static void describe(struct sl_anomaly *found, const struct look *look, enum sl_at name, int operand, int64_t element,
                      const char *input) {
   const struct sl_issued *it = look->it;
   const struct sl_plan *plan = look->rank->plan;
-  char action[64], tensor[96] = "";
+  char action[64], layer[24], tensor[96] = "";
+  put_layer(layer, look);
   sl_action_print(action, sizeof action, &it->instance->action);
   if (it->op->tensor >= 0) {
     const int index = plan->pp_ranks[look->rank->coord.pp].tensors[it->op->tensor].tensor;
     snprintf(tensor, sizeof tensor, " of tensor %s", plan->model->tensors[index].name);
   }
-  snprintf(found->what, sizeof found->what,
-           "%s%s in layer %d%s%s: element %lld of its %s, buffer %s, is not finite%s%s", sl_op_label(it->op), tensor,
-           (int)it->op->layer, action[0] != '\0' ? ", action " : "", action, (long long)element, sl_at_name(name),
-           buffer_of(look, operand), input[0] != '\0' ? "; nor is its input " : "", input);
+  snprintf(found->what, sizeof found->what, "%s%s%s%s%s: element %lld of its %s, buffer %s, is not finite%s%s",
+           sl_op_label(it->op), tensor, layer, action[0] != '\0' ? ", action " : "", action, (long long)element,
+           sl_at_name(name), buffer_of(look, operand), input[0] != '\0' ? "; nor is its input " : "", input);
 }
 
 enum sl_status sl_anomaly_look(struct sl_anomaly *found, const struct sl_call_rank *rank, const struct sl_issued *it,

@@ -137,6 +137,10 @@ static void the_first_number_that_is_not_finite_is_named(void **state) {
     assert_int_equal(lines_with(err, "error: "), 1);
   }
   assert_int_equal(shardlab(scratch, "measure %s --config lost.json --poison", job), 2);
+  write_file("lost.json",
+             "{\"train_batch_size\": 4, \"optimizer\": {\"type\": \"AdamW\", \"params\": {\"lr\": 1e300}}}\n");
+  assert_int_equal(shardlab(scratch, "measure %s --config lost.json", job), 1);
+  if (strstr(err, "step 1, on rank 0: adamw, action 0STEP: element 0 of its ") == NULL) fail_msg("%s", err);
   file = fopen(path, "w");
   assert_non_null(file);
   fputs("{\"train_batch_size\": 4, \"fp16\": {\"enabled\": true, \"initial_scale_power\": 24}}\n", file);
