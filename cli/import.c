@@ -30,6 +30,17 @@ static enum sl_status read_accelerate(const char *name, const char *text, size_t
   return sl_accelerate_read(name, text, size, &out->world, &out->per_node, &out->config);
 }
 
+/* Refuses a model that is wrong here, where it is known what it was made of. */
+static enum sl_status check_model(const char *name, const char *text) {
+  struct sl_json doc;
+  struct sl_model model;
+  SL_TRY(sl_json_parse_made(&doc, name, text));
+  const enum sl_status status = sl_model_from_json(&model, &doc);
+  if (status == SL_OK) sl_model_free(&model);
+  sl_json_free(&doc);
+  return status;
+}
+
 /* An import flag and its argument: a file, or, for Megatron-LM, the arguments themselves, which begin with dashes or
  * contain blanks. */
 struct source {
@@ -38,6 +49,10 @@ struct source {
   enum sl_status (*read)(const char *name, const char *text, size_t size, struct imported *out);
   const char *no_model; /* the error if neither it nor --model gives a model */
 };
+
+static bool is_text(const struct source *s) {
+  return s->may_be_text && (strpbrk(s->spec, " \t\n") != NULL || strncmp(s->spec, "--", 2) == 0);
+}
 
 static enum sl_status find_source(const struct sl_options *o, struct source *out) {
   const struct source sources[] = {
@@ -66,8 +81,7 @@ static enum sl_status read_source(const struct source *source, const struct sl_o
     out->layers = model.n_layer;
     sl_model_free(&model);
   }
-  if (source->may_be_text && (strpbrk(source->spec, " \t\n") != NULL || strncmp(source->spec, "--", 2) == 0))
-    return source->read(source->flag, source->spec, strlen(source->spec), out);
+  if (is_text(source)) return source->read(source->flag, source->spec, strlen(source->spec), out);
   SL_TRY(sl_file_load(source->spec, &text, &size));
   const enum sl_status status = source->read(source->spec, text, size, out);
   free(text);
@@ -83,7 +97,11 @@ static enum sl_status take(struct sl_import *texts, struct sl_options *options, 
   if (options->model == NULL && texts->model == NULL)
     return sl_fail(SL_ERR_INPUT, "--model: is missing, and %s; expected a preset or a config.json", source->no_model);
   options->config = texts->config;
-  if (options->model == NULL) options->model = texts->model;
+  options->imported = is_text(source) ? source->flag : source->spec;
+  if (options->model == NULL) {
+    SL_TRY(check_model(options->imported, texts->model));
+    options->model = texts->model;
+  }
   if (got->world > 0) options->world = got->world;
   if (options->ranks_per_node == 0) options->ranks_per_node = got->per_node;
   return SL_OK;

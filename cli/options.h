@@ -33,6 +33,7 @@ enum { SL_MAX_OPERANDS = 12, SL_MAX_OPTIONS = 128 };
 struct sl_options {
   const char *model, *config, *cluster;
   const char *from_megatron, *from_torchtitan, *from_accelerate; /* instead of config and model: cli/import.h */
+  const char *imported; /* the file or flag of which `config` was made; NULL: config is the user's own */
   int64_t ranks_per_node; /* not an option: from the imported settings or --hostfile; 0: as many as the cluster's
                            * devices */
   const char *to;         /* export-config */

@@ -83,6 +83,12 @@ enum sl_status sl_json_open(struct sl_json *doc, const char *name, const char *s
   return sl_json_is_text(spec) ? sl_json_parse(doc, name, spec, strlen(spec)) : sl_json_load(doc, spec);
 }
 
+enum sl_status sl_json_parse_made(struct sl_json *doc, const char *name, const char *text) {
+  SL_TRY(sl_json_parse(doc, name, text, strlen(text)));
+  doc->place_count = 0;
+  return SL_OK;
+}
+
 void sl_json_free(struct sl_json *doc) {
   json_decref(doc->root);
   free(doc->name);

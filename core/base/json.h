@@ -34,6 +34,9 @@ enum sl_status sl_json_parse(struct sl_json *doc, const char *name, const char *
 /* Reads `spec`: if it begins with '{' (after white space) it is the JSON itself, called `name` in messages, otherwise
  * the path of a file. Errors as above. */
 enum sl_status sl_json_open(struct sl_json *doc, const char *name, const char *spec);
+/* Parses a text that was made of what a user gave as `name`, which has no such lines and columns, so errors have
+ * none. */
+enum sl_status sl_json_parse_made(struct sl_json *doc, const char *name, const char *text);
 bool sl_json_is_text(const char *spec);
 void sl_json_free(struct sl_json *doc);
 
