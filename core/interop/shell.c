@@ -15,7 +15,8 @@ struct variable {
 };
 
 struct reader {
-  const char *at, *name; /* name: of the text, for messages */
+  const char *text, *at, *name; /* name: of the text, for messages */
+  const char *opened;           /* the quotation mark that is not closed yet, or NULL */
   struct sl_words *words;
   struct variable *variables;
   int variable_count;
@@ -50,15 +51,31 @@ static const char *variable_of(const void *context, const char *name, size_t len
   return value_of(context, name, length);
 }
 
+static enum sl_status not_closed(const struct reader *r, const char *what, const char *at) {
+  int line = 1;
+  for (const char *c = r->text; c < at; c++) line += *c == '\n';
+  return sl_fail(SL_ERR_INPUT, "%s:%d: %s is not closed", r->name, line, what);
+}
+
+/* The end of a text in quotation marks that begins at `at`; of its last byte if it has none. */
+static const char *end_of_quoted(const char *at) {
+  const char mark = *at++;
+  for (; *at != '\0' && *at != mark; at++)
+    if (mark == '"' && *at == '\\' && at[1] != '\0') at++;
+  return at;
+}
+
 /* $((...)) is computed if all its numbers are known. Otherwise it stays as written, blanks included, and so does
  * $(...): no command is ever run. */
 static enum sl_status keep_command(struct reader *r) {
   const char *end = r->at + 1;
   for (int depth = 0; *end != '\0'; end++) {
+    if (*end == '"' || *end == '\'') end = end_of_quoted(end);
     depth += *end == '(' ? 1 : *end == ')' ? -1 : 0;
-    if (depth == 0) break;
+    if (depth == 0 || *end == '\0') break;
   }
-  const size_t length = (size_t)(end - r->at) + (*end == ')');
+  if (*end == '\0') return not_closed(r, "$(", r->at);
+  const size_t length = (size_t)(end - r->at) + 1;
   int64_t number;
   if (length > 5 && r->at[2] == '(' && r->at[length - 2] == ')' &&
       sl_arithmetic(r->at + 3, length - 5, variable_of, r, &number)) {
@@ -111,31 +128,62 @@ static enum sl_status finish(struct reader *r) {
   return SL_OK;
 }
 
+/* Passes over "<<END", "<<-END" or "<<'END'" and the lines up to END: no words of a command. Whether there is one. */
+static bool pass_heredoc(struct reader *r) {
+  const char *at = r->at + 2;
+  const bool indented = *at == '-';
+  at += indented + strspn(at + indented, " ");
+  at += *at == '\'' || *at == '"' || *at == '\\';
+  const size_t length = name_length(at);
+  if (strncmp(r->at, "<<", 2) != 0 || length == 0) return false;
+  for (const char *line = strchr(at, '\n'); line != NULL; line = strchr(line, '\n')) {
+    line++;
+    line += indented ? strspn(line, "\t") : 0;
+    if (strncmp(line, at, length) != 0 || (line[length] != '\0' && strchr("\r\n", line[length]) == NULL)) continue;
+    r->at = line + length;
+    return true;
+  }
+  return false;
+}
+
+/* A mark inside text of the other kind of marks stands for itself, but is left out all the same. */
+static enum sl_status quote(struct reader *r) {
+  if (r->opened == NULL)
+    r->opened = r->at;
+  else if (*r->opened == *r->at)
+    r->opened = NULL;
+  r->at++;
+  return SL_OK;
+}
+
 /* Reads the next character or expansion, inside or outside a word. */
 static enum sl_status step(struct reader *r) {
   static const char splits[] = " \t\r\n()[];|&";
   const char c = *r->at;
-  if (c == '\\' && r->at[1] != '\0') {
+  if (r->opened == NULL && pass_heredoc(r)) return finish(r);
+  const bool plain = r->opened != NULL && *r->opened == '\''; /* between ' and ' a backslash is a character */
+  if (c == '\\' && r->at[1] != '\0' && !plain) {
     r->at += 2;
     if (r->at[-1] == '\n') return finish(r);
     return push(r, r->at - 1, 1);
   }
-  if (c == '#' && r->length == 0) {
+  if (c == '#' && r->length == 0 && r->opened == NULL) {
     r->at += strcspn(r->at, "\n");
     return SL_OK;
   }
   if (c == '$') return expand(r);
-  if (c == '"' || c == '\'') return r->at++, SL_OK;
+  if (c == '"' || c == '\'') return quote(r);
   if (strchr(splits, c) == NULL) return push(r, r->at++, 1);
   r->at++;
   return finish(r);
 }
 
 enum sl_status sl_shell_words(struct sl_words *words, const char *name, const char *text) {
-  struct reader r = {.at = text, .name = name, .words = words};
+  struct reader r = {.text = text, .at = text, .name = name, .words = words};
   SL_TRY(sl_calloc(&r.variables, MOST_VARIABLES, sizeof *r.variables));
   enum sl_status status = SL_OK;
   while (status == SL_OK && *r.at != '\0') status = step(&r);
+  if (status == SL_OK && r.opened != NULL) status = not_closed(&r, "a quotation mark", r.opened);
   if (status == SL_OK) status = finish(&r);
   if (status == SL_OK) status = sl_words_check(words);
   free(r.variables);

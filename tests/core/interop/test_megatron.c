@@ -121,6 +121,18 @@ static void what_a_shell_computes_is_computed(void **state) {
   json_decref(config);
 }
 
+/* Lines of a heredoc are no words; quotation marks in them, in comments and in each other open nothing. */
+static void quoting_is_a_shells(void **state) {
+  (void)state;
+  json_t *config, *model;
+  read_as("cat > note <<-'END'\n  don't --micro-batch-size 7\n\tEND\n# don't\n"
+          "sed 's/\\//' ; echo \"it's\" 'say \"' $(echo ')') ; A=4 B=$((1<<A))\n"
+          "run --micro-batch-size $A --lr 1\n",
+          &config, &model);
+  assert_int_equal(integer(config, "train_micro_batch_size_per_gpu"), 4);
+  json_decref(config);
+}
+
 static void what_is_not_modelled_is_named(void **state) {
   (void)state;
   static const struct {
@@ -150,6 +162,8 @@ static void what_is_not_modelled_is_named(void **state) {
        "run.sh: --micro-batch-size: is '$((A * (B + 1)))'; expected a whole number"},
       {"--activations-checkpoint-method block",
        "run.sh: --activations-checkpoint-method: is 'block'; expected uniform: block is not modelled"},
+      {"--micro-batch-size 1\n--save \"cut off", "run.sh:2: a quotation mark is not closed"},
+      {"--micro-batch-size 1 --save $(date \")\"", "run.sh:1: $( is not closed"},
       {"train.py", "run.sh: has no argument; expected Megatron-LM's, as --micro-batch-size 4"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -164,8 +178,8 @@ static void what_is_not_modelled_is_named(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_launch_script_is_read), cmocka_unit_test(defaults_are_megatrons),
+      cmocka_unit_test(a_launch_script_is_read),   cmocka_unit_test(defaults_are_megatrons),
       cmocka_unit_test(forms_have_their_families), cmocka_unit_test(what_a_shell_computes_is_computed),
-      cmocka_unit_test(what_is_not_modelled_is_named)};
+      cmocka_unit_test(quoting_is_a_shells),       cmocka_unit_test(what_is_not_modelled_is_named)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
