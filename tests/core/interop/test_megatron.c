@@ -125,11 +125,12 @@ static void what_a_shell_computes_is_computed(void **state) {
 static void quoting_is_a_shells(void **state) {
   (void)state;
   json_t *config, *model;
-  read_as("cat > note <<-'END'\n  don't --micro-batch-size 7\n\tEND\n# don't\n"
+  read_as("cat > note <<-'END'\n  don't --tensor-model-parallel-size 7\n\tEND\n# don't\n"
           "sed 's/\\//' ; echo \"it's\" 'say \"' $(echo ')') ; A=4 B=$((1<<A))\n"
           "run --micro-batch-size $A --lr 1\n",
           &config, &model);
   assert_int_equal(integer(config, "train_micro_batch_size_per_gpu"), 4);
+  assert_int_equal(integer(config, "shardlab.tp"), 1);
   json_decref(config);
 }
 
