@@ -69,11 +69,13 @@ static enum sl_status read_added_token(struct sl_tokenizer *t, size_t i, const j
 }
 
 static enum sl_status read_parts(struct sl_tokenizer *t) {
-  const json_t *token;
+  const json_t *added = json_object_get(t->json, "added_tokens"), *token;
   size_t i;
   SL_TRY(check_keys(t));
   SL_TRY(sl_normalizer_open(&t->normalizer, t->name, json_object_get(t->json, "normalizer")));
-  json_array_foreach(json_object_get(t->json, "added_tokens"), i, token) SL_TRY(read_added_token(t, i, token));
+  if (added != NULL && !json_is_array(added))
+    return sl_fail(SL_ERR_INPUT, "%s: added_tokens: expected a list of tokens", t->name);
+  json_array_foreach(added, i, token) SL_TRY(read_added_token(t, i, token));
   SL_TRY(sl_splitter_open(&t->splitter, t->name, json_object_get(t->json, "pre_tokenizer")));
   return sl_bpe_open(&t->bpe, t->name, json_object_get(t->json, "model"), t->splitter.byte_level);
 }
