@@ -114,8 +114,8 @@ static enum sl_status halves_of(const char *name, size_t i, const json_t *merge,
     *left = room->bytes;
     *right = blank != NULL ? blank + 1 : NULL;
   }
-  if (*left != NULL && *right != NULL && strchr(*right, ' ') == NULL) return SL_OK;
-  if (*left != NULL && *right != NULL && json_array_size(merge) == 2) return SL_OK;
+  const bool two = json_is_array(merge) ? json_array_size(merge) == 2 : *right != NULL && strchr(*right, ' ') == NULL;
+  if (two && *left != NULL && *right != NULL) return SL_OK;
   return sl_fail(SL_ERR_INPUT, "%s: model.merges[%zu]: expected two tokens, \"a b\" or [\"a\", \"b\"]", name, i);
 }
 
