@@ -2,6 +2,7 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "core/base/nearest.h"
+#include "core/base/printable.h"
 #include "core/base/units.h"
 #include "core/checkpoint/export.h"
 #include "core/checkpoint/folder.h"
@@ -37,8 +38,8 @@ static void show(const struct sl_checkpoint *c, FILE *out) {
   sl_format_bytes(bytes, sizeof bytes, (double)of(a, "bytes"));
   sl_format_count(parameters, sizeof parameters, (double)of(a, "parameters"));
   const char *name = json_string_value(json_object_get(json_object_get(a, "model"), "_name_or_path"));
-  fprintf(out, "%s: step %lld of %s, %s parameters\n", c->path, of(a, "step"), name != NULL ? name : "a model",
-          parameters);
+  fprintf(out, "%s: step %lld of %s, %s parameters\n", sl_printable_of(c->path).text, of(a, "step"),
+          name != NULL ? sl_printable_of(name).text : "a model", parameters);
   fprintf(out, "  training   %s, %s moments, %lld samples, seed %lld, %lld steps skipped, loss scale %g\n",
           c->manifest.precision, c->manifest.optimizer, of(a, "samples"), of(a, "seed"), of(state, "skipped"),
           json_number_value(json_object_get(state, "loss_scale")));
@@ -54,8 +55,8 @@ static enum sl_status export(const struct sl_checkpoint *c, const struct sl_opti
   SL_TRY(sl_checkpoint_verify(c, NULL, 0, 1));
   SL_TRY(sl_export_model(&model, c));
   const enum sl_status status = sl_checkpoint_export(c, &model, options->out, options->single);
-  if (status == SL_OK && !options->quiet)
-      fprintf(sl_output_text(options), "%s: exported to %s\n", c->path, options->out);
+  if (status == SL_OK && !options->quiet) fprintf(sl_output_text(options), "%s: exported to %s\n",
+                                                  sl_printable_of(c->path).text, sl_printable_of(options->out).text);
   sl_model_free(&model);
   return status;
 }
@@ -63,7 +64,8 @@ static enum sl_status export(const struct sl_checkpoint *c, const struct sl_opti
 static enum sl_status act(const struct sl_checkpoint *c, const char *verb, const struct sl_options *options) {
   if (strcmp(verb, "export") == 0) SL_TRY(export(c, options));
   if (strcmp(verb, "verify") == 0) SL_TRY(sl_checkpoint_verify(c, NULL, 0, 1));
-  if (strcmp(verb, "verify") == 0 && !options->quiet) fprintf(sl_output_text(options), "%s: ok\n", c->path);
+  if (strcmp(verb, "verify") == 0 && !options->quiet)
+    fprintf(sl_output_text(options), "%s: ok\n", sl_printable_of(c->path).text);
   if (strcmp(verb, "show") == 0 && !options->quiet) show(c, sl_output_text(options));
   return options->json != NULL ? sl_output_json(options, about(c)) : SL_OK;
 }

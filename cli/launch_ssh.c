@@ -195,7 +195,7 @@ static bool explain(const struct node *node, int code, const char *program) {
   last_line(node->log, line, sizeof line);
   if (code == NOT_FOUND)
     fprintf(stderr, "shardlab: error: host %s: has no program %s; expected it at the same path on every host\n",
-            node->host, program);
+            node->host, sl_printable_of(program).text);
   else if (code == SSH_FAILED && !was_there(line) && ended->again)
     sl_ended_tell(ended, SL_CAUSE_HOST, -1, node->host, "host %s was not reachable via ssh (%s)", node->host, line);
   else if (code == SSH_FAILED && !was_there(line))

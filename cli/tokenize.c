@@ -3,6 +3,7 @@
 #include "cli/output.h"
 
 #include "core/base/new_file.h"
+#include "core/base/printable.h"
 #include "core/io/data.h"
 #include "core/io/npy.h"
 
@@ -35,7 +36,7 @@ static enum sl_status run(const struct sl_options *options) {
   enum sl_status status = sl_output_check(options);
   if (status == SL_OK) status = write_tokens(options->out, &data);
   if (status == SL_OK && !options->quiet)
-    printf("%s: %" PRId64 " tokens, in %.3g s of CPU\n", options->out, data.token_count, took_s);
+    printf("%s: %" PRId64 " tokens, in %.3g s of CPU\n", sl_printable_of(options->out).text, data.token_count, took_s);
   sl_data_close(&data);
   return status;
 }
