@@ -103,8 +103,39 @@ static enum sl_status bad_name(const char *where, struct piece name) {
                  where, shown(name).text);
 }
 
+/* Which names are in the list, as a hash table with linear probing, since a hostfile may have a hundred thousand. */
+struct names {
+  size_t *host; /* one more than the index of a host; 0: free; owned */
+  size_t size;  /* a power of two, at least twice the number of hosts */
+};
+
+/* The place of a name: of its host, or the free one where it belongs. */
+static size_t *place_of(const struct names *names, const struct sl_hosts *hosts, struct piece name) {
+  uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
+  for (size_t i = 0; i < name.size; i++) hash = (hash ^ (unsigned char)name.at[i]) * UINT64_C(0x100000001b3);
+  size_t *place = &names->host[hash & (names->size - 1)];
+  for (; *place != 0; place = place + 1 < names->host + names->size ? place + 1 : names->host) {
+    const char *known = hosts->list[*place - 1].name;
+    if (strlen(known) == name.size && memcmp(known, name.at, name.size) == 0) break;
+  }
+  return place;
+}
+
+/* Makes room for one more name. */
+static enum sl_status widen(struct names *names, const struct sl_hosts *hosts) {
+  if (2 * (hosts->count + 1) <= names->size) return SL_OK;
+  struct names wide = {.size = names->size > 0 ? 2 * names->size : 64};
+  SL_TRY(sl_calloc(&wide.host, wide.size, sizeof *wide.host));
+  for (size_t i = 0; i < hosts->count; i++)
+    *place_of(&wide, hosts, (struct piece){hosts->list[i].name, strlen(hosts->list[i].name)}) = i + 1;
+  free(names->host);
+  *names = wide;
+  return SL_OK;
+}
+
 /* Reads a line that is not empty. `total`: slots so far. */
-static enum sl_status read_line(struct sl_hosts *hosts, const char *where, struct piece line, int64_t *total) {
+static enum sl_status read_line(struct sl_hosts *hosts, struct names *names, const char *where, struct piece line,
+                                int64_t *total) {
   static const char word[] = "slots=";
   const struct piece name = {line.at, word_length(line)};
   const struct piece rest = trim(skip(line, name.size));
@@ -120,18 +151,22 @@ static enum sl_status read_line(struct sl_hosts *hosts, const char *where, struc
                    "at most %lld",
                    where, shown(line).text, (long long)SL_MAX_WORLD);
   if (!is_name(name)) return bad_name(where, name);
-  if (find(hosts, name) != NULL)
+  SL_TRY(widen(names, hosts));
+  size_t *place = place_of(names, hosts, name);
+  if (*place != 0)
     return sl_fail(SL_ERR_INPUT, "%s: Hostfile contains multiple entries for %s, unable to proceed with launching",
                    where, shown(name).text);
   *total += slots;
   if (*total > SL_MAX_WORLD)
     return sl_fail(SL_ERR_INPUT, "%s: the hosts have %lld slots so far; expected at most %lld", where,
                    (long long)*total, (long long)SL_MAX_WORLD);
+  *place = hosts->count + 1;
   return add(hosts, name, slots, NULL);
 }
 
 enum sl_status sl_hosts_parse(struct sl_hosts *hosts, const char *name, const char *text, size_t size) {
   struct piece rest = {text, size};
+  struct names names = {0};
   char where[600];
   int64_t total = 0;
   enum sl_status status;
@@ -140,14 +175,17 @@ enum sl_status sl_hosts_parse(struct sl_hosts *hosts, const char *name, const ch
     const struct piece line = trim(cut(rest, '\n', &rest));
     if (line.size == 0 || line.at[0] == '#') continue;
     snprintf(where, sizeof where, "%s:%d", name, number);
-    SL_GO_FAIL(read_line(hosts, where, line, &total));
+    SL_GO_FAIL(read_line(hosts, &names, where, line, &total));
   }
+  free(names.host);
   if (hosts->count > 0) return SL_OK;
+  names.host = NULL;
   status = sl_fail(SL_ERR_INPUT,
                    "%s: Hostfile is empty or not formatted correctly, unable to proceed with launching; expected lines "
                    "like worker-0 slots=4",
                    name);
 fail:
+  free(names.host);
   sl_hosts_free(hosts);
   return status;
 }

@@ -98,6 +98,28 @@ static void good_hostfiles(void **state) {
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) check(cases[i].text, NULL, NULL, cases[i].want);
 }
 
+/* Names are kept in a table that grows: of many hosts, every one is known again. */
+static void many_hosts_and_one_twice(void **state) {
+  (void)state;
+  enum { HOSTS = 300, LINE = 24 };
+  static char text[HOSTS * LINE + LINE];
+  struct sl_hosts hosts;
+  char message[80];
+  size_t size = 0;
+  for (int i = 0; i < HOSTS; i++) size += (size_t)sprintf(text + size, "node%d slots=2\n", i);
+  assert_int_equal(sl_hosts_parse(&hosts, "hosts", text, size), SL_OK);
+  assert_int_equal(sl_hosts_ranks(&hosts), 2 * HOSTS);
+  sl_hosts_free(&hosts);
+  for (int again = 0; again < HOSTS; again += 13) {
+    const int more = sprintf(text + size, "node%d slots=1\n", again);
+    sl_error_clear();
+    assert_int_equal(sl_hosts_parse(&hosts, "hosts", text, size + (size_t)more), SL_ERR_INPUT);
+    snprintf(message, sizeof message, "hosts:%d: Hostfile contains multiple entries for node%d,", HOSTS + 1, again);
+    assert_non_null(strstr(sl_error_message(), message));
+  }
+  sl_error_clear();
+}
+
 static void bad_hostfiles(void **state) {
   static const struct {
     const char *text, *message; /* its beginning */
@@ -219,9 +241,9 @@ static void what_is_left(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(one_node),         cmocka_unit_test(two_nodes),
-                                     cmocka_unit_test(wrong_selections), cmocka_unit_test(good_hostfiles),
-                                     cmocka_unit_test(bad_hostfiles),    cmocka_unit_test(first_of_all),
-                                     cmocka_unit_test(ranks_and_lists),  cmocka_unit_test(what_is_left)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(one_node),       cmocka_unit_test(two_nodes),       cmocka_unit_test(wrong_selections),
+      cmocka_unit_test(good_hostfiles), cmocka_unit_test(bad_hostfiles),   cmocka_unit_test(many_hosts_and_one_twice),
+      cmocka_unit_test(first_of_all),   cmocka_unit_test(ranks_and_lists), cmocka_unit_test(what_is_left)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
