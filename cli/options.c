@@ -5,6 +5,7 @@
 #include "core/base/nearest.h"
 #include "core/base/units.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stddef.h>
@@ -46,7 +47,9 @@ static enum sl_status set_integer(const struct sl_option *option, const char *te
   char *end;
   errno = 0;
   const long long value = strtoll(text, &end, 10);
-  if (end == text || *end != '\0' || errno != 0 || value < (long long)option->low || value > (long long)option->high)
+  const bool blank = isspace((unsigned char)*text); /* which strtoll passes over */
+  if (blank || end == text || *end != '\0' || errno != 0 || value < (long long)option->low ||
+      value > (long long)option->high)
     return sl_fail(SL_ERR_INPUT, "--%s: is '%s'; expected an integer from %.0f to %.0f", option->name, text,
                    option->low, option->high);
   *(int64_t *)field(option, options) = value;
@@ -64,7 +67,8 @@ static enum sl_status set_bytes(const struct sl_option *option, const char *text
 static enum sl_status set_real(const struct sl_option *option, const char *text, struct sl_options *options) {
   char *end;
   const double value = strtod(text, &end);
-  if (end == text || *end != '\0' || !isfinite(value) || value < option->low || value > option->high)
+  if (isspace((unsigned char)*text) || end == text || *end != '\0' || !isfinite(value) || value < option->low ||
+      value > option->high)
     return sl_fail(SL_ERR_INPUT, "--%s: is '%s'; expected a number from %g to %g", option->name, text, option->low,
                    option->high);
   *(double *)field(option, options) = value;

@@ -7,6 +7,7 @@
 #include "core/base/checked.h"
 #include "core/base/limits.h"
 #include "core/base/new_file.h"
+#include "core/base/printable.h"
 #include "core/schedule/action.h"
 
 #include <errno.h>
@@ -174,8 +175,8 @@ static void print_grid(const struct drawing *d, bool colours, FILE *out) {
   char text[32];
   const struct sl_action widest = {SL_ACTION_FORWARD, 0, d->s->micro_batches - 1};
   label(text, sizeof text, d, &widest);
-  fprintf(out, "%s: %d ranks, %d stages, %d micro-batches\n\n", d->title, d->s->ranks, d->s->stages,
-          d->s->micro_batches);
+  fprintf(out, "%s: %d ranks, %d stages, %d micro-batches\n\n", sl_printable_of(d->title).text, d->s->ranks,
+          d->s->stages, d->s->micro_batches);
   for (int rank = 0; rank < d->s->ranks; rank++) print_row(d, rank, (int)strlen(text) + 1, colours, out);
   print_summary(d, out);
 }
