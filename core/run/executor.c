@@ -46,6 +46,16 @@ static enum sl_status check_room(const char *name) {
       blas_threads(), need);
 }
 
+/* libgomp complains about it in each process, in lines of its own, and goes on with another number. */
+static enum sl_status check_threads(const char *name) {
+  static const char variable[] = "OMP_NUM_THREADS", list[] = "0123456789, ";
+  const char *text = getenv(variable);
+  if (strcmp(name, "host") != 0 || text == NULL) return SL_OK;
+  if (text[0] == '\0') return unsetenv(variable), SL_OK;
+  if (atoi(text) > 0 && text[strspn(text, list)] == '\0') return SL_OK;
+  return sl_fail(SL_ERR_INPUT, "%s: is '%s'; expected a number of threads, from 1", variable, text);
+}
+
 enum sl_status sl_exec_load(const char *name, const struct sl_exec_ops **out) {
   char path[4096];
   SL_TRY(module_path(name, path, sizeof path));
@@ -54,6 +64,7 @@ enum sl_status sl_exec_load(const char *name, const struct sl_exec_ops **out) {
                    name);
   }
   void *loaded = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
+  if (loaded == NULL) SL_TRY(check_threads(name));
   if (loaded == NULL) SL_TRY(check_room(name));
   /* global, so that MPI's plug-ins find the MPI library */
   void *module = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
