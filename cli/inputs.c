@@ -33,6 +33,15 @@ static enum sl_status check_tokens(const char *flag, const char *path, const str
   return status;
 }
 
+/* Flags of a tokenizer without one. */
+static enum sl_status check_tokenizer(const struct sl_options *options) {
+  static const char *const flags[] = {"text-field", "eod-token"};
+  for (size_t i = 0; options->tokenizer == NULL && i < sizeof flags / sizeof *flags; i++)
+    if (sl_options_given(options, flags[i]))
+      return sl_fail(SL_ERR_INPUT, "--%s: stands without --tokenizer; expected both", flags[i]);
+  return SL_OK;
+}
+
 static enum sl_status check_data(const struct sl_options *options, const struct sl_setup *setup) {
   const char *path = options->data;
   const bool mlp = !sl_model_reads_tokens(&setup->model);
@@ -132,6 +141,7 @@ enum sl_status sl_inputs_check(const struct sl_options *options, const struct sl
     return sl_fail(SL_ERR_INPUT,
                    "shardlab.fp8: is true; products in fp8 are predicted, no backend makes them; expected "
                    "false");
+  SL_TRY(check_tokenizer(options));
   SL_TRY(check_data(options, setup));
   SL_TRY(check_evaluation(options, setup));
   return check_init(options->init, &setup->model);

@@ -55,7 +55,8 @@ static enum sl_status read_cell(struct scan *s, bool *last) {
   if (*s->at == '"')
     SL_TRY(read_quoted(s, s->at));
   else
-    while (!ends_line(s) && *s->at != ',') s->at++;
+    for (; !ends_line(s) && *s->at != ','; s->at++)
+      if (*s->at == '\r') return fail_at(s, s->at, "a carriage return; expected lines that end with a line feed");
   *last = ends_line(s);
   char *const stop = s->at;
   if (s->at < s->end) s->at += *s->at == '\r' ? 2 : 1;
