@@ -140,6 +140,14 @@ static enum sl_status write_csv(const struct sweep *s) {
   return sl_new_file_finish(&file);
 }
 
+/* If no combination has a plan, the request is wrong: the reason of the first is that of all, or of as good as any. */
+static enum sl_status check_plans(const struct sweep *s) {
+  for (size_t i = 0; i < s->workers.count; i++)
+    if (is_plan(s, i)) return SL_OK;
+  return sl_fail(SL_ERR_INPUT, "--sweep: none of %zu combinations is a plan: %s", s->workers.count,
+                 sl_workers_error(&s->workers, 0));
+}
+
 static enum sl_status put(const struct sweep *s) {
   SL_TRY(write_csv(s));
   if (!s->options->quiet) tell(s, sl_output_text(s->options));
@@ -167,6 +175,7 @@ enum sl_status sl_sweep(const struct sl_options *options) {
                                   .result_bytes = sizeof(struct sl_trial),
                                   .jobs = options->jobs > 0 ? (int)options->jobs : sl_machine_cores()};
   SL_GO(sl_workers_run(&s.workers, !options->quiet && sl_output_terminal(stderr)));
+  SL_GO(check_plans(&s));
   SL_GO(sort(&s));
   SL_GO(put(&s));
 done:

@@ -131,6 +131,48 @@ static void nothing_acts_on_a_terminal(void **state) {
   assert_false(has_control(out) || has_control(err));
 }
 
+/* ESC in the names of files that are read and written. */
+static void names_of_files_do_not_either(void **state) {
+  (void)state;
+  write_file("\033[2J.csv", "0F0,0B0\n1F0,1B0\n");
+  assert_int_equal(shardlab(scratch, "show schedule --pp 2 --schedule '\033[2J.csv'"), 0);
+  assert_int_equal(strncmp(out, "\\u001b[2J.csv: 2 ranks", 22), 0);
+  assert_false(has_control(out) || has_control(err));
+  if (access(SL_BINARY_DIR "/lib/libshardlab_host.so", R_OK) != 0) return;
+  assert_int_equal(shardlab(scratch,
+                            "measure --model gpt2-tiny --preset ddp --seq 8 --steps 1 --quiet --data " SL_SOURCE_DIR
+                            "/examples/corpus.txt --checkpoint '\033c'"),
+                   0);
+  static const char *const verbs[] = {"show", "verify", "export --out '\033e'"};
+  for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
+    assert_int_equal(shardlab(scratch, "checkpoint %.*s '\033c' %s", (int)strcspn(verbs[i], " "), verbs[i],
+                              verbs[i] + strcspn(verbs[i], " ")),
+                     0);
+    assert_non_null(strstr(out, "\\u001bc/step-"));
+    assert_false(has_control(out) || has_control(err));
+  }
+  assert_int_equal(shardlab(scratch, "tokenize " SL_SOURCE_DIR "/examples/corpus.txt --tokenizer " SL_SOURCE_DIR
+                                     "/tests/golden/tokenizers/gpt2.json --out '\033t'"),
+                   0);
+  assert_int_equal(strncmp(out, "\\u001bt: ", 9), 0);
+}
+
+/* libgomp would complain in lines of its own, once a process. */
+static void a_number_of_threads_is_one(void **state) {
+  (void)state;
+  static const char *const bad[] = {"abc", "-1", "0", "4x"};
+  if (access(SL_BINARY_DIR "/lib/libshardlab_host.so", R_OK) != 0) skip();
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    setenv("OMP_NUM_THREADS", bad[i], 1);
+    assert_int_equal(shardlab(scratch, "measure --model gpt2-tiny --preset ddp --world 2 --data " SL_SOURCE_DIR
+                                       "/examples/corpus.txt"),
+                     2);
+    assert_int_equal(lines_with(err, "\n"), 1);
+    assert_non_null(strstr(err, "error: OMP_NUM_THREADS: is '"));
+  }
+  unsetenv("OMP_NUM_THREADS");
+}
+
 /* OpenBLAS would ask for its buffers without end. */
 static void too_little_address_space_is_an_error(void **state) {
   (void)state;
@@ -161,6 +203,8 @@ int main(void) {
       cmocka_unit_test(rows_of_traffic_differ),
       cmocka_unit_test(the_record_has_what_was_read),
       cmocka_unit_test(nothing_acts_on_a_terminal),
+      cmocka_unit_test(names_of_files_do_not_either),
+      cmocka_unit_test(a_number_of_threads_is_one),
       cmocka_unit_test(too_little_address_space_is_an_error),
   };
   return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
