@@ -22,22 +22,47 @@ static void set_name(struct sl_model *model, const char *name, size_t length) {
   model->name[n] = '\0';
 }
 
+/* The object that describes the language model: a config.json of a model that reads text and images (Gemma 3, LLaVA)
+ * has it in "text_config", beside that of its other parts. */
+static struct sl_json_object text_model(const struct sl_json *doc) {
+  const struct sl_json_object in = {doc, doc->root, ""};
+  const char *type = json_string_value(sl_json_get(&in, "model_type"));
+  const struct sl_json_object text = {doc, sl_json_get(&in, "text_config"), "text_config"};
+  struct sl_model unused;
+  if (type == NULL || sl_family_find(type, &unused) || !json_is_object(text.object)) return in;
+  const char *inner = json_string_value(sl_json_get(&text, "model_type"));
+  if (inner == NULL || !sl_family_find(inner, &unused)) return in;
+  sl_warn("%s: model_type: is \"%s\"; only its text_config, \"%s\", is modelled", doc->name, type, inner);
+  return text;
+}
+
+/* What a training has in other numbers than these says its configuration. */
+static void warn_quantized(const struct sl_json *doc) {
+  const struct sl_json_object in = {doc, doc->root, ""};
+  const json_t *value = sl_json_get(&in, "quantization_config");
+  if (value == NULL || json_is_null(value)) return;
+  sl_warn("%s: quantization_config: is not modelled: weights have the number type of the training", doc->name);
+}
+
+static enum sl_status no_family(const struct sl_json_object *in, const char *type) {
+  char names[512];
+  sl_family_names(names, sizeof names);
+  const char *near = type != NULL ? sl_family_nearest(type) : NULL;
+  return sl_json_get_fail(in, "model_type", "%s%s%s%s", names, near != NULL ? "; nearest is \"" : "",
+                          near != NULL ? near : "", near != NULL ? "\"" : "");
+}
+
 enum sl_status sl_model_from_json(struct sl_model *model, const struct sl_json *doc) {
   enum sl_status status = SL_OK;
   memset(model, 0, sizeof *model);
   if (!json_is_object(doc->root)) return sl_json_fail(doc, "", "expected a JSON object");
-  const struct sl_json_object in = {doc, doc->root, ""};
+  const struct sl_json_object root = {doc, doc->root, ""}, in = text_model(doc);
   const char *type = json_string_value(sl_json_get(&in, "model_type"));
-  char names[512];
-  if (type == NULL || !sl_family_find(type, model)) {
-    sl_family_names(names, sizeof names);
-    const char *near = type != NULL ? sl_family_nearest(type) : NULL;
-    return sl_json_get_fail(&in, "model_type", "%s%s%s%s", names, near != NULL ? "; nearest is \"" : "",
-                            near != NULL ? near : "", near != NULL ? "\"" : "");
-  }
-  const char *name = json_string_value(sl_json_get(&in, "_name_or_path"));
+  if (type == NULL || !sl_family_find(type, model)) return no_family(&in, type);
+  const char *name = json_string_value(sl_json_get(&root, "_name_or_path"));
   if (name == NULL || name[0] == '\0') name = type;
   set_name(model, name, strlen(name));
+  warn_quantized(doc);
   SL_GO_FAIL(model->family->read(model, &in));
   SL_GO_FAIL(model->family->make_tensors(model));
   return SL_OK;

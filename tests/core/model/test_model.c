@@ -285,6 +285,43 @@ static void public_models(void **state) {
   assert_true(rows >= 40);
 }
 
+static char warned[512];
+
+static void keep(void *context, const char *text) {
+  (void)context;
+  snprintf(warned, sizeof warned, "%s", text);
+}
+
+/* google/gemma-3-4b-pt: the 4,300,079,472 published parameters without vision tower and projector. */
+#define GEMMA_3_4B                                                                                                     \
+  "{\"model_type\":\"gemma3\",\"vision_config\":{\"hidden_size\":1152},\"text_config\":{\"model_type\":\"%s\","        \
+  "\"hidden_size\":%d,\"intermediate_size\":10240,\"num_hidden_layers\":34,\"sliding_window\":1024}}"
+
+/* Of a model that reads images the text model is taken, and that is said; errors name the place inside. */
+static void parts_of_a_model_are_named(void **state) {
+  (void)state;
+  struct sl_model model;
+  char text[512];
+  sl_warn_set_sink(keep, NULL);
+  snprintf(text, sizeof text, GEMMA_3_4B, "gemma3_text", 2560);
+  assert_int_equal(parse(&model, text), SL_OK);
+  assert_true(sl_model_numel(&model) == 4300079472 - 416866032 - 2950272);
+  assert_string_equal(warned, "m.json: model_type: is \"gemma3\"; only its text_config, \"gemma3_text\", is modelled");
+  sl_model_free(&model);
+  snprintf(text, sizeof text, GEMMA_3_4B, "gemma3_text", 0);
+  assert_int_equal(parse(&model, text), SL_ERR_INPUT);
+  assert_non_null(strstr(sl_error_message(), ": text_config.hidden_size: is 0;"));
+  sl_error_clear();
+  snprintf(text, sizeof text, GEMMA_3_4B, "gpt5", 2560);
+  assert_int_equal(parse(&model, text), SL_ERR_INPUT);
+  assert_non_null(strstr(sl_error_message(), "m.json:1:2: model_type: is \"gemma3\"; expected "));
+  sl_error_clear();
+  assert_int_equal(parse(&model, "{\"model_type\":\"gpt2\",\"quantization_config\":{\"bits\":4}}"), SL_OK);
+  assert_non_null(strstr(warned, "quantization_config: is not modelled"));
+  sl_model_free(&model);
+  sl_warn_set_sink(NULL, NULL);
+}
+
 #define FAMILIES                                                                                                       \
   "\"gpt2\", \"llama\", \"mistral\", \"qwen2\", \"qwen3\", \"gemma\", \"gemma2\", \"gemma3_text\", \"phi3\", "         \
   "\"olmo2\", "                                                                                                        \
@@ -418,6 +455,7 @@ int main(void) {
       cmocka_unit_test(rope_scaling_is_read),
       cmocka_unit_test(windows_alternate),
       cmocka_unit_test(public_models),
+      cmocka_unit_test(parts_of_a_model_are_named),
       cmocka_unit_test(broken_configs_say_where_and_what),
       cmocka_unit_test(unknown_words_list_the_presets),
       cmocka_unit_test(a_file_is_named_after_its_path),
