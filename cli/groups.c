@@ -8,7 +8,7 @@ static const struct {
   const char *title, *names;
 } groups[SL_OPTION_GROUPS] = {
     {"inputs", " model config cluster preset world seq seed strict dtype data tokenizer text-field eod-token val-data "
-               "val-split init table from-megatron from-torchtitan "
+               "val-split split init table from-megatron from-torchtitan "
                "from-accelerate points nvme-path "},
     {"batch and states", " micro-batch grad-accum train-batch zero-stage shard-size offload-optimizer offload-param "
                          "cpu-checkpointing overlap-param-gather "},

@@ -2,7 +2,7 @@
 #include "cli/inputs.h"
 
 #include "core/base/limits.h"
-#include "core/io/data.h"
+#include "core/io/split.h"
 #include "core/io/weights.h"
 
 #include <stdlib.h>
@@ -17,17 +17,23 @@ static enum sl_status check_random(const char *text) {
   return sl_fail(SL_ERR_INPUT, "--data: is '%s'; expected random:N, from 1 to %lld samples, for an mlp", text, most);
 }
 
+/* Opens what a flag reads: the part of --data, or all of --val-data. */
+static enum sl_status open_tokens(struct sl_data *data, const char *path, const struct sl_options *options,
+                                  enum sl_data_part part) {
+  const struct sl_data_text text = {options->tokenizer, options->text_field, options->eod_token};
+  return sl_data_open_part(data, path, &text, path == options->data ? options->split : NULL, part);
+}
+
 /* Checks a file of tokens, or a text that is tokenized, and names the flag in errors. */
 static enum sl_status check_tokens(const char *flag, const char *path, const struct sl_options *options,
-                                   const struct sl_setup *setup) {
-  const struct sl_data_text text = {options->tokenizer, options->text_field, options->eod_token};
+                                   const struct sl_setup *setup, enum sl_data_part part) {
   struct sl_data data;
   if (strncmp(path, "random:", 7) == 0 && access(path, F_OK) != 0)
     return sl_fail(SL_ERR_INPUT,
                    "%s: is '%s'; expected a text file or a token shard (.bin): random samples are for "
                    "an mlp",
                    flag, path);
-  SL_TRY(sl_data_open_text(&data, path, &text));
+  SL_TRY(open_tokens(&data, path, options, part));
   const enum sl_status status = sl_data_check(&data, setup->plan.seq, setup->model.vocab_size);
   sl_data_close(&data);
   return status;
@@ -48,18 +54,17 @@ static enum sl_status check_data(const struct sl_options *options, const struct 
   if (path == NULL)
     return sl_fail(SL_ERR_INPUT, "--data: is missing; expected %s",
                    mlp ? "random:N for an mlp" : "a text file or a token shard (.bin)");
-  return mlp ? check_random(path) : check_tokens("--data", path, options, setup);
+  return mlp ? check_random(path) : check_tokens("--data", path, options, setup, SL_DATA_TRAINING);
 }
 
 static enum sl_status count_samples(const char *path, const struct sl_options *options, const struct sl_setup *setup,
-                                    int64_t *samples) {
-  const struct sl_data_text text = {options->tokenizer, options->text_field, options->eod_token};
+                                    enum sl_data_part part, int64_t *samples) {
   struct sl_data data;
   if (!sl_model_reads_tokens(&setup->model)) {
     *samples = strtoll(path + 7, NULL, 10);
     return SL_OK;
   }
-  SL_TRY(sl_data_open_text(&data, path, &text));
+  SL_TRY(open_tokens(&data, path, options, part));
   *samples = sl_data_sequences(&data, setup->plan.seq);
   sl_data_close(&data);
   return SL_OK;
@@ -67,7 +72,7 @@ static enum sl_status count_samples(const char *path, const struct sl_options *o
 
 enum sl_status sl_inputs_samples(const struct sl_options *options, const struct sl_setup *setup, int64_t *samples) {
   SL_TRY(check_data(options, setup));
-  SL_TRY(count_samples(options->data, options, setup, samples));
+  SL_TRY(count_samples(options->data, options, setup, SL_DATA_TRAINING, samples));
   *samples -= sl_data_held_out(*samples, options->val_split);
   return SL_OK;
 }
@@ -75,31 +80,43 @@ enum sl_status sl_inputs_samples(const struct sl_options *options, const struct 
 enum sl_status sl_inputs_eval_iters(const struct sl_options *options, const struct sl_setup *setup, int64_t *iters) {
   const int64_t batch = setup->plan.global_batch, most = setup->config.sl.eval_iters;
   const bool split = options->val_data == NULL;
+  const char *flag = !split ? "--val-data" : options->split != NULL ? "--split" : "--val-split";
   int64_t samples;
-  SL_TRY(count_samples(split ? options->data : options->val_data, options, setup, &samples));
-  if (split) samples = sl_data_held_out(samples, options->val_split);
+  SL_TRY(count_samples(split ? options->data : options->val_data, options, setup, SL_DATA_VALIDATION, &samples));
+  if (split && options->split == NULL) samples = sl_data_held_out(samples, options->val_split);
   if (samples < batch)
-    return sl_fail(SL_ERR_INPUT, "%s: leaves %lld samples to evaluate; expected at least a global batch, %lld",
-                   split ? "--val-split" : "--val-data", (long long)samples, (long long)batch);
+    return sl_fail(SL_ERR_INPUT, "%s: leaves %lld samples to evaluate; expected at least a global batch, %lld", flag,
+                   (long long)samples, (long long)batch);
   *iters = samples / batch < most ? samples / batch : most;
   return SL_OK;
 }
 
+/* --split divides --data by itself, with an evaluation or without. */
+static enum sl_status check_split(const struct sl_options *options, const struct sl_setup *setup) {
+  const char *other = options->val_data != NULL ? "val-data" : options->val_split > 0 ? "val-split" : NULL;
+  if (other != NULL) return sl_fail(SL_ERR_INPUT, "--split: stands beside --%s; expected one of the two", other);
+  if (!sl_model_reads_tokens(&setup->model))
+    return sl_fail(SL_ERR_INPUT, "--split: is of models that read tokens; expected --val-split for an mlp");
+  if (setup->config.sl.eval_interval == 0) return SL_OK;
+  return check_tokens("--data", options->data, options, setup, SL_DATA_VALIDATION);
+}
+
 /* The flags of an evaluation belong together. */
 static enum sl_status check_evaluation(const struct sl_options *options, const struct sl_setup *setup) {
-  const bool split = options->val_split > 0, file = options->val_data != NULL;
+  const bool split = options->val_split > 0, file = options->val_data != NULL, shares = options->split != NULL;
   int64_t samples;
+  if (shares) SL_TRY(check_split(options, setup));
   if (setup->config.sl.eval_interval == 0) {
     if (!split && !file) return SL_OK;
     return sl_fail(SL_ERR_INPUT, "--%s: is given without --eval-interval; expected both, such as --eval-interval 100",
                    file ? "val-data" : "val-split");
   }
-  if (split == file)
-    return sl_fail(SL_ERR_INPUT, "--eval-interval: has %s; expected --val-data FILE or --val-split 0.01",
+  if (split == file && !shares)
+    return sl_fail(SL_ERR_INPUT, "--eval-interval: has %s; expected --val-data FILE, --val-split 0.01 or --split 99,1",
                    file ? "both --val-data and --val-split" : "nothing to evaluate");
   if (file && !sl_model_reads_tokens(&setup->model))
     return sl_fail(SL_ERR_INPUT, "--val-data: is of models that read tokens; expected --val-split for an mlp");
-  if (file) SL_TRY(check_tokens("--val-data", options->val_data, options, setup));
+  if (file) SL_TRY(check_tokens("--val-data", options->val_data, options, setup, SL_DATA_VALIDATION));
   SL_TRY(sl_inputs_samples(options, setup, &samples));
   if (samples < 1) return sl_fail(SL_ERR_INPUT, "--val-split: leaves nothing to train on; expected less of --data");
   return sl_inputs_eval_iters(options, setup, &samples);

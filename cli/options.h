@@ -33,7 +33,7 @@ enum { SL_MAX_OPERANDS = 12, SL_MAX_OPTIONS = 128 };
 struct sl_options {
   const char *model, *config, *cluster;
   const char *from_megatron, *from_torchtitan, *from_accelerate; /* instead of config and model: cli/import.h */
-  const char *imported; /* the file or flag of which `config` was made; NULL: config is the user's own */
+  const char *imported;   /* the file or flag of which `config` was made; NULL: config is the user's own */
   int64_t ranks_per_node; /* not an option: from the imported settings or --hostfile; 0: as many as the cluster's
                            * devices */
   const char *to;         /* export-config */
@@ -61,6 +61,7 @@ struct sl_options {
                            * none */
   int64_t eval_interval, eval_iters; /* unset: as in the config */
   double val_split;
+  const char *split;                              /* core/io/split.h */
   const char *tokenizer, *text_field, *eod_token; /* core/io/data_text.h */
   const char *val_data;                           /* NULL: the part of `data` that val_split gives */
   const char *backend, *data, *init, *save, *save_grads, *json, *trace, *program;

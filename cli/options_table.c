@@ -149,6 +149,8 @@ const struct sl_option sl_options_table[] = {
      "with --eval-interval: what evaluations read, as --data"},
     {"val-split", REAL, FIELD(val_split), "0", "X", 0, 0.999999, REAL_RUNS,
      "with --eval-interval: of --data the last part, which is not trained on: --val-split 0.01"},
+    {"split", TEXT, FIELD(split), NULL, "T,V,S", 0, 0, REAL_RUNS,
+     "shares of --data for training, validation and test, of documents as Megatron-LM has it: --split 969,30,1"},
     {"eval-interval", INTEGER, OVERRIDES(eval_interval, "shardlab.eval_interval"), NULL, "N", 0, SL_MAX_STEPS, JOBS,
      "evaluate behind every N steps: the loss of validation data, without dropout"},
     {"eval-iters", INTEGER, OVERRIDES(eval_iters, "shardlab.eval_iters"), NULL, "N", 1, SL_MAX_STEPS, JOBS,

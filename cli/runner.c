@@ -103,6 +103,7 @@ enum sl_status sl_runner_run(const struct sl_runner *runner, json_t **record) {
                                    .data = o->data,
                                    .val_data = o->val_data,
                                    .val_split = o->val_split,
+                                   .split = o->split,
                                    .init = o->init,
                                    .save = o->save,
                                    .save_grads = o->save_grads,

@@ -28,9 +28,15 @@ static enum sl_status random_samples(struct sl_input *input, const char *text) {
   return SL_OK;
 }
 
-static enum sl_status open_tokens(struct sl_data *data, const struct sl_plan *plan, const char *name,
+/* A part of a source; all of it if `split` is NULL. */
+struct source {
+  const char *name, *split;
+  enum sl_data_part part;
+};
+
+static enum sl_status open_tokens(struct sl_data *data, const struct sl_plan *plan, const struct source *source,
                                   const struct sl_data_text *text, bool *has, int64_t *samples) {
-  SL_TRY(sl_data_open_text(data, name, text));
+  SL_TRY(sl_data_open_part(data, source->name, text, source->split, source->part));
   *has = true;
   SL_TRY(sl_data_check(data, plan->seq, plan->model->vocab_size));
   *samples = sl_data_sequences(data, plan->seq);
@@ -46,16 +52,19 @@ static enum sl_status open_training(struct sl_input *input, const struct sl_exec
   if (is_mlp(plan) && !random) return sl_fail(SL_ERR_INPUT, "data \"%s\": an mlp takes random:N samples", name);
   if (is_mlp(plan)) return random_samples(input, name);
   if (random) return sl_fail(SL_ERR_INPUT, "data \"%s\": a language model takes a text file or a token shard", name);
-  return open_tokens(&input->data, plan, name, &options->text, &input->has_data, &input->samples);
+  const struct source source = {name, options->split, SL_DATA_TRAINING};
+  return open_tokens(&input->data, plan, &source, &options->text, &input->has_data, &input->samples);
 }
 
 enum sl_status sl_input_open(struct sl_input *input, const struct sl_plan *plan,
                              const struct sl_exec_options *options) {
   *input = (struct sl_input){.plan = plan};
   SL_TRY(open_training(input, options));
-  if (options->val_data != NULL)
-    return open_tokens(&input->val_data, plan, options->val_data, &options->text, &input->has_val_data,
-                       &input->val_samples);
+  const bool part = options->val_data == NULL && options->split != NULL && plan->config->sl.eval_interval > 0;
+  const struct source source = {part ? options->data : options->val_data, part ? options->split : NULL,
+                                SL_DATA_VALIDATION};
+  if (source.name != NULL)
+    return open_tokens(&input->val_data, plan, &source, &options->text, &input->has_val_data, &input->val_samples);
   input->val_samples = sl_data_held_out(input->samples, options->val_split);
   input->samples -= input->val_samples;
   input->val_first = input->samples;

@@ -5,7 +5,7 @@
  * of it and splits that into micro-batches. */
 #pragma once
 
-#include "core/io/data.h"
+#include "core/io/split.h"
 #include "core/run/executor.h"
 
 struct sl_input {
@@ -18,8 +18,9 @@ struct sl_input {
 };
 
 /* Opens the sources that `options` names. options->data is a file of tokens or, for an MLP, "random:N" samples (NULL:
- * 65536 of them). Held-out samples come from options->val_data or, without it, are the share options->val_split of
- * options->data (core/io/data.h, sl_data_held_out). Errors: SL_ERR_INPUT. */
+ * 65536 of them). Held-out samples come from options->val_data, or are the second share of options->split
+ * (core/io/split.h), or the share options->val_split of options->data (core/io/data.h, sl_data_held_out). Errors:
+ * SL_ERR_INPUT. */
 enum sl_status sl_input_open(struct sl_input *input, const struct sl_plan *plan, const struct sl_exec_options *options);
 void sl_input_close(struct sl_input *input); /* accepts a zeroed one */
 

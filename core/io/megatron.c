@@ -131,6 +131,16 @@ enum sl_status sl_megatron_index_read(const struct sl_file *file, struct sl_mega
   return check_boundaries(file, out);
 }
 
+enum sl_status sl_megatron_token_of(const struct sl_file *file, const struct sl_megatron_index *index, int64_t i,
+                                    int64_t *token) {
+  int64_t offset;
+  *token = index->tokens;
+  if (i >= index->sequences) return SL_OK;
+  SL_TRY(sl_file_read(file, (uint64_t)(offsets_at(index) + i * OFFSET_BYTES), &offset, sizeof offset));
+  *token = offset / index->item_bytes;
+  return SL_OK;
+}
+
 static bool ends_with(const char *path, const char *end) {
   const size_t length = strlen(path), tail = strlen(end);
   return length > tail && strcmp(path + length - tail, end) == 0;

@@ -24,6 +24,10 @@ bool sl_megatron_claims(const unsigned char *bytes);
  * sequences. Errors: SL_ERR_INPUT with the file and the field; SL_ERR_IO. */
 enum sl_status sl_megatron_index_read(const struct sl_file *file, struct sl_megatron_index *out);
 
+/* The token at which sequence `i` begins, 0 <= i <= sequences; `index` is of that file. Errors: SL_ERR_IO. */
+enum sl_status sl_megatron_token_of(const struct sl_file *file, const struct sl_megatron_index *index, int64_t i,
+                                    int64_t *token);
+
 /* Does `path` name such data: a prefix, the .bin or the .idx of a pair whose index exists? *bin and *index are then the
  * paths of the two files, to be freed; otherwise NULL. Errors: SL_ERR_MEMORY. */
 enum sl_status sl_megatron_find(const char *path, char **bin, char **index);

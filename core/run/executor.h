@@ -43,6 +43,7 @@ struct sl_exec_options {
   const char *data;                /* token file, or "random:N" samples for an mlp; NULL for the simulator */
   const char *val_data;            /* data of evaluations; NULL: the part of `data` that val_split says */
   double val_split;                /* the share of `data`, at its end, that is held out for validation; 0: none */
+  const char *split;               /* shares of `data`, as core/io/split.h has them; NULL: none */
   const char *init;                /* safetensors with initial weights, NULL = seeded */
   struct sl_weight_source weights; /* initial weights from a caller instead; zeroed: none */
   const char *save;                /* safetensors to write, NULL = none */

@@ -152,9 +152,35 @@ static void tokens_are_made_once_or_anew(void **state) {
   remove_files("true");
 }
 
+/* Shares of a file train and are evaluated as files of those shares do. */
+static void shares_are_as_files_are(void **state) {
+  (void)state;
+  struct sl_json shares, files;
+  static const char *const lists[] = {"losses", "evaluation_losses"};
+  if (!has_host()) skip();
+  write_inputs("");
+  char command[1200];
+  snprintf(command, sizeof command,
+           "cd '%s' && head -c 40000 %s/examples/corpus.txt > all && head -c 10000 all > a && "
+           "head -c 30000 all | tail -c 20000 > b",
+           scratch, SL_SOURCE_DIR);
+  assert_int_equal(system(command), 0);
+  static const char job[] =
+      "measure --model m.json --config c.json --seq 33 --steps 2 --eval-interval 1 --eval-iters 3 --quiet --json ";
+  if (shardlab(scratch, "%s s.json --data all --split 25,50,25", job) != 0) fail_msg("%s", err);
+  if (shardlab(scratch, "%s f.json --data a --val-data b", job) != 0) fail_msg("%s", err);
+  load(&shares, "s.json");
+  load(&files, "f.json");
+  for (size_t i = 0; i < 2; i++) assert_true(json_equal(list_of(&shares, lists[i], 2), list_of(&files, lists[i], 2)));
+  sl_json_free(&shares);
+  sl_json_free(&files);
+  remove_files("true");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(training_does_not_notice), cmocka_unit_test(what_is_evaluated),
                                      cmocka_unit_test(evaluations_are_predicted),
-                                     cmocka_unit_test(tokens_are_made_once_or_anew)};
+                                     cmocka_unit_test(tokens_are_made_once_or_anew),
+                                     cmocka_unit_test(shares_are_as_files_are)};
   return cmocka_run_group_tests_name("cli_evaluate", tests, make_scratch, remove_scratch);
 }

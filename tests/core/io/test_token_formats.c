@@ -1,8 +1,8 @@
 /* label: unit
  * Token files of others: NumPy's arrays, Megatron-LM's pairs, nanoGPT's bare numbers, and every broken header. */
-#include "core/io/data.h"
 #include "core/io/megatron.h"
 #include "core/io/npy.h"
+#include "core/io/split.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -231,6 +231,53 @@ static void documents_stand_end_to_end(void **state) {
                  "test_megatron_pair.idx: cannot be read: No such file or directory");
 }
 
+/* Sequences of the index, rounded half to even as Python rounds; of other data tokens. */
+static void a_split_divides_documents(void **state) {
+  (void)state;
+  static const uint16_t tokens[] = {10, 11, 20, 21, 22, 23, 30};
+  static const struct {
+    const char *data, *split;
+    enum sl_data_part part;
+    int first, count;
+  } cases[] = {
+      {"test_split", "1,1,1", SL_DATA_TRAINING, 10, 2},   {"test_split", "1,1,1", SL_DATA_VALIDATION, 20, 4},
+      {"test_split", "50,50", SL_DATA_TRAINING, 10, 6},   {"test_split", "0.1,0.9", SL_DATA_TRAINING, 0, 0},
+      {"test_split", "50,50", SL_DATA_VALIDATION, 30, 1}, {"test_split", "8", SL_DATA_TRAINING, 10, 7},
+      {"test_flat.bin", "3,4", SL_DATA_TRAINING, 10, 3},  {"test_flat.bin", "3,2,2", SL_DATA_VALIDATION, 21, 2},
+      {"test_flat.bin", NULL, SL_DATA_VALIDATION, 10, 7}};
+  unsigned char file[MOST];
+  put("test_split.bin", tokens, sizeof tokens);
+  put("test_split.idx", file, index_bytes(file, &good_index));
+  put("test_flat.bin", tokens, sizeof tokens);
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct sl_data data;
+    int32_t in[1], out[1];
+    const enum sl_status status = sl_data_open_part(&data, cases[i].data, NULL, cases[i].split, cases[i].part);
+    if (cases[i].count == 0) {
+      assert_int_equal(status, SL_ERR_INPUT);
+      sl_error_clear();
+      continue;
+    }
+    assert_int_equal(status, SL_OK);
+    assert_int_equal(data.token_count, cases[i].count);
+    if (data.token_count > 1) assert_int_equal(sl_data_sequence(&data, 0, 1, 31, in, out), SL_OK);
+    if (data.token_count > 1) assert_int_equal(in[0], cases[i].first);
+    sl_data_close(&data);
+  }
+  struct sl_data data;
+  expect_message(sl_data_open_part(&data, "test_split", NULL, "1,0,1", SL_DATA_VALIDATION),
+                 "--split: '1,0,1' leaves nothing of test_split.bin for validation");
+  static const char *const bad[] = {"", "a", "1,", "1,2,3,4", "-1,2", "0,0", "1;2", "nan", "1e309", "1 ,2"};
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    assert_int_equal(sl_data_open_part(&data, "test_split", NULL, bad[i], SL_DATA_TRAINING), SL_ERR_INPUT);
+    assert_non_null(strstr(sl_error_message(), "; expected shares of training, validation and test, such as 969,30,1"));
+    sl_error_clear();
+  }
+  unlink("test_split.bin");
+  unlink("test_split.idx");
+  unlink("test_flat.bin");
+}
+
 #define BUT(...)                                                                                                       \
   (struct index) {                                                                                                     \
     .magic = "MMIDIDX\0", .version = 1, .type = 8, .sequences = 3, .documents = 4, .lengths = {2, 4, 1},               \
@@ -290,6 +337,7 @@ int main(void) {
       cmocka_unit_test(broken_arrays),
       cmocka_unit_test(bare_numbers_have_two_bytes),
       cmocka_unit_test(documents_stand_end_to_end),
+      cmocka_unit_test(a_split_divides_documents),
       cmocka_unit_test(broken_indices),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
