@@ -24,15 +24,17 @@ static enum sl_status add_value(struct sl_axis *axis, const char *text, size_t l
 /* Adds the values of a range such as "1..16"; SL_DONE if the text is not a range. */
 static enum sl_status add_range(struct sl_axis *axis, const char *text, size_t length) {
   char word[64], number[24], end;
-  long long low, high, steps;
+  long long low, high;
   if (length >= sizeof word) return SL_DONE;
   snprintf(word, sizeof word, "%.*s", (int)length, text);
   if (strstr(word, "..") == NULL || sscanf(word, "%lld..%lld%c", &low, &high, &end) != 2) return SL_DONE;
-  if (low > high || __builtin_sub_overflow(high, low, &steps) || steps >= MOST)
+  static const long long most = SL_HUGE / 2; /* whose differences have no overflow; no flag takes as much */
+  if (low < -most || high > most) return SL_DONE;
+  if (low > high || high - low >= MOST)
     return sl_fail(SL_ERR_INPUT, "--sweep: %s: is no range; expected the smaller number first, and at most %d of them",
                    word, MOST);
-  for (long long i = 0; i <= steps; i++) {
-    const int n = snprintf(number, sizeof number, "%lld", low + i);
+  for (long long i = low; i <= high; i++) {
+    const int n = snprintf(number, sizeof number, "%lld", i);
     SL_TRY(add_value(axis, number, (size_t)n));
   }
   return SL_OK;
