@@ -139,7 +139,7 @@ static bool probe(struct search *s, int64_t i, enum sl_status *status) {
   struct sl_trial trial;
   const int64_t value = value_of(s, i);
   *status = apply(s, value, &options, &texts);
-  if (*status == SL_OK) *status = sl_trial_run(&trial, &options);
+  if (*status == SL_OK) *status = sl_trial_run(&trial, &options, SL_SETUP_SIMULATION);
   if (*status != SL_OK) return false;
   json_array_append_new(
       s->probes, json_pack("{s:I, s:b, s:I, s:f}", "value", (json_int_t)value, "fits", (int)sl_trial_fits(&trial),

@@ -131,11 +131,12 @@ enum sl_status sl_setup_plan(struct sl_setup *setup, const struct sl_options *op
 
 enum sl_status sl_setup_job(struct sl_setup *setup, const struct sl_options *options, enum sl_setup_for use) {
   const char *what = options->operand_count > 0 ? options->operand[0] : ""; /* the subject of show */
+  const bool shared = use == SL_SETUP_RANK || use == SL_SETUP_WORKER;       /* the machine, with others like it */
   const struct sl_build_options build = {.memory_curve = strcmp(what, "memory") == 0 || options->trace != NULL,
                                          .save_params = options->save != NULL,
                                          .save_grads = options->save_grads != NULL,
-                                         .threads = use == SL_SETUP_RANK ? 1 : sl_machine_cores(),
-                                         .repeated = use == SL_SETUP_SIMULATION};
+                                         .threads = shared ? 1 : sl_machine_cores(),
+                                         .repeated = use >= SL_SETUP_SIMULATION};
   enum sl_status status;
   SL_TRY(sl_setup_plan(setup, options));
   /* the size of scratch memory depends on the threads */

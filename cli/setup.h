@@ -18,8 +18,9 @@ enum sl_status sl_setup_config(struct sl_config *config, const struct sl_options
 /* Reads the inputs and makes the plan. */
 enum sl_status sl_setup_plan(struct sl_setup *setup, const struct sl_options *options);
 /* Who needs the programs: a rank of a job, next to others on this machine; a command that shows or checks them; or only
- * the simulator, for which repeated parts of a step are stored once. All but a rank may use every core. */
-enum sl_setup_for { SL_SETUP_RANK, SL_SETUP_PROGRAMS, SL_SETUP_SIMULATION };
+ * the simulator, for which repeated parts of a step are stored once; or one of several that simulate side by side. All
+ * but a rank and the last may use every core. */
+enum sl_setup_for { SL_SETUP_RANK, SL_SETUP_PROGRAMS, SL_SETUP_SIMULATION, SL_SETUP_WORKER };
 /* Makes the plan and the programs. */
 enum sl_status sl_setup_job(struct sl_setup *setup, const struct sl_options *options, enum sl_setup_for use);
 /* Accepts a zeroed or partially built setup. */

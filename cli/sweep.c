@@ -24,7 +24,7 @@ static enum sl_status predict(void *context, size_t i, void *result) {
   const struct sweep *s = context;
   struct sl_options options = *s->options;
   SL_TRY(sl_axes_apply(&s->axes, i, &options));
-  return sl_trial_run(result, &options);
+  return sl_trial_run(result, &options, SL_SETUP_WORKER);
 }
 
 static const struct sl_trial *trial_of(const struct sweep *s, size_t i) {

@@ -1,8 +1,6 @@
 /* Builds and simulates a variant; see trial.h. */
 #include "cli/trial.h"
 
-#include "cli/setup.h"
-
 static void keep_quiet(void *context, const char *text) {
   (void)context, (void)text;
 }
@@ -19,11 +17,12 @@ static enum sl_status simulate(struct sl_trial *out, const struct sl_setup *setu
   return SL_OK;
 }
 
-static enum sl_status try(struct sl_trial *out, const struct sl_options *options, bool if_it_fits) {
+static enum sl_status try(struct sl_trial *out, const struct sl_options *options, enum sl_setup_for use,
+                          bool if_it_fits) {
   struct sl_setup setup;
   *out = (struct sl_trial){0};
   sl_warn_set_sink(keep_quiet, NULL);
-  enum sl_status status = sl_setup_job(&setup, options, SL_SETUP_SIMULATION);
+  enum sl_status status = sl_setup_job(&setup, options, use);
   if (status == SL_OK) {
     status = simulate(out, &setup, if_it_fits);
     sl_setup_free(&setup);
@@ -32,10 +31,10 @@ static enum sl_status try(struct sl_trial *out, const struct sl_options *options
   return status;
 }
 
-enum sl_status sl_trial_run(struct sl_trial *out, const struct sl_options *options) {
-  return try(out, options, false);
+enum sl_status sl_trial_run(struct sl_trial *out, const struct sl_options *options, enum sl_setup_for use) {
+  return try(out, options, use, false);
 }
 
 enum sl_status sl_trial_fit(struct sl_trial *out, const struct sl_options *options) {
-  return try(out, options, true);
+  return try(out, options, SL_SETUP_SIMULATION, true);
 }

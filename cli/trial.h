@@ -2,7 +2,7 @@
  * and the advice of a verdict. */
 #pragma once
 
-#include "cli/options.h"
+#include "cli/setup.h"
 #include "table/predict.h"
 
 struct sl_trial {
@@ -12,7 +12,7 @@ struct sl_trial {
 };
 
 /* Warnings are suppressed. Errors: those of a prediction with these options, including the message. */
-enum sl_status sl_trial_run(struct sl_trial *out, const struct sl_options *options);
+enum sl_status sl_trial_run(struct sl_trial *out, const struct sl_options *options, enum sl_setup_for use);
 /* The same for callers that only keep what fits: the prediction of a job that does not fit may have only its memory. */
 enum sl_status sl_trial_fit(struct sl_trial *out, const struct sl_options *options);
 /* Whether it fits, by the same rule as a verdict. */
