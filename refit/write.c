@@ -121,9 +121,10 @@ static void put_number(json_t *object, const char *key, double value, double err
 /* The object of a file that contains the keys of a place. */
 static json_t *object_of(json_t *root, enum sl_refit_place place, enum sl_refit_scope scope) {
   json_t *links = json_object_get(root, "links");
+  const size_t count = json_array_size(links);
   if (scope == SL_REFIT_DEVICE) return json_object_get(root, "device");
   if (place == SL_REFIT_IN_NEAR_LINK) return json_array_get(links, 0);
-  if (place == SL_REFIT_IN_FAR_LINK) return json_array_get(links, json_array_size(links) - 1);
+  if (place == SL_REFIT_IN_FAR_LINK) return json_array_get(links, count > 0 ? count - 1 : 0);
   return root;
 }
 

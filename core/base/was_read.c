@@ -19,8 +19,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 /* Searches the newest first, so that a file read repeatedly is found at once. NULL: not there. The caller holds the
  * lock. */
 static struct kept *find(const struct stat *info) {
-  for (size_t i = count; i-- > 0;)
-    if (list[i].device == info->st_dev && list[i].inode == info->st_ino) return &list[i];
+  for (size_t i = count; i > 0; i--)
+    if (list[i - 1].device == info->st_dev && list[i - 1].inode == info->st_ino) return &list[i - 1];
   return NULL;
 }
 

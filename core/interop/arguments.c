@@ -7,8 +7,8 @@
 #include <string.h>
 
 static struct sl_argument_given *find(const struct sl_arguments *a, const char *name) {
-  for (size_t i = a->count; i-- > 0;)
-    if (strcmp(a->list[i].name, name) == 0) return &a->list[i];
+  for (size_t i = a->count; i > 0; i--)
+    if (strcmp(a->list[i - 1].name, name) == 0) return &a->list[i - 1];
   return NULL;
 }
 

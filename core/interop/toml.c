@@ -39,8 +39,8 @@ static enum sl_status memory(const struct reader *r) {
 }
 
 static enum origin *find_origin(const struct reader *r, const json_t *value) {
-  for (size_t i = r->table_count; i-- > 0;)
-    if (r->tables[i].value == value) return &r->tables[i].origin;
+  for (size_t i = r->table_count; i > 0; i--)
+    if (r->tables[i - 1].value == value) return &r->tables[i - 1].origin;
   return NULL;
 }
 

@@ -109,11 +109,15 @@ struct names {
   size_t size;  /* a power of two, at least twice the number of hosts */
 };
 
-/* The place of a name: of its host, or the free one where it belongs. */
-static size_t *place_of(const struct names *names, const struct sl_hosts *hosts, struct piece name) {
+static uint64_t hash_of(struct piece name) {
   uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
   for (size_t i = 0; i < name.size; i++) hash = (hash ^ (unsigned char)name.at[i]) * UINT64_C(0x100000001b3);
-  size_t *place = &names->host[hash & (names->size - 1)];
+  return hash;
+}
+
+/* The place of a name: of its host, or the free one where it belongs. */
+static size_t *place_of(const struct names *names, const struct sl_hosts *hosts, struct piece name) {
+  size_t *place = &names->host[hash_of(name) & (names->size - 1)];
   for (; *place != 0; place = place + 1 < names->host + names->size ? place + 1 : names->host) {
     const char *known = hosts->list[*place - 1].name;
     if (strlen(known) == name.size && memcmp(known, name.at, name.size) == 0) break;
@@ -361,8 +365,8 @@ static void remove_host(struct sl_hosts *hosts, size_t i) {
 }
 
 void sl_hosts_without(struct sl_hosts *hosts, const char *name) {
-  for (size_t i = hosts->count; i-- > 0;)
-    if (strcmp(hosts->list[i].name, name) == 0) remove_host(hosts, i);
+  for (size_t i = hosts->count; i > 0; i--)
+    if (strcmp(hosts->list[i - 1].name, name) == 0) remove_host(hosts, i - 1);
 }
 
 void sl_hosts_without_rank(struct sl_hosts *hosts, int rank) {
