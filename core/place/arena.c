@@ -5,31 +5,31 @@
  * greedy: largest first, each at the lowest offset that no conflicting item covers. If the result is more than a few
  * percent above the live bytes, placement in order of first use is tried too, and the smaller arena wins. */
 #include "core/place/arena.h"
-#include "core/base/runs.h"
 
+#include "core/place/busy.h"
 #include "core/place/live.h"
-#include "core/place/pillars.h"
 #include "core/program/memory_report.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+enum {
+  NOTED_LIVES = 4,    /* of an item: the first and the last, as far as it has them */
+  MOMENT_LIVES = 256, /* that begin in a moment of sl_busy */
+  MANY_CONFLICTS = 32 /* after which an item asks what is busy during its lives */
+};
 
 struct item {
   uint32_t slot;
   int64_t bytes;            /* aligned */
   size_t first_life, lives; /* in planner.order, by program and first use */
   int64_t offset;
-  bool at_peak;                                /* live at the peak */
-  struct sl_pillar_life some[SL_PILLAR_LIVES]; /* of its lives: from the first on, and up to the last */
+  bool at_peak; /* live at the peak */
+  struct sl_busy_life noted[NOTED_LIVES];
   /* for the first item placed at its offset among those of its size: all their spans in order of time, which never
    * overlap */
   uint32_t *shared;
   size_t shared_count, shared_capacity;
-};
-
-/* Bytes [lo, hi) of the arena. */
-struct run {
-  int64_t lo, hi;
 };
 
 /* The part of a lifetime that is compared, stored compactly: most are used only by compute ops. */
@@ -39,6 +39,17 @@ struct span {
   uint32_t others; /* bit l: ops of lane l, other than compute, use it */
   enum sl_program_kind program;
 };
+
+/* Placed items of [2^n, 2^(n + 1)) bytes, in order of offset: `count` of them, the first `low` before a gap and the
+ * others at the end of the array. An item is often placed near the previous one, so the gap seldom moves far. */
+struct placed {
+  struct item **all;
+  size_t count, low, capacity;
+};
+
+/* All that are placed, by n. Of items of one size class those that reach above an offset are found by their own
+ * offsets, however large others are. */
+enum { SIZE_CLASSES = 64 };
 
 struct planner {
   struct sl_class *c;
@@ -51,9 +62,11 @@ struct planner {
   size_t item_count;
   int64_t persistent; /* bytes */
   uint32_t peak;      /* issue, counted over all programs, at which most bytes are live */
-  struct run *runs;   /* occupied by placed items that are live at the peak: sorted, disjoint */
-  size_t run_count, run_capacity;
-  struct sl_pillars pillars;          /* placed items that are live at the peak, with their first lifetimes */
+  struct placed placed[SIZE_CLASSES];
+  uint64_t used;                      /* bit n: placed[n] has items */
+  struct sl_busy_runs at_peak;        /* occupied by placed items that are live at the peak */
+  size_t noted;                       /* items, from the first on, that `busy` has */
+  struct sl_busy busy;                /* by placed items, during their noted lives */
   const struct sl_buffer **buffer_of; /* per slot; NULL: of another space */
 };
 
@@ -142,43 +155,19 @@ static enum sl_status share(const struct planner *p, struct item *placed, const 
   return SL_OK;
 }
 
-/* An item that has been placed, and an upper bound of where the items up to it end. */
-struct place {
-  struct item *item;
-  int64_t reach;
-};
-
-/* These in order of offset: `count` of them, the first `low` before a gap and the others at the end of the array. An
- * item is often placed near the previous one, so the gap seldom moves far. */
-struct placed {
-  struct place *all;
-  size_t count, low, capacity;
-};
-
-static struct place *place_at(const struct placed *l, size_t i) {
-  return &l->all[i < l->low ? i : i + l->capacity - l->count];
+static int size_class(int64_t bytes) {
+  return bytes > 0 ? 63 - __builtin_clzll((unsigned long long)bytes) : 0;
 }
 
-/* Where an item that starts at `offset` or above begins. */
-static size_t rank_of_offset(const struct placed *l, int64_t offset) {
-  size_t low = 0, high = l->count;
-  while (low < high) {
-    const size_t middle = (low + high) / 2;
-    if (place_at(l, middle)->item->offset < offset) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
-  return low;
+static struct item *item_at(const struct placed *l, size_t i) {
+  return l->all[i < l->low ? i : i + l->capacity - l->count];
 }
 
-/* The first that may end above `offset`: those before it do not. */
-static size_t first_above(const struct placed *l, int64_t offset) {
-  size_t low = 0, high = l->count;
-  while (low < high) {
+/* The first from the low-th on that is at `offset` or above. */
+static size_t first_from(const struct placed *l, size_t low, int64_t offset) {
+  for (size_t high = l->count; low < high;) {
     const size_t middle = (low + high) / 2;
-    if (place_at(l, middle)->reach <= offset) {
+    if (item_at(l, middle)->offset < offset) {
       low = middle + 1;
     } else {
       high = middle;
@@ -194,97 +183,120 @@ static void move_gap(struct placed *l, size_t to) {
   l->low = to;
 }
 
-static void insert(struct placed *l, size_t at, struct item *x) {
-  const int64_t end = x->offset + x->bytes, before = at > 0 ? place_at(l, at - 1)->reach : 0;
-  move_gap(l, at);
-  l->all[l->low++] = (struct place){x, before > end ? before : end};
-  l->count++;
-  for (size_t i = at + 1; i < l->count && place_at(l, i)->reach < end; i++) place_at(l, i)->reach = end;
+/* A search for the place of an item. */
+struct search {
+  const struct item *x;
+  int64_t offset; /* all below it is in the way of something */
+  int met;        /* conflicts so far */
+  int ask, wait;  /* what is busy is asked for after so many of them, and then after so many more */
+};
+
+/* Moments are as long as some lives take to begin, so that what is shorter conflicts with few. */
+static enum sl_status open_busy(struct planner *p) {
+  enum sl_status status;
+  uint32_t *starts = NULL, last = 0;
+  size_t count = 0, seen = 0;
+  SL_GO(sl_malloc(&starts, p->life_count / MOMENT_LIVES, sizeof *starts));
+  for (size_t i = 0; i < p->all->count; i++) {
+    const struct sl_life *life = &p->all->items[i];
+    if (p->buffer_of[life->slot] == NULL || ++seen % MOMENT_LIVES > 0) continue;
+    const uint32_t first = sl_live_first_issue(p->c, life->program) + life->first;
+    if (first > last) starts[count++] = last = first;
+  }
+  SL_GO(sl_busy_open(&p->busy, starts, count));
+done:
+  free(starts);
+  return status;
 }
 
-/* Items that are live at the peak conflict with each other, and make up most of the pairs. What they occupy is
- * therefore kept as ranges, which are skipped without comparisons. */
-
-/* The first run that ends above `offset`. */
-static size_t first_run(const struct planner *p, int64_t offset) {
-  return sl_runs_find(p->runs, p->run_count, sizeof *p->runs, offset);
-}
-
-/* The lowest place for `x` from `offset` on that overlaps no such range. Items that are not live at the peak may
- * overlap ranges, but skip blocks of items that all conflict with them. */
-static int64_t beyond_runs(struct planner *p, const struct item *x, int64_t offset) {
-  if (!x->at_peak) return sl_pillars_pass(&p->pillars, offset, x->bytes, x->some);
-  for (size_t i = first_run(p, offset); i < p->run_count && p->runs[i].lo < offset + x->bytes; i++)
-    offset = p->runs[i].hi;
-  return offset;
-}
-
-static enum sl_status add_run(struct planner *p, int64_t lo, int64_t hi) {
-  const size_t at = first_run(p, lo);
-  const bool joins_left = at > 0 && p->runs[at - 1].hi == lo, joins_right = at < p->run_count && p->runs[at].lo == hi;
-  if (joins_left && joins_right) {
-    p->runs[at - 1].hi = p->runs[at].hi;
-    memmove(&p->runs[at], &p->runs[at + 1], (--p->run_count - at) * sizeof *p->runs);
-  } else if (joins_left) {
-    p->runs[at - 1].hi = hi;
-  } else if (joins_right) {
-    p->runs[at].lo = lo;
-  } else {
-    SL_TRY(sl_grow(&p->runs, &p->run_capacity, p->run_count + 1, sizeof *p->runs));
-    memmove(&p->runs[at + 1], &p->runs[at], (p->run_count++ - at) * sizeof *p->runs);
-    p->runs[at] = (struct run){lo, hi};
+/* Notes what the items before `x` occupy, as far as that has not been done. */
+static enum sl_status note_before(struct planner *p, const struct item *x) {
+  if (p->busy.nodes == NULL) SL_TRY(open_busy(p));
+  for (; &p->items[p->noted] < x; p->noted++) {
+    const struct item *other = &p->items[p->noted];
+    for (int i = 0; i < NOTED_LIVES && other->bytes > 0; i++)
+      SL_TRY(sl_busy_add(&p->busy, other->offset, other->offset + other->bytes, other->noted[i]));
   }
   return SL_OK;
 }
 
-static enum sl_status add_at_peak(struct planner *p, const struct item *x) {
-  const int64_t end = x->offset + x->bytes;
-  struct sl_pillar pillar = {.lo = x->offset, .hi = end};
-  memcpy(pillar.lives, x->some, sizeof pillar.lives);
-  SL_TRY(sl_pillars_add(&p->pillars, pillar));
-  return add_run(p, x->offset, end);
+/* Items that are live at once, most of all at the peak, make up most of the pairs. What they occupy is therefore passed
+ * over without comparing them one by one; some of it is left to be found by that. Most items meet few others, and ask
+ * only what is occupied at the peak; those that asked in vain, since what they meet is over when they begin but not
+ * certain to be, wait ever longer before they ask again. */
+static enum sl_status pass_busy(struct planner *p, struct search *s) {
+  if (s->x->at_peak) s->offset = sl_busy_runs_pass(&p->at_peak, s->offset, s->x->bytes);
+  if (s->met < s->ask) return SL_OK;
+  const int64_t before = s->offset;
+  SL_TRY(note_before(p, s->x));
+  for (int i = 0; i < NOTED_LIVES; i++) s->offset = sl_busy_pass(&p->busy, s->offset, s->x->bytes, s->x->noted[i]);
+  s->wait = s->offset > before ? 1 : 2 * s->wait;
+  s->ask = s->met + s->wait;
+  return SL_OK;
 }
 
-/* The lowest offset at which `x` overlaps no placed item that it conflicts with. Offsets are tried in ascending order,
- * and only items that would overlap the place in question are compared in time: items below it or above its end do not
- * matter. */
-static int64_t lowest_free(struct planner *p, const struct item *x, const struct placed *l) {
-  int64_t offset = beyond_runs(p, x, p->persistent);
-  size_t i = first_above(l, offset);
-  while (i < l->count && place_at(l, i)->item->offset < offset + x->bytes) {
-    const struct item *other = place_at(l, i++)->item;
+/* Goes on to where nothing of a size class is in the way; *at: the first of them that was not compared yet. */
+static enum sl_status pass_class(struct planner *p, struct search *s, int n, size_t *at) {
+  const struct placed *l = &p->placed[n];
+  const int64_t reach = (INT64_C(2) << n) - 1; /* most bytes of one of them */
+  *at = first_from(l, *at, s->offset - reach + 1);
+  while (*at < l->count && item_at(l, *at)->offset < s->offset + s->x->bytes) {
+    const struct item *other = item_at(l, (*at)++);
     const int64_t end = other->offset + other->bytes;
-    if (end <= offset || !conflict(p, x, other)) continue;
-    offset = beyond_runs(p, x, end);
-    const size_t near = first_above(l, offset);
-    if (near > i) i = near;
+    if (end <= s->offset || !conflict(p, s->x, other)) continue;
+    s->offset = end;
+    s->met++;
+    SL_TRY(pass_busy(p, s));
+    *at = first_from(l, *at, s->offset - reach + 1);
   }
-  return offset;
+  return SL_OK;
+}
+
+/* Gives `x` the lowest offset at which it overlaps no placed item that it conflicts with. Only items that would overlap
+ * the place in question are compared in time: items below it or above its end do not matter. */
+static enum sl_status find_place(struct planner *p, struct item *x) {
+  size_t at[SIZE_CLASSES] = {0};
+  struct search s = {.x = x, .offset = p->persistent, .ask = MANY_CONFLICTS, .wait = 1};
+  SL_TRY(pass_busy(p, &s));
+  for (int64_t before = -1; before < s.offset;) { /* what makes way for one item may be in the way of another */
+    before = s.offset;
+    for (uint64_t rest = p->used; rest != 0; rest &= rest - 1) {
+      const int n = __builtin_ctzll(rest);
+      SL_TRY(pass_class(p, &s, n, &at[n]));
+    }
+  }
+  x->offset = s.offset;
+  return SL_OK;
 }
 
 /* Adds `x` to the placed items: to one that has the same bytes, or by itself. */
-static enum sl_status put(struct planner *p, struct placed *l, struct item *x) {
-  const size_t at = rank_of_offset(l, x->offset);
-  for (size_t i = at; i < l->count && place_at(l, i)->item->offset == x->offset; i++)
-    if (place_at(l, i)->item->bytes == x->bytes) return share(p, place_at(l, i)->item, x);
-  insert(l, at, x);
+static enum sl_status put(struct planner *p, struct item *x) {
+  struct placed *l = &p->placed[size_class(x->bytes)];
+  const size_t at = first_from(l, 0, x->offset);
+  for (size_t i = at; i < l->count && item_at(l, i)->offset == x->offset; i++)
+    if (item_at(l, i)->bytes == x->bytes) return share(p, item_at(l, i), x);
+  move_gap(l, at);
+  l->all[l->low++] = x;
+  l->count++;
+  p->used |= UINT64_C(1) << size_class(x->bytes);
   return share(p, x, x);
 }
 
 /* Places items in their current order above the persistent buffers; *top: the arena's size. */
-static enum sl_status place(struct planner *p, struct placed *l, int64_t *top) {
-  l->count = l->low = 0;
+static enum sl_status place(struct planner *p, int64_t *top) {
+  for (int n = 0; n < SIZE_CLASSES; n++) p->placed[n].count = p->placed[n].low = 0;
+  p->used = 0;
   *top = p->persistent;
-  p->run_count = 0;
-  sl_pillars_clear(&p->pillars);
+  p->at_peak.count = p->noted = 0;
+  sl_busy_clear(&p->busy);
   for (size_t i = 0; i < p->item_count; i++) p->items[i].shared_count = 0;
   for (size_t i = 0; i < p->item_count; i++) {
     struct item *x = &p->items[i];
-    x->offset = lowest_free(p, x, l);
+    SL_TRY(find_place(p, x));
     const int64_t end = x->offset + x->bytes;
     if (end > *top) *top = end;
-    if (x->at_peak && x->bytes > 0) SL_TRY(add_at_peak(p, x));
-    SL_TRY(put(p, l, x));
+    if (x->at_peak && x->bytes > 0) SL_TRY(sl_busy_runs_add(&p->at_peak, x->offset, end));
+    SL_TRY(put(p, x));
   }
   return SL_OK;
 }
@@ -293,17 +305,24 @@ static void take_offsets(const struct planner *p) {
   for (size_t i = 0; i < p->item_count; i++) p->c->slot_offsets[p->items[i].slot] = p->items[i].offset;
 }
 
+/* Gives every size class as much of `room` as it has items. */
+static void deal_room(struct planner *p, struct item **room) {
+  for (size_t i = 0; i < p->item_count; i++) p->placed[size_class(p->items[i].bytes)].capacity++;
+  for (int n = 0; n < SIZE_CLASSES; room += p->placed[n++].capacity) p->placed[n].all = room;
+}
+
 static enum sl_status place_best(struct planner *p, int64_t live_peak) {
-  struct placed placed = {.capacity = p->item_count};
   enum sl_status status;
+  struct item **room;
   int64_t best, other;
-  SL_GO(sl_calloc(&placed.all, p->item_count, sizeof *placed.all));
+  SL_GO(sl_malloc(&room, p->item_count, sizeof *room));
+  deal_room(p, room);
   qsort(p->items, p->item_count, sizeof *p->items, by_size);
-  SL_GO(place(p, &placed, &best));
+  SL_GO(place(p, &best));
   take_offsets(p);
   if (best > live_peak + live_peak / 50) {
     qsort(p->items, p->item_count, sizeof *p->items, by_slot_number); /* slots are numbered in order of first use */
-    SL_GO(place(p, &placed, &other));
+    SL_GO(place(p, &other));
     if (other < best) {
       best = other;
       take_offsets(p);
@@ -311,7 +330,7 @@ static enum sl_status place_best(struct planner *p, int64_t live_peak) {
   }
   p->c->arena_bytes[p->space] = best;
 done:
-  free(placed.all);
+  free(room);
   return status;
 }
 
@@ -379,12 +398,12 @@ static void mark_items(struct planner *p) {
     struct item *x = &p->items[i];
     for (size_t k = x->first_life; k < x->first_life + x->lives; k++)
       x->at_peak = x->at_peak || (p->spans[k].first <= p->peak && p->peak <= p->spans[k].last);
-    for (size_t k = 0; k < SL_PILLAR_LIVES; k++) {
-      const bool late = k >= SL_PILLAR_LIVES / 2;
-      const size_t behind = SL_PILLAR_LIVES - k; /* from the end; where there are fewer, none */
+    for (size_t k = 0; k < NOTED_LIVES; k++) {
+      const bool late = k >= NOTED_LIVES / 2;
+      const size_t behind = NOTED_LIVES - k; /* from the end; where there are fewer, none */
       const size_t at = !late ? k : x->lives >= behind ? x->lives - behind : x->lives;
       const struct span *a = at < x->lives ? &p->spans[x->first_life + at] : NULL;
-      x->some[k] = a != NULL ? (struct sl_pillar_life){a->first, a->last} : (struct sl_pillar_life){1, 0};
+      x->noted[k] = a != NULL ? (struct sl_busy_life){a->first, a->last} : (struct sl_busy_life){1, 0};
     }
   }
 }
@@ -407,8 +426,8 @@ done:
   for (size_t i = 0; p.items != NULL && i < p.item_count; i++) free(p.items[i].shared);
   free(p.items);
   free(p.buffer_of);
-  free(p.runs);
-  sl_pillars_free(&p.pillars);
+  free(p.at_peak.at);
+  sl_busy_close(&p.busy);
   return status;
 }
 
