@@ -7,7 +7,26 @@ static int64_t device_of(const struct sl_cost_group *g, int i) {
   return g->first + i % g->inner * g->stride + i / g->inner * g->outer;
 }
 
+/* Of a group whose members all follow at one stride, `span` a multiple of it: all units but the first and the last hold
+ * the same number of members. */
+static int units_at_stride(const struct sl_cost_group *g, int64_t span, int *fewest) {
+  const int64_t room = span - g->first % span, inside = (room - 1) / g->stride + 1, each = span / g->stride;
+  const int64_t first = inside < g->size ? inside : g->size, full = (g->size - first) / each,
+                last = (g->size - first) % each;
+  int64_t least = first;
+  if (full > 0 && each < least) least = each;
+  if (last > 0 && last < least) least = last;
+  *fewest = (int)least;
+  return (int)(1 + full + (last > 0));
+}
+
 int sl_cost_group_units(const struct sl_cost_group *g, int64_t span, int *fewest) {
+  const bool one_stride = g->inner >= g->size && g->stride > 0;
+  if (one_stride && g->stride % span == 0) { /* a unit of its own for every member */
+    *fewest = 1;
+    return g->size;
+  }
+  if (one_stride && span % g->stride == 0) return units_at_stride(g, span, fewest);
   int64_t unit = -1, held = 0;
   int units = 0;
   *fewest = g->size;

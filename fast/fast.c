@@ -17,21 +17,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What the cost of a block depends on. */
-struct block_key {
-  int64_t micro_batch;
-  int tp, zero_stage, recompute;
-  bool sequence_parallel, pipeline, many, stalls;
-};
-
 struct block {
-  struct block_key key;
+  int32_t number; /* in the order of first use */
   struct sl_fast_sample sample;
   char *refused; /* why this block cannot be built, NULL if it can */
 };
 
 struct stage_key {
-  int32_t block, place, dp, blocks, schedule; /* schedule: some frameworks refuse some schedules */
+  int32_t block, place, dp, blocks, schedule; /* block: its number. schedule: some frameworks refuse some schedules */
 };
 
 /* The seconds of the all-reduce over all ranks of a world. */
@@ -40,13 +33,14 @@ struct agreed {
   double seconds;
 };
 
-/* Whether the formulas cover the strategy of a choice. */
+/* How the ranks of a choice share states and gradients, and whether the formulas cover that. */
 struct way {
-  int tp, pp, dp, zero_stage, schedule; /* tp 0: an unused entry */
+  struct sl_strategy strategy;
+  struct sl_config config; /* as the strategy leaves it; only what no choice changes is read */
   bool covered;
 };
 
-enum { AGREED = 64, WAYS = 256 };
+enum { AGREED = 64 };
 
 struct sl_fast {
   const struct sl_model *model;
@@ -54,14 +48,20 @@ struct sl_fast {
   const struct sl_cluster *cluster;
   struct sl_kernel_costs costs; /* of the kernel set's profile */
   struct sl_cost_rank rank;     /* in a world that fills its nodes */
-  struct block *blocks;
-  size_t block_count, block_capacity;
-  struct sl_fast_map stages; /* struct sl_fast_stage_cost */
+  struct sl_fast_map blocks;    /* struct block */
+  struct sl_fast_map stages;    /* struct sl_fast_stage_cost */
+  struct sl_fast_map ways;      /* struct way */
   struct sl_fast_wholes wholes;
   struct agreed agreed[AGREED];
-  struct way ways[WAYS];
   bool covered; /* the formulas cover model, configuration and cluster */
 };
+
+static void free_block(void *value) {
+  struct block *b = value;
+  sl_fast_sample_free(&b->sample);
+  free(b->refused);
+  free(b);
+}
 
 enum sl_status sl_fast_open(struct sl_fast **out, const struct sl_model *model, const struct sl_config *config,
                             const struct sl_cluster *cluster) {
@@ -86,11 +86,8 @@ void sl_fast_close(struct sl_fast *f) {
   if (f == NULL) return;
   sl_fast_map_clear(&f->stages, free);
   sl_fast_wholes_clear(&f->wholes);
-  for (size_t i = 0; i < f->block_count; i++) {
-    sl_fast_sample_free(&f->blocks[i].sample);
-    free(f->blocks[i].refused);
-  }
-  free(f->blocks);
+  sl_fast_map_clear(&f->blocks, free_block);
+  sl_fast_map_clear(&f->ways, free);
   free(f);
 }
 
@@ -99,8 +96,10 @@ enum sl_status sl_fast_reprice(struct sl_fast *f, const struct sl_kernel_costs *
   now.launch_blocking = f->costs.launch_blocking;
   f->covered = sl_fast_covers_inputs(f->model, f->config, f->cluster);
   SL_TRY(sl_cost_share(&f->rank, f->cluster, &now, 1));
-  for (size_t i = 0; i < f->block_count; i++)
-    if (f->blocks[i].refused == NULL) SL_TRY(sl_fast_sample_price(&f->blocks[i].sample, f->cluster, &f->rank));
+  for (size_t i = 0; i < f->blocks.capacity; i++) {
+    struct block *b = f->blocks.slots[i].value;
+    if (b != NULL && b->refused == NULL) SL_TRY(sl_fast_sample_price(&b->sample, f->cluster, &f->rank));
+  }
   SL_TRY(sl_fast_wholes_price(&f->wholes, &f->rank.kernel_costs));
   sl_fast_map_clear(&f->stages, free);
   memset(f->agreed, 0, sizeof f->agreed);
@@ -109,67 +108,78 @@ enum sl_status sl_fast_reprice(struct sl_fast *f, const struct sl_kernel_costs *
 
 /* ---- blocks ---- */
 
-static bool same_block(const struct block_key *a, const struct block_key *b) {
-  return a->micro_batch == b->micro_batch && a->tp == b->tp && a->zero_stage == b->zero_stage &&
-         a->recompute == b->recompute && a->sequence_parallel == b->sequence_parallel && a->pipeline == b->pipeline &&
-         a->many == b->many && a->stalls == b->stalls;
+/* What the cost of a block depends on, beside what all choices have in common. */
+struct block_kind {
+  bool sequence_parallel, pipeline, many, stalls;
+};
+
+static struct block_kind kind_of(const struct sl_fast *f, const struct sl_fast_choice *c, int dp) {
+  return (struct block_kind){.sequence_parallel = c->sequence_parallel && c->tp > 1,
+                             .pipeline = c->pp > 1,
+                             .many = dp > 1 && c->zero_stage > 0,
+                             .stalls = sl_cost_pipeline_stalls(f->cluster, c->pp, c->world, f->model->n_layer)};
 }
 
-static enum sl_status take_block(struct sl_fast *f, const struct sl_config *config, struct block *b) {
-  const struct block_key *k = &b->key;
-  SL_TRY(sl_fast_sample_take(&b->sample, f->model, config, f->cluster, k->pipeline, k->many ? 2 : 1));
-  b->sample.stalls = k->stalls;
-  const enum sl_status status = sl_fast_sample_price(&b->sample, f->cluster, &f->rank);
-  if (status != SL_OK) sl_fast_sample_free(&b->sample);
+static enum sl_status take_block(struct sl_fast *f, const struct sl_fast_choice *choice, struct block_kind kind,
+                                 struct sl_fast_sample *sample) {
+  struct sl_config config;
+  sl_fast_configure(f->config, choice, &config);
+  SL_TRY(sl_fast_sample_take(sample, f->model, &config, f->cluster, kind.pipeline, kind.many ? 2 : 1));
+  sample->stalls = kind.stalls;
+  const enum sl_status status = sl_fast_sample_price(sample, f->cluster, &f->rank);
+  if (status != SL_OK) sl_fast_sample_free(sample);
   return status;
 }
 
-static enum sl_status find_block(struct sl_fast *f, const struct sl_fast_choice *choice, int dp, size_t *out) {
-  const struct block_key key = {.micro_batch = choice->micro_batch,
-                                .tp = choice->tp,
-                                .zero_stage = choice->zero_stage,
-                                .recompute = (int)choice->recompute,
-                                .sequence_parallel = choice->sequence_parallel && choice->tp > 1,
-                                .pipeline = choice->pp > 1,
-                                .many = dp > 1 && choice->zero_stage > 0,
-                                .stalls =
-                                    sl_cost_pipeline_stalls(f->cluster, choice->pp, choice->world, f->model->n_layer)};
-  struct sl_config config;
-  for (size_t i = 0; i < f->block_count; i++) {
-    const struct block *b = &f->blocks[i];
-    *out = i;
-    if (same_block(&b->key, &key)) return b->refused == NULL ? SL_OK : sl_fail(SL_ERR_INPUT, "%s", b->refused);
-  }
-  SL_TRY(sl_grow(&f->blocks, &f->block_capacity, f->block_count + 1, sizeof *f->blocks));
-  struct block *b = &f->blocks[f->block_count];
-  sl_fast_configure(f->config, choice, &config);
-  *b = (struct block){.key = key};
+static enum sl_status find_block(struct sl_fast *f, const struct sl_fast_choice *choice, int dp,
+                                 const struct block **out) {
+  const struct block_kind kind = kind_of(f, choice, dp);
+  const struct sl_fast_key key = {{choice->micro_batch, choice->tp, choice->zero_stage, (int64_t)choice->recompute,
+                                   kind.sequence_parallel | kind.pipeline << 1 | kind.many << 2 | kind.stalls << 3}};
+  struct block *b = sl_fast_map_find(&f->blocks, &key);
+  enum sl_status status = SL_OK;
+  *out = b;
+  if (b != NULL) return b->refused == NULL ? SL_OK : sl_fail(SL_ERR_INPUT, "%s", b->refused);
+  SL_TRY(sl_calloc(&b, 1, sizeof *b));
+  b->number = (int32_t)f->blocks.count;
   const bool clear = sl_error_message()[0] == '\0'; /* an earlier message must not be taken for this failure's */
-  const enum sl_status status = take_block(f, &config, b);
+  status = take_block(f, choice, kind, &b->sample);
   if (status == SL_ERR_INPUT && clear) b->refused = strdup(sl_error_message());
-  *out = f->block_count;
-  if (status == SL_OK || b->refused != NULL) f->block_count++;
+  if (status != SL_OK && b->refused == NULL) goto fail;
+  SL_GO_FAIL(sl_fast_map_add(&f->blocks, &key, b));
+  *out = b;
+  return b->refused == NULL ? SL_OK : SL_ERR_INPUT;
+fail:
+  free_block(b);
   return status;
 }
 
 /* ---- stages ---- */
 
-static enum sl_status price_stage(struct sl_fast *f, const struct sl_fast_choice *choice, const struct stage_key *key,
+struct step {
+  const struct sl_fast_choice *choice;
+  int dp;
+  const struct block *block;
+  const struct way *way;
+  const struct sl_fast_stage_cost *stages[SL_FAST_MAX_STAGES];
+  double transfer[SL_FAST_MAX_STAGES], ends[SL_FAST_MAX_STAGES];
+  double hosts[SL_FAST_MAX_STAGES]; /* when each stage's host has launched all backwards */
+};
+
+static enum sl_status price_stage(struct sl_fast *f, const struct step *s, const struct stage_key *key,
                                   struct sl_fast_stage_cost *cost) {
-  const struct block *b = &f->blocks[key->block];
-  struct sl_config config;
-  struct sl_fast_setting setting = {.cluster = f->cluster,
-                                    .rank = &f->rank,
-                                    .config = &config,
-                                    .tp = choice->tp,
-                                    .dp = key->dp,
-                                    .pipeline = choice->pp > 1};
-  sl_fast_configure(f->config, choice, &config);
-  SL_TRY(sl_strategy_choose(&setting.strategy, &config, key->dp));
-  return sl_fast_stage_price(cost, &setting, &b->sample.stage[key->place], b->sample.members, key->blocks, 0);
+  const struct sl_fast_setting setting = {.cluster = f->cluster,
+                                          .rank = &f->rank,
+                                          .config = &s->way->config,
+                                          .strategy = s->way->strategy,
+                                          .tp = s->choice->tp,
+                                          .dp = key->dp,
+                                          .pipeline = s->choice->pp > 1};
+  return sl_fast_stage_price(cost, &setting, &s->block->sample.stage[key->place], s->block->sample.members, key->blocks,
+                             0);
 }
 
-static enum sl_status find_stage(struct sl_fast *f, const struct sl_fast_choice *choice, const struct stage_key *key,
+static enum sl_status find_stage(struct sl_fast *f, const struct step *s, const struct stage_key *key,
                                  const struct sl_fast_stage_cost **out) {
   const struct sl_fast_key at = {{key->block, key->place, key->dp, key->blocks, key->schedule}};
   struct sl_fast_stage_cost *cost = sl_fast_map_find(&f->stages, &at);
@@ -177,7 +187,7 @@ static enum sl_status find_stage(struct sl_fast *f, const struct sl_fast_choice 
   *out = cost;
   if (cost != NULL) return SL_OK;
   SL_TRY(sl_calloc(&cost, 1, sizeof *cost));
-  SL_GO_FAIL(price_stage(f, choice, key, cost));
+  SL_GO_FAIL(price_stage(f, s, key, cost));
   SL_GO_FAIL(sl_fast_map_add(&f->stages, &at, cost));
   *out = cost;
   return SL_OK;
@@ -187,15 +197,6 @@ fail:
 }
 
 /* ---- a step ---- */
-
-struct step {
-  const struct sl_fast_choice *choice;
-  int dp;
-  size_t block;
-  const struct sl_fast_stage_cost *stages[SL_FAST_MAX_STAGES];
-  double transfer[SL_FAST_MAX_STAGES], ends[SL_FAST_MAX_STAGES];
-  double hosts[SL_FAST_MAX_STAGES]; /* when each stage's host has launched all backwards */
-};
 
 static int64_t blocks_of(const struct sl_fast *f, const struct sl_fast_choice *c, int stage) {
   if (c->stage_layers != NULL) return c->stage_layers[stage];
@@ -211,12 +212,12 @@ static enum sl_status find_stages(struct sl_fast *f, struct step *s) {
   const struct sl_fast_choice *c = s->choice;
   struct stage_key before = {-1, -1, -1, -1, -1};
   for (int i = 0; i < c->pp; i++) {
-    const struct stage_key key = {(int32_t)s->block, place_of(i, c->pp), s->dp, (int32_t)blocks_of(f, c, i),
+    const struct stage_key key = {s->block->number, place_of(i, c->pp), s->dp, (int32_t)blocks_of(f, c, i),
                                   c->pp > 1 ? (int32_t)c->schedule : 0};
     if (memcmp(&key, &before, sizeof key) == 0) {
       s->stages[i] = s->stages[i - 1];
     } else {
-      SL_TRY(find_stage(f, c, &key, &s->stages[i]));
+      SL_TRY(find_stage(f, s, &key, &s->stages[i]));
     }
     before = key;
   }
@@ -369,56 +370,59 @@ static enum sl_status run(const struct sl_fast *f, struct step *s, const double 
                                             .slow = f->rank.kernel_costs.comm_compute_share,
                                             .transfer = transfer};
   const bool alone = !sl_cost_has_host(&f->rank) && (pipeline.slow == 0 || s->choice->pp == 1);
-  memset(s->hosts, 0, sizeof s->hosts);
+  memset(s->hosts, 0, (size_t)s->choice->pp * sizeof *s->hosts);
   if (alone && s->choice->stage_layers == NULL && sl_fast_sum_pipeline(&pipeline, s->ends)) return SL_OK;
   return sl_fast_run_pipeline(&pipeline, s->ends, s->hosts);
 }
 
-static enum sl_status predict_by_formulas(struct sl_fast *f, const struct sl_fast_choice *c,
+static enum sl_status predict_by_formulas(struct sl_fast *f, const struct sl_fast_choice *c, const struct way *way,
                                           struct sl_fast_prediction *out) {
   static const double no_transfer[SL_FAST_MAX_STAGES];
   struct step s;
   s.choice = c;
+  s.way = way;
   s.dp = c->world / (c->tp * c->pp);
   SL_TRY(find_block(f, c, s.dp, &s.block));
   SL_TRY(find_stages(f, &s));
   price_transfers(f, &s);
   SL_TRY(run(f, &s, no_transfer));
   const double untransferred = last_end(&s);
-  SL_TRY(run(f, &s, s.transfer));
+  if (c->pp > 1) SL_TRY(run(f, &s, s.transfer));
   put_end(f, &s, out);
   put_parts(&s, untransferred, out);
   put_memory(&s, out);
   return SL_OK;
 }
 
-/* Whether the formulas cover a choice. Its strategy is chosen once and cached. */
-static enum sl_status find_way(struct sl_fast *f, const struct sl_fast_choice *c, bool *covered) {
+/* *out: the way of a choice if the formulas cover both, otherwise NULL. It is chosen once. */
+static enum sl_status find_way(struct sl_fast *f, const struct sl_fast_choice *c, const struct way **out) {
   const int dp = c->world / (c->tp * c->pp);
-  const struct way key = {c->tp, c->pp, dp, c->zero_stage, (int)c->schedule, false};
-  struct way *known = &f->ways[(unsigned)(c->tp + 3 * c->pp + 7 * dp + 101 * c->zero_stage + 53 * key.schedule) % WAYS];
-  struct sl_strategy strategy;
-  struct sl_config config;
-  *covered = f->covered && sl_fast_covers_choice(f->config, f->cluster, &f->rank.kernel_costs, c);
-  if (!*covered) return SL_OK;
-  if (known->tp != key.tp || known->pp != key.pp || known->dp != dp || known->zero_stage != key.zero_stage ||
-      known->schedule != key.schedule) {
-    sl_fast_configure(f->config, c, &config);
-    SL_TRY(sl_strategy_choose(&strategy, &config, dp));
-    *known = key;
-    known->covered = sl_fast_covers_strategy(&strategy, &config);
+  const struct sl_fast_key key = {{c->tp, c->pp, dp, c->zero_stage, (int64_t)c->schedule}};
+  enum sl_status status;
+  *out = NULL;
+  if (!f->covered || !sl_fast_covers_choice(f->config, f->cluster, &f->rank.kernel_costs, c)) return SL_OK;
+  struct way *way = sl_fast_map_find(&f->ways, &key);
+  if (way == NULL) {
+    SL_TRY(sl_calloc(&way, 1, sizeof *way));
+    sl_fast_configure(f->config, c, &way->config);
+    SL_GO_FAIL(sl_strategy_choose(&way->strategy, &way->config, dp));
+    way->covered = sl_fast_covers_strategy(&way->strategy, &way->config);
+    SL_GO_FAIL(sl_fast_map_add(&f->ways, &key, way));
   }
-  *covered = known->covered;
+  *out = way->covered ? way : NULL;
   return SL_OK;
+fail:
+  free(way);
+  return status;
 }
 
 enum sl_status sl_fast_predict(struct sl_fast *f, const struct sl_fast_choice *c, struct sl_fast_prediction *out) {
   struct sl_config config;
-  bool covered;
+  const struct way *way;
   *out = (struct sl_fast_prediction){0};
   SL_TRY(sl_fast_check_choice(f->model, c));
-  SL_TRY(find_way(f, c, &covered));
-  if (covered) return predict_by_formulas(f, c, out);
+  SL_TRY(find_way(f, c, &way));
+  if (way != NULL) return predict_by_formulas(f, c, way, out);
   sl_fast_configure(f->config, c, &config);
   return sl_fast_wholes_predict(&f->wholes,
                                 &(struct sl_fast_inputs){f->model, &config, f->cluster, &f->rank.kernel_costs}, c, out);

@@ -3,6 +3,7 @@
 
 #include "core/program/memory_report.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 const struct sl_instance *sl_fast_nth(const struct sl_program *p, enum sl_action_kind kind, int nth) {
@@ -75,13 +76,12 @@ static size_t bottom_issue(const struct sl_program *p, const struct sl_instance 
   return i;
 }
 
-static bool uses(const struct sl_program *p, const struct sl_instance *n, int32_t buffer) {
+/* Marks the buffers that an instance uses: sets `bit` of used[buffer]. */
+static void mark_used(const struct sl_program *p, const struct sl_instance *n, uint8_t bit, uint8_t *used) {
   for (int32_t o = n->first_op; o < n->first_op + n->op_count; o++) {
     const struct sl_slice *slices = sl_op_slices(p, &p->ops[o]);
-    for (int i = 0; i < p->ops[o].slice_count; i++)
-      if (slices[i].buffer == buffer) return true;
+    for (int i = 0; i < p->ops[o].slice_count; i++) used[slices[i].buffer] |= bit;
   }
-  return false;
 }
 
 /* The bytes that a stage receives per micro-batch. */
@@ -93,17 +93,22 @@ static double stream_bytes(const struct sl_class *c) {
 
 /* What a micro-batch in flight holds: the buffers that are in use from its forward to its backward, including the
  * stage's input. */
-static double kept_bytes(const struct sl_class *c, const struct sl_instance *forward,
-                         const struct sl_instance *backward, bool receives) {
+static enum sl_status kept_bytes(const struct sl_class *c, const struct sl_instance *forward,
+                                 const struct sl_instance *backward, bool receives, double *sum) {
+  enum { FORWARD = 1, BACKWARD = 2 };
   const struct sl_program *p = &c->programs[SL_PROGRAM_STEP];
-  double sum = 0;
+  uint8_t *used;
+  SL_TRY(sl_calloc(&used, c->buffer_count, sizeof *used));
+  mark_used(p, forward, FORWARD, used);
+  mark_used(p, backward, BACKWARD, used);
+  *sum = 0;
   for (size_t i = 0; i < c->buffer_count; i++) {
     const struct sl_buffer *b = &c->buffers[i];
-    if (b->persistent) continue;
-    if (b->slot == SL_SLOT_ACTIVATION && uses(p, forward, (int32_t)i) && uses(p, backward, (int32_t)i))
-      sum += aligned(b->bytes);
+    if (!b->persistent && b->slot == SL_SLOT_ACTIVATION && used[i] == (FORWARD | BACKWARD)) *sum += aligned(b->bytes);
   }
-  return receives ? sum + stream_bytes(c) : sum;
+  if (receives) *sum += stream_bytes(c);
+  free(used);
+  return SL_OK;
 }
 
 static void raise(struct sl_fast_linear *x, double to) {
@@ -129,7 +134,7 @@ static void read_peaks(const struct sl_plan *plan, const struct sl_class *c, str
   }
 }
 
-void sl_fast_read_memory(struct sl_fast_stage *out, const struct sl_plan *plan, const struct sl_class *c) {
+enum sl_status sl_fast_read_memory(struct sl_fast_stage *out, const struct sl_plan *plan, const struct sl_class *c) {
   const struct sl_program *p = &c->programs[SL_PROGRAM_STEP];
   const struct sl_instance *first = sl_fast_nth(p, SL_ACTION_BACKWARD, 0),
                            *last = sl_fast_nth(p, SL_ACTION_BACKWARD, SL_FAST_SAMPLED - 1);
@@ -137,7 +142,7 @@ void sl_fast_read_memory(struct sl_fast_stage *out, const struct sl_plan *plan, 
   const struct sl_stage *stage = &plan->stages[c->pp_rank];
   out->in_flight = plan->pp - c->pp_rank;
   out->input = c->pp_rank > 0 ? stream_bytes(c) : 0;
-  out->kept.ends = kept_bytes(c, sl_fast_nth(p, SL_ACTION_FORWARD, 0), first, c->pp_rank > 0);
+  SL_TRY(kept_bytes(c, sl_fast_nth(p, SL_ACTION_FORWARD, 0), first, c->pp_rank > 0, &out->kept.ends));
   read_peaks(plan, c, out);
   const double base = persistent_bytes(c);
   out->peak_last.ends = most_live(c, bottom_issue(p, last, stage->first_layer), first_issue(p, step), base);
@@ -147,6 +152,7 @@ void sl_fast_read_memory(struct sl_fast_stage *out, const struct sl_plan *plan, 
     out->states += b->persistent && b->category == SL_CATEGORY_OPTIMIZER;
     out->gradient += b->persistent && b->category == SL_CATEGORY_GRADIENT ? (int)sl_dtype_bytes(b->dtype) : 0;
   }
+  return SL_OK;
 }
 
 /* Records that `bytes` are in use after an op, for the tensors whose gradients it writes. number[t]: which of the

@@ -148,7 +148,7 @@ static enum sl_status read_class(const struct small *s, const struct sl_class *c
   SL_GO(take_works(s, c, p, works, work_of));
   SL_GO(read_actions(s, c, work_of, out));
   SL_GO(read_step(p, works, work_of, out));
-  sl_fast_read_memory(&out->stage, &s->plan, c);
+  SL_GO(sl_fast_read_memory(&out->stage, &s->plan, c));
 done:
   free(work_of);
   return status;

@@ -73,18 +73,24 @@ enum sl_status sl_transformer_copy(struct sl_transformer *g, int layer, struct s
                         sl_build_as(from, SL_READ), sl_build_as(to, SL_WRITE));
 }
 
+/* Gives a buffer the slots that its use takes. */
+static void choose_slots(struct sl_transformer *g, int32_t buffer, bool kept) {
+  if (g->phase == SL_PHASE_FORWARD && kept) sl_build_slots(g->l, buffer, SL_SLOT_ACTIVATION);
+  if (g->phase == SL_PHASE_BACKWARD && g->l->stage->split) sl_build_slots(g->l, buffer, SL_SLOT_WEIGHT);
+}
+
 enum sl_status sl_transformer_buffer(struct sl_transformer *g, int32_t *out, enum sl_dtype dtype, int64_t count,
                                      int layer, const char *name, bool kept) {
-  char full[64];
-  snprintf(full, sizeof full, "%s.%d.%s", g->prefix, layer, name);
-  return sl_transformer_buffer_of_step(g, out, dtype, count, full, kept);
+  SL_TRY(sl_build_buffer(g->l, out, SL_SCOPE_MICRO, SL_CATEGORY_ACTIVATION, dtype, count, "%s.%d.%s", g->prefix, layer,
+                         name));
+  choose_slots(g, *out, kept);
+  return SL_OK;
 }
 
 enum sl_status sl_transformer_buffer_of_step(struct sl_transformer *g, int32_t *out, enum sl_dtype dtype, int64_t count,
                                              const char *name, bool kept) {
   SL_TRY(sl_build_buffer(g->l, out, SL_SCOPE_MICRO, SL_CATEGORY_ACTIVATION, dtype, count, "%s", name));
-  if (g->phase == SL_PHASE_FORWARD && kept) sl_build_slots(g->l, *out, SL_SLOT_ACTIVATION);
-  if (g->phase == SL_PHASE_BACKWARD && g->l->stage->split) sl_build_slots(g->l, *out, SL_SLOT_WEIGHT);
+  choose_slots(g, *out, kept);
   return SL_OK;
 }
 

@@ -376,8 +376,6 @@ static enum sl_status gather_items(struct planner *p) {
   SL_TRY(sl_calloc(&p->order, p->all->count, sizeof *p->order));
   SL_TRY(sl_calloc(&p->spans, p->all->count, sizeof *p->spans));
   SL_TRY(sl_calloc(&p->items, c->slot_count, sizeof *p->items));
-  SL_TRY(sl_calloc(&p->buffer_of, c->slot_count, sizeof *p->buffer_of));
-  place_persistent(p);
   SL_TRY(order_lives(p));
   for (size_t i = 0; i < p->life_count; i++) {
     const struct sl_life *life = life_of(p, &p->spans[i]);
@@ -413,9 +411,11 @@ static enum sl_status place_space(struct sl_class *c, enum sl_space space, const
   enum sl_status status;
   struct sl_memory_report *r = &c->memory[space];
   struct planner p = {.c = c, .space = space, .all = lives};
-  SL_GO(gather_items(&p));
+  SL_GO(sl_calloc(&p.buffer_of, c->slot_count, sizeof *p.buffer_of));
+  place_persistent(&p);
   SL_GO(sl_live_report(c, space, lives, p.buffer_of, options->memory_curve, &p.peak));
   if (options->unplaced) goto done;
+  SL_GO(gather_items(&p));
   mark_items(&p);
   SL_GO(place_best(&p, r->live_peak_bytes));
   r->peak_bytes = c->arena_bytes[space];

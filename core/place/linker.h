@@ -31,6 +31,7 @@ struct linker {
   struct sl_lives *lives;
   bool repeated;                       /* sl_build_options.repeated */
   struct sl_history *histories;        /* one per slot of the class */
+  struct sl_span *first_spans;         /* one per slot, where a history of no more than one span lies */
   int32_t *last_life;                  /* newest life of each slot in this program, -1 none */
   uint32_t *clocks;                    /* SL_LANE_COUNT per issue: ops that are complete for certain at its start */
   uint32_t *lane_issue[SL_LANE_COUNT]; /* issue index of each op of a lane */

@@ -22,15 +22,15 @@ static void move_gap(struct sl_history *h, size_t to) {
   h->low = to;
 }
 
-/* Makes room for one more span. Most slots have one or two in all, and each is filled in at once. */
+/* Makes room for one more span, which is filled in at once. A slot has room for one from the start. */
 static enum sl_status make_span_room(struct sl_history *h) {
   struct sl_span *spans;
   if (h->count < h->capacity) return SL_OK;
-  const size_t capacity = h->capacity > 0 ? 2 * h->capacity : 1, behind = h->count - h->low;
+  const size_t capacity = 2 * h->capacity, behind = h->count - h->low;
   SL_TRY(sl_malloc(&spans, capacity, sizeof *spans));
   if (h->low > 0) memcpy(spans, h->spans, h->low * sizeof *spans);
   if (behind > 0) memcpy(&spans[capacity - behind], &h->spans[h->low], behind * sizeof *spans);
-  free(h->spans);
+  if (h->capacity > 1) free(h->spans);
   h->spans = spans;
   h->capacity = capacity;
   return SL_OK;
@@ -44,14 +44,19 @@ static enum sl_status insert_span(struct sl_history *h, size_t at, struct sl_spa
   return SL_OK;
 }
 
-/* Replaces the spans from `first` to before `end` by one. */
-static void replace_spans(struct sl_history *h, size_t first, size_t end, struct sl_span s) {
+/* Makes the spans from `first` to before `end`, bytes [lo, hi), one that op `written - 1` of a lane has written. */
+static void overwrite_spans(struct sl_history *h, size_t first, size_t end, int64_t lo, int64_t hi, int lane,
+                            uint32_t written) {
   if (end - first > 1) {
     move_gap(h, end);
     h->low -= end - first - 1;
     h->count -= end - first - 1;
   }
-  *sl_span_at(h, first) = s;
+  struct sl_span *x = sl_span_at(h, first);
+  x->lo = lo, x->hi = hi;
+  x->writer_lane = lane;
+  x->written = written;
+  x->readers = 0;
 }
 
 /* The first span that ends above `at`. */
@@ -70,6 +75,11 @@ static size_t first_span(const struct sl_history *h, int64_t at) {
 
 /* Cuts spans at lo and hi and fills gaps, so that [lo, hi) is exactly spans [*first, *end). */
 static enum sl_status isolate(struct sl_history *h, int64_t lo, int64_t hi, size_t *first, size_t *end) {
+  const struct sl_span *only = h->count == 1 ? sl_span_at(h, 0) : NULL;
+  if (only != NULL && only->lo == lo && only->hi == hi) { /* most slots are always used whole */
+    *first = 0, *end = 1;
+    return SL_OK;
+  }
   size_t i = *first = first_span(h, lo);
   int64_t at = lo;
   while (at < hi) {
@@ -127,10 +137,7 @@ static enum sl_status access_slice(struct linker *k, const struct sl_op *op, con
       x->read[op->lane] = own + 1; /* the ops of a lane complete in order */
     }
   }
-  if (s->access & SL_WRITE) {
-    const struct sl_span written = {.lo = lo, .hi = hi, .writer_lane = (int)op->lane, .written = own + 1};
-    replace_spans(h, first, end, written);
-  }
+  if (s->access & SL_WRITE) overwrite_spans(h, first, end, lo, hi, (int)op->lane, own + 1);
   return SL_OK;
 }
 
@@ -216,7 +223,9 @@ static enum sl_status record_life(struct linker *k, uint32_t slot, int32_t buffe
   const int32_t key = scope == SL_SCOPE_MICRO ? micro_batch : -1;
   const bool same_op = life != NULL && life->last == issue;      /* read and overwritten by one op */
   const bool passed_on = life != NULL && life->buffer != buffer; /* to another stage */
-  if (life == NULL || passed_on || life->micro_batch != key || (overwritten && scope >= SL_SCOPE_MICRO && !same_op)) {
+  const bool new_life =
+      life == NULL || passed_on || life->micro_batch != key || (overwritten && scope >= SL_SCOPE_MICRO && !same_op);
+  if (new_life) {
     SL_TRY(make_room(k->lives));
     const int32_t before = k->last_life[slot];
     k->last_life[slot] = (int32_t)k->lives->count;
@@ -227,7 +236,7 @@ static enum sl_status record_life(struct linker *k, uint32_t slot, int32_t buffe
   }
   life->last = issue;
   /* later ops of a lane know no less than its first, so the first is what counts */
-  if (!(life->lanes >> op->lane & 1))
+  if (!new_life && !(life->lanes >> op->lane & 1))
     for (int lane = 0; lane < SL_LANE_COUNT; lane++)
       life->known[lane] = clock[lane] < life->known[lane] ? clock[lane] : life->known[lane];
   life->lanes |= UINT32_C(1) << op->lane;
@@ -304,6 +313,24 @@ static size_t count_issues(const struct sl_program *p) {
   return n;
 }
 
+/* Most slots are only ever used whole: the one span that they need lies beside those of the other slots. */
+static enum sl_status open_histories(struct linker *k, size_t slots) {
+  SL_TRY(sl_malloc(&k->first_spans, slots, sizeof *k->first_spans));
+  SL_TRY(sl_calloc(&k->histories, slots, sizeof *k->histories));
+  for (size_t i = 0; i < slots; i++) {
+    k->histories[i].spans = &k->first_spans[i];
+    k->histories[i].capacity = 1;
+  }
+  return SL_OK;
+}
+
+static void close_histories(struct linker *k, size_t slots) {
+  for (size_t i = 0; k->histories != NULL && i < slots; i++)
+    if (k->histories[i].capacity > 1) free(k->histories[i].spans);
+  free(k->histories);
+  free(k->first_spans);
+}
+
 enum sl_status sl_waits_derive(const struct sl_plan *plan, struct sl_class *rank_class, const enum sl_scope *scopes,
                                const struct sl_build_options *options, struct sl_program *p, struct sl_lives *lives) {
   enum sl_status status;
@@ -315,7 +342,7 @@ enum sl_status sl_waits_derive(const struct sl_plan *plan, struct sl_class *rank
     return sl_fail(SL_ERR_INPUT, "the step has %zu ops; expected fewer than %u", issues, 1u << 24);
   SL_GO(sl_malloc(&p->issues, issues, sizeof *p->issues));
   p->issue_capacity = issues;
-  SL_GO(sl_calloc(&k.histories, slots, sizeof *k.histories));
+  SL_GO(open_histories(&k, slots));
   SL_GO(sl_calloc(&k.last_life, slots, sizeof *k.last_life));
   SL_GO(sl_malloc(&k.clocks, issues, SL_LANE_COUNT * sizeof *k.clocks)); /* of copied issues, most are never read */
   for (size_t i = 0; i < slots; i++) k.last_life[i] = -1;
@@ -324,9 +351,8 @@ enum sl_status sl_waits_derive(const struct sl_plan *plan, struct sl_class *rank
   for (size_t i = 0; i < p->op_count; i++) k.lanes |= UINT32_C(1) << p->ops[i].lane;
   SL_GO(link_instances(&k, options->memory_curve));
 done:
-  for (size_t i = 0; k.histories != NULL && i < slots; i++) free(k.histories[i].spans);
   for (int lane = 0; lane < SL_LANE_COUNT; lane++) free(k.lane_issue[lane]);
-  free(k.histories);
+  close_histories(&k, slots);
   free(k.last_life);
   free(k.clocks);
   return status;

@@ -15,6 +15,7 @@
 #include "cost/collective.h"
 #include "cost/nccl/group.h"
 #include "cost/nccl/latency.h"
+#include "cost/topology.h"
 #include "tests/support/nccl_support.h"
 
 static struct sl_cluster load(const char *name) {
@@ -157,11 +158,53 @@ static void devices_that_are_not_nvidias_are_refused(void **state) {
   }
 }
 
+/* Units of a group as they are met, member after member. */
+static int count_units(const struct sl_cost_group *g, int64_t span, int *fewest) {
+  int64_t unit = -1;
+  int units = 0, held = 0;
+  *fewest = g->size;
+  for (int i = 0; i < g->size; i++) {
+    const int64_t at = (g->first + i % g->inner * g->stride + i / g->inner * g->outer) / span;
+    if (at != unit && units > 0 && held < *fewest) *fewest = held;
+    if (at != unit) unit = at, units++, held = 0;
+    held++;
+  }
+  if (held < *fewest) *fewest = held;
+  return units;
+}
+
+static void units_are_those_that_members_are_met_in(void **state) {
+  (void)state;
+  static const int64_t strides[] = {1, 2, 3, 4, 8, 12, 64}, spans[] = {1, 2, 3, 4, 8, 24, 96, INT64_MAX};
+  int uneven = 0;
+  for (size_t k = 0; k < sizeof strides / sizeof *strides; k++) {
+    for (size_t l = 0; l < sizeof spans / sizeof *spans; l++) {
+      for (int size = 1; size < 30; size++) {
+        for (int first = 0; first < 26; first += 5) {
+          const int inner = size % 3 == 0 && first > 5 ? size / 3 : size; /* three runs, or one */
+          const struct sl_cost_group g = {
+              .first = first, .stride = strides[k], .outer = strides[k] * inner + 5, .size = size, .inner = inner};
+          int fewest, least;
+          const int units = sl_cost_group_units(&g, spans[l], &fewest);
+          assert_int_equal(units, count_units(&g, spans[l], &least));
+          assert_int_equal(fewest, least);
+          uneven += units > 1 && fewest * units < size;
+        }
+      }
+    }
+  }
+  assert_true(uneven > 100);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(levels_become_a_communicator),   cmocka_unit_test(the_choice_is_that_of_the_model),
-      cmocka_unit_test(every_size_has_its_own),         cmocka_unit_test(a_ring_takes_what_the_level_attains),
-      cmocka_unit_test(other_works_cost_what_they_did), cmocka_unit_test(devices_that_are_not_nvidias_are_refused),
+      cmocka_unit_test(levels_become_a_communicator),
+      cmocka_unit_test(the_choice_is_that_of_the_model),
+      cmocka_unit_test(every_size_has_its_own),
+      cmocka_unit_test(a_ring_takes_what_the_level_attains),
+      cmocka_unit_test(units_are_those_that_members_are_met_in),
+      cmocka_unit_test(other_works_cost_what_they_did),
+      cmocka_unit_test(devices_that_are_not_nvidias_are_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
