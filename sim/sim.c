@@ -201,15 +201,14 @@ static int sim_local_of(const void *state, int rank) {
 }
 
 /* Device memory besides the arena: the context and, if a framework's allocator stands in for the arena, what that
- * reserves beyond it. The allocator gives unused segments back before it runs out of memory. A host that takes nearly
- * as long as the step is hardly ahead of the device: that it has its whole lead below three quarters of the step is a
- * guess. */
+ * reserves beyond it for a host that takes this part of the step, between the parts that it was found for. */
 static int64_t beside_arena(const struct sl_class *c, const struct sl_sim_rank *rank, int64_t driver, double step_s) {
   const struct sl_memory_report *m = c->memory; /* the device's, which is the first; NULL: nothing was placed */
   if (m == NULL) return driver;
-  const double gained = step_s > 0 ? 4 * (1 - rank->launching / step_s) : 1;
-  const double led = (double)(m->needed_bytes - m->unled_bytes) * fmin(fmax(gained, 0), 1);
-  const int64_t needed = m->unled_bytes + (int64_t)led;
+  const double pace = step_s > 0 ? (SL_PACES - 1) * fmin(rank->launching / step_s, 1) : 0;
+  const int below = pace < SL_PACES - 1 ? (int)pace : SL_PACES - 2;
+  const int64_t low = m->needed_at[below], high = m->needed_at[below + 1];
+  const int64_t needed = high + (int64_t)((double)(low - high) * (1 - (pace - below)));
   return driver + (needed > m->peak_bytes ? needed - m->peak_bytes : 0);
 }
 

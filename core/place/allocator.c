@@ -140,6 +140,14 @@ static enum sl_status new_segment(struct sl_allocator *a, int64_t bytes, uint32_
 
 /* ---- requests ---- */
 
+bool sl_allocator_is_short(const struct sl_allocator *a, int64_t bytes) {
+  const int64_t size = rounded(bytes, LEAST_BLOCK);
+  const struct sl_allocator_block key = {.bytes = size, .small = size <= LARGEST_SMALL};
+  const size_t at = find_free(a, &key);
+  const bool found = at < a->free_count && a->blocks[a->free_blocks[at]].small == key.small;
+  return a->capacity > 0 && !found && a->reserved + segment_bytes(size) > a->capacity;
+}
+
 enum sl_status sl_allocator_take(struct sl_allocator *a, int64_t bytes, uint32_t *block) {
   const int64_t size = rounded(bytes, LEAST_BLOCK);
   const struct sl_allocator_block key = {.bytes = size, .small = size <= LARGEST_SMALL};

@@ -31,6 +31,8 @@ struct sl_allocator {
   uint32_t unused; /* first of the unused entries in blocks, plus 1; 0: none */
 };
 
+/* Would a block of `bytes` need a segment for which the device has no memory left? */
+bool sl_allocator_is_short(const struct sl_allocator *allocator, int64_t bytes);
 /* Takes a block of at least `bytes`, above 0; *block identifies it until it is freed. Errors: SL_ERR_MEMORY. */
 enum sl_status sl_allocator_take(struct sl_allocator *allocator, int64_t bytes, uint32_t *block);
 enum sl_status sl_allocator_give(struct sl_allocator *allocator, uint32_t block);

@@ -2,6 +2,7 @@
 #include "core/place/place.h"
 
 #include "core/place/arena.h"
+#include "core/place/replay.h"
 #include "core/place/reserve.h"
 #include "core/place/waits.h"
 #include "core/plan/communicators.h"
@@ -89,7 +90,12 @@ enum sl_status sl_place_class(const struct sl_plan *plan, const enum sl_scope *s
   SL_GO(sl_arena_place(c, &lives, options));
   if (plan->config->sl.kernels != SL_KERNELS_SHARDLAB && !options->unplaced) {
     const int64_t room = plan->cluster->device.memory - sl_plan_driver_bytes(plan, c->first_rank);
-    SL_GO(sl_reserve_report(c, &lives, room, sl_kernel_set(plan->config->sl.kernels)->host_lead));
+    const int64_t lead = sl_kernel_set(plan->config->sl.kernels)->host_lead;
+    const struct sl_allocations *allocations = sl_allocations_of(plan);
+    if (allocations != NULL)
+      SL_GO(sl_replay_report(&c->memory[SL_SPACE_DEVICE], plan, c->pp_rank, allocations, room, lead));
+    else
+      SL_GO(sl_reserve_report(c, &lives, room, lead));
   }
   for (int k = 0; k < SL_PROGRAM_COUNT; k++) SL_GO(give_back(&c->programs[k]));
 done:

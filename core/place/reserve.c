@@ -130,10 +130,10 @@ enum sl_status sl_reserve_report(struct sl_class *c, const struct sl_lives *live
   SL_GO(sl_calloc(&r.blocks, r.count, sizeof *r.blocks));
   SL_GO(find_ends(&r, lead));
   SL_GO(replay_within(&r, room, &report->reserved_bytes, &report->needed_bytes));
-  report->unled_bytes = report->needed_bytes;
+  for (int i = 0; i < SL_PACES; i++) report->needed_at[i] = report->needed_bytes;
   if (lead == 0) goto done;
   SL_GO(find_ends(&r, 0));
-  SL_GO(replay_within(&r, room, &unled, &report->unled_bytes));
+  SL_GO(replay_within(&r, room, &unled, &report->needed_at[SL_PACES - 1]));
 done:
   free(r.ends);
   free(r.by_end);

@@ -187,7 +187,7 @@ static int64_t beside_arena(double host) {
   struct world w;
   struct drive d;
   struct sl_exec_report report;
-  struct sl_memory_report memory[SL_SPACE_COUNT] = {{.peak_bytes = 1000, .needed_bytes = 1700, .unled_bytes = 1200}};
+  struct sl_memory_report memory[SL_SPACE_COUNT] = {{.peak_bytes = 1000, .needed_bytes = 1700, .needed_at = {1700, 1700, 1700, 1700, 1200}}};
   world_init(&w, 1, 1, 1);
   w.plan.kernel_costs.host_launch = host;
   for (int i = 0; i < 9; i++) add_work(step_of(&w, 0), 1);

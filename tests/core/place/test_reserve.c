@@ -41,7 +41,7 @@ static void holds_what_is_live(void **state) {
       assert_true(m->needed_bytes >= most_live_in_step(m));
       assert_true(m->reserved_bytes >= m->needed_bytes);
       assert_true(m->reserved_bytes < 2 * m->live_peak_bytes);
-      assert_int_equal(m->unled_bytes, m->needed_bytes); /* a set without a lead */
+      assert_int_equal(m->needed_at[SL_PACES - 1], m->needed_bytes); /* a set without a lead */
     }
     fixture_close(&f);
   }
@@ -73,9 +73,9 @@ static void a_host_behind_needs_less(void **state) {
   const int64_t partial = INT64_C(2) * 1024 * 768 * 2;
   for (int r = 0; r < f.job.class_count; r++) {
     const struct sl_memory_report *m = &f.job.classes[r].memory[SL_SPACE_DEVICE];
-    assert_true(m->unled_bytes >= most_live_in_step(m));
-    assert_true(m->unled_bytes <= m->needed_bytes);
-    if (r == 0) assert_true(m->unled_bytes + 8 * partial < m->needed_bytes); /* the last has logits, which hide it */
+    assert_true(m->needed_at[SL_PACES - 1] >= most_live_in_step(m));
+    assert_true(m->needed_at[SL_PACES - 1] <= m->needed_bytes);
+    if (r == 0) assert_true(m->needed_at[SL_PACES - 1] + 8 * partial < m->needed_bytes); /* the last has logits, which hide it */
   }
   fixture_close(&f);
 }
