@@ -132,7 +132,7 @@ static bool applies(const struct replay *r, enum sl_script_when when) {
     return r->plan->tp > 1;
   case SL_UNLESS_TP:
     return r->plan->tp == 1;
-  case SL_IF_SEQUENCES:
+  case SL_IF_MANY:
     return r->plan->micro_batch > 1;
   case SL_EVERY:
     break;

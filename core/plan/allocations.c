@@ -46,7 +46,7 @@ static const struct sl_script_line block[] = {
     GATHERED(A, QKV, 2),
     TAKE(PERMUTED, QKV, 2, 1), TAKE(B, KV, 2, 1), TAKE(PAIR, KV, 2, 11), GIVE(B), /* permuted, concatenated, made contiguous */
     TAKE(ATTENDED, Q, 2, 0), TAKE(LSE, HEADS, 4, 1),
-    TAKE_IF(IF_SEQUENCES, B, Q, 2, 0), SUMMED(C), GIVE_IF(IF_SEQUENCES, B), SUM(C),
+    TAKE_IF(IF_MANY, B, Q, 2, 0), SUMMED(C), GIVE_IF(IF_MANY, B), SUM(C),
     GIVE(A),
     TAKE(MIDDLE, ROWS, 2, 1),
     TAKE(NORM_2, ROWS, 2, 1), TAKE(STATS_2, ROW, 4, 0),
@@ -82,8 +82,8 @@ static const struct sl_script_line block_back[] = {
     GATHERED_BACK(D, GATE_UP), GIVE(GATE_UP), GIVE_LATE(NORM_2), GIVE(B),
     NORM_BACK(A, STATS_2, 3), GIVE_LATE(D), GIVE(MIDDLE), GIVE(A), /* added to the stream's gradient in place */
     BUFFER(GATHER_BACK, 2), TAKE(A, Q, 2, 2),
-    TAKE_IF(IF_SEQUENCES, B, Q, 2, 0), GRADIENT(OUT, 2), GIVE_IF(IF_SEQUENCES, B),
-    TAKE_IF(IF_SEQUENCES, B, Q, 2, 1), GIVE_IF(IF_SEQUENCES, A), MOVE_IF(IF_SEQUENCES, A, B),
+    TAKE_IF(IF_MANY, B, Q, 2, 0), GRADIENT(OUT, 2), GIVE_IF(IF_MANY, B),
+    TAKE_IF(IF_MANY, B, Q, 2, 1), GIVE_IF(IF_MANY, A), MOVE_IF(IF_MANY, A, B),
     TAKE(B, Q, 2, 0), TAKE(C, KV, 1, 0), TAKE(D, KV, 1, 0), TAKE(E, HEADS, 4, 0), TAKE(F, Q, 4, 3), GIVE(E), GIVE(F),
     GIVE(A), GIVE(ATTENDED), GIVE(LSE), GIVE(PAIR),
     TAKE(A, KV, 2, 3), GIVE(C), GIVE(D), GIVE(PERMUTED),

@@ -84,7 +84,7 @@ enum sl_extent {
   SL_EXTENT_ROW,     /* one number for each of the rank's tokens */
   SL_EXTENT_CHANNELS /* a number per channel and multiprocessor of the device */
 };
-enum sl_script_when { SL_EVERY, SL_IF_TP, SL_UNLESS_TP, SL_IF_SEQUENCES /* more than one in a micro-batch */ };
+enum sl_script_when { SL_EVERY, SL_IF_TP, SL_UNLESS_TP, SL_IF_MANY /* more than one in a micro-batch */ };
 
 struct sl_script_line {
   enum sl_script_do what;

@@ -90,17 +90,18 @@
     {SL_OP_RMSNORM_BWD,      OP,      4,    1,       0,      0,   NOTHING, ALWAYS},                                    \
     {SL_OP_LAYERNORM_BWD,    OP,      4,    1,       0,      0,   NOTHING, ALWAYS}
 /* CausalSelfAttention.forward, in training: q, k and v permuted (4), k and v concatenated (4) and permuted (4),
- * sequence lengths counted (eight small kernels), the output transposed (4). Its backward: gradients of k and v
- * concatenated (4) and permuted (4), those of q, k and v concatenated (4) and transposed (4). Rotary positions use
- * flash-attn's kernel, on q and on k as ours. That the permuted q, k and v live until the backward is a guess that
- * published memory figures suggest. */
+ * sequence lengths counted (eight small kernels). Its backward: gradients of k and v concatenated (4) and permuted (4),
+ * those of q, k and v concatenated (4) and transposed (4). The output is transposed into (tokens, sequences): with more
+ * than one sequence F.linear copies that for o_proj (4), and the backward copies it again for the weight's gradient (4)
+ * and its gradient back into order (4). Rotary positions use flash-attn's kernel, on q and on k as ours; it works in
+ * place, so the permuted q, k and v live until the backward. */
 #define ATTENTION_OF_NANOTRON                                                                                          \
     {SL_OP_FLASH_FWD,        QKV,     4,    1,       0,      2,   SL_OP_FLASH_BWD, ALWAYS},                                    \
-    {SL_OP_FLASH_FWD,        KV,      8,    2,       2,      0,   NOTHING, ALWAYS},                                    \
-    {SL_OP_FLASH_FWD,        Q,       4,    9,       0,      0,   NOTHING, ALWAYS},                                    \
+    {SL_OP_FLASH_FWD,        KV,      8,    10,      2,      0,   NOTHING, ALWAYS},                                    \
+    {SL_OP_FLASH_FWD,        Q,       4,    1,       0,      0,   NOTHING, SL_IF_SEQUENCES},                                    \
     {SL_OP_FLASH_BWD,        QKV,     8,    2,       2,      0,   NOTHING, ALWAYS},                                    \
     {SL_OP_FLASH_BWD,        KV,      8,    2,       0,      0,   NOTHING, ALWAYS},                                    \
-    {SL_OP_FLASH_BWD,        Q,       4,    1,       0,      0,   NOTHING, ALWAYS}
+    {SL_OP_FLASH_BWD,        Q,       8,    2,       0,      0,   NOTHING, SL_IF_SEQUENCES}
 
 /* A block of torchtitan (models/llama/model.py) as Inductor compiles it: one kernel per chain of element-wise ops, with
  * products and attention separate. k and v are written for every query head (repeat_kv, 4), which flash attention
@@ -244,6 +245,8 @@ static bool holds(const struct sl_kernel_row *row, const struct sl_config *confi
     return config->param_dtype == SL_F16;
   case SL_IF_SELECTIVE_OP:
     return config->sl.recompute[0] == SL_RECOMPUTE_SELECTIVE_OP;
+  case SL_IF_SEQUENCES:
+    return op->dim[0] > 1;
   case SL_ALWAYS:
     break;
   }

@@ -33,7 +33,8 @@ enum sl_accumulation {
 };
 
 /* When a row applies: always; depending on shardlab.fused_norm or shardlab.fused_softmax, for a set that has both
- * forms; for an op with dropout; for fp16; or with recomputation by op. */
+ * forms; for an op with dropout; for fp16; with recomputation by op; or for
+ * attention over more than one sequence. */
 enum sl_kernel_when {
   SL_ALWAYS,
   SL_UNLESS_FUSED_NORM,
@@ -41,7 +42,8 @@ enum sl_kernel_when {
   SL_UNLESS_FUSED_SOFTMAX,
   SL_IF_DROPOUT,
   SL_IF_FP16,
-  SL_IF_SELECTIVE_OP
+  SL_IF_SELECTIVE_OP,
+  SL_IF_SEQUENCES /* the attention op has more than one */
 };
 
 /* What a framework launches in addition to an op of `kind`. Bytes are per element. A kind may have several rows; of an

@@ -87,7 +87,7 @@ static void expected(const struct sl_config *config, bool flash, int64_t *bytes,
   *bytes = *launches = 0;
   for (size_t i = 0; i < sizeof counted / sizeof *counted; i++) {
     const struct sl_kernel_row *row = NULL;
-    const struct sl_op op = {.kind = counted[i].kind};
+    const struct sl_op op = {.kind = counted[i].kind, .dim = {B}};
     while ((row = sl_kernel_row(config, &op, row)) != NULL) {
       const int64_t of[] = {[SL_ELEMENT_OF_OP] = counted[i].elements,
                             [SL_ELEMENT_OF_Q] = R * HEADS * HEAD,
@@ -278,6 +278,28 @@ static void dropped_probabilities_are_a_pass(void **state) {
   assert_int_equal(launches[1] - launches[0], 2 * LAYERS);
 }
 
+/* Launches of a set's rows for attention over `sequences`. */
+static int64_t launches_over(const struct sl_config *config, enum sl_op_kind kind, int64_t sequences) {
+  const struct sl_op op = {.kind = kind, .dim = {sequences}};
+  int64_t launches = 0;
+  for (const struct sl_kernel_row *row = NULL; (row = sl_kernel_row(config, &op, row)) != NULL;)
+    launches += row->launches;
+  return launches;
+}
+
+/* nanotron's attention has (sequences, tokens), its products (tokens, sequences): of one sequence both are the same, and what is copied
+ * between them, once forward and twice backward, is not. */
+static void one_sequence_is_not_transposed(void **state) {
+  struct fixture f;
+  (void)state;
+  open_job(&f, "nanotron", "flash", "none");
+  assert_int_equal(launches_over(f.plan.config, SL_OP_FLASH_FWD, 2),
+                   launches_over(f.plan.config, SL_OP_FLASH_FWD, 1) + 1);
+  assert_int_equal(launches_over(f.plan.config, SL_OP_FLASH_BWD, 2),
+                   launches_over(f.plan.config, SL_OP_FLASH_BWD, 1) + 2);
+  fixture_close(&f);
+}
+
 /* Products of Megatron-LM, as ours, add to fp32 gradients themselves, and so do our norms and the embedding; nanotron and DeepSpeed add each
  * weight's apart. */
 static void gradients_are_added_as_the_framework_does(void **state) {
@@ -373,6 +395,7 @@ int main(void) {
       cmocka_unit_test(attention_says_its_kernel),
       cmocka_unit_test(norms_and_softmax_are_fused_one_by_one),
       cmocka_unit_test(dropped_probabilities_are_a_pass),
+      cmocka_unit_test(one_sequence_is_not_transposed),
       cmocka_unit_test(gradients_are_added_as_the_framework_does),
       cmocka_unit_test(optimizers_go_over_gradients_more_than_once),
       cmocka_unit_test(logits_are_gathered),
