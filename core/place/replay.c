@@ -265,21 +265,24 @@ static enum sl_status micro_batches(struct replay *r) {
 
 /* ---- states ---- */
 
+typedef enum sl_status (*each_fn)(struct replay *r, int64_t numel, int64_t *sum);
+
 /* Calls `each` with the elements of every tensor of the rank, in the framework's order: a block's norm, qkv, out, norm,
  * gate with up, and down. */
-static enum sl_status each_tensor(struct replay *r, enum sl_status (*each)(struct replay *, int64_t)) {
+static enum sl_status each_tensor(struct replay *r, each_fn each, int64_t *sum) {
   const struct sl_plan *plan = r->plan;
   static const int weights[] = {NONE, SL_WEIGHT_QKV, SL_WEIGHT_OUT, NONE, SL_WEIGHT_GATE_UP, SL_WEIGHT_DOWN};
+  enum { TENSORS = sizeof weights / sizeof *weights };
   for (int s = 0; s < r->pp->stage_count; s++) {
     const struct sl_stage *stage = &plan->stages[r->pp->stages[s]];
-    if (stage->embedding) SL_TRY(each(r, weight_numel(plan, SL_WEIGHT_VOCABULARY)));
-    for (int i = 0; i < stage->layer_count * 6; i++) {
-      const int w = weights[i % 6];
-      SL_TRY(each(r, w == NONE ? plan->model->n_embd : weight_numel(plan, (enum sl_script_weight)w)));
+    if (stage->embedding) SL_TRY(each(r, weight_numel(plan, SL_WEIGHT_VOCABULARY), sum));
+    for (int i = 0; i < stage->layer_count * TENSORS; i++) {
+      const int w = weights[i % TENSORS];
+      SL_TRY(each(r, w == NONE ? plan->model->n_embd : weight_numel(plan, (enum sl_script_weight)w), sum));
     }
     if (!stage->head) continue;
-    SL_TRY(each(r, plan->model->n_embd));
-    if (!plan->model->tied_head || !stage->embedding) SL_TRY(each(r, weight_numel(plan, SL_WEIGHT_VOCABULARY)));
+    SL_TRY(each(r, plan->model->n_embd, sum));
+    if (!plan->model->tied_head || !stage->embedding) SL_TRY(each(r, weight_numel(plan, SL_WEIGHT_VOCABULARY), sum));
   }
   return SL_OK;
 }
@@ -289,60 +292,47 @@ static int64_t shard_of(const struct replay *r, int64_t numel) {
   return (numel + members - 1) / members;
 }
 
-static enum sl_status take_weight(struct replay *r, int64_t numel) {
+static enum sl_status add_shard(struct replay *r, int64_t numel, int64_t *sum) {
+  *sum += shard_of(r, numel);
+  return SL_OK;
+}
+
+static enum sl_status take_weight(struct replay *r, int64_t numel, int64_t *sum) {
   int64_t block;
+  *sum += numel;
   return take(r, 2 * numel, &block);
 }
 
 /* fp32 step, mean and variance, each a tensor of its own. */
-static enum sl_status take_moments(struct replay *r, int64_t numel) {
+static enum sl_status take_moments(struct replay *r, int64_t numel, int64_t *sum) {
   int64_t block;
+  SL_TRY(add_shard(r, numel, sum));
   SL_TRY(take(r, 4, &block));
   SL_TRY(take(r, 4 * shard_of(r, numel), &block));
   return take(r, 4 * shard_of(r, numel), &block);
 }
 
-static enum sl_status add_up(struct replay *r, int64_t numel) {
-  r->launched += numel;
-  return SL_OK;
-}
-
-static enum sl_status add_up_shards(struct replay *r, int64_t numel) {
-  return add_up(r, shard_of(r, numel));
-}
-
-static int64_t total(struct replay *r, enum sl_status (*each)(struct replay *, int64_t)) {
-  const int64_t before = r->launched;
-  r->launched = 0;
-  (void)each_tensor(r, each);
-  const int64_t sum = r->launched;
-  r->launched = before;
-  return sum;
-}
-
 /* Parameters, DDP's buckets of 16-bit gradients, the flat fp32 gradients and the fp32 parameters. */
 static enum sl_status states(struct replay *r) {
-  int64_t block;
-  SL_TRY(each_tensor(r, take_weight));
-  if (r->plan->strategy.overlap && r->plan->dp > 1) {
-    int64_t left = 2 * total(r, add_up);
-    const int64_t limit = sl_plan_bucket_limit(r->plan, r->pp, 0, false);
-    for (; left > 0 && limit < INT64_MAX; left -= 2 * limit)
-      SL_TRY(take(r, left < 2 * limit ? left : 2 * limit, &block));
-  }
-  SL_TRY(take(r, 4 * total(r, add_up), &block));
-  return take(r, 4 * total(r, add_up_shards), &block);
+  int64_t block, numel = 0, shards = 0;
+  SL_TRY(each_tensor(r, take_weight, &numel));
+  SL_TRY(each_tensor(r, add_shard, &shards));
+  const int64_t bucket = 2 * sl_plan_bucket_limit(r->plan, r->pp, 0, false);
+  if (r->plan->strategy.overlap && r->plan->dp > 1)
+    for (int64_t left = 2 * numel; left > 0; left -= bucket) SL_TRY(take(r, left < bucket ? left : bucket, &block));
+  SL_TRY(take(r, 4 * numel, &block));
+  return take(r, 4 * shards, &block);
 }
 
 /* Updated parameters are gathered into a list, see lower/lists.h. */
 static enum sl_status gather(struct replay *r) {
-  const int64_t part = 2 * total(r, add_up_shards);
   const int members = r->plan->shard;
-  int64_t *parts, whole;
+  int64_t *parts, whole, part = 0;
   enum sl_status status;
+  SL_TRY(each_tensor(r, add_shard, &part));
   SL_TRY(sl_calloc(&parts, (size_t)members + 1, sizeof *parts));
-  for (int i = 0; i <= members; i++) SL_GO(take(r, part, &parts[i]));
-  SL_GO(take(r, part * members, &whole));
+  for (int i = 0; i <= members; i++) SL_GO(take(r, 2 * part, &parts[i]));
+  SL_GO(take(r, 2 * part * members, &whole));
   SL_GO(give(r, &whole, false));
   for (int i = 0; i <= members; i++) SL_GO(give(r, &parts[i], false));
 done:
@@ -368,7 +358,7 @@ static enum sl_status begin(struct replay *r, int64_t capacity) {
  * device cannot hold what a step needs. */
 static enum sl_status run(struct replay *r, int64_t capacity, double pace, int64_t *reserved) {
   enum sl_status status;
-  int64_t left = 0;
+  int64_t left = 0, sharded = 0;
   r->pace = pace;
   SL_GO(begin(r, capacity));
   for (int i = 0; i < STEPS; i++) {
@@ -376,7 +366,7 @@ static enum sl_status run(struct replay *r, int64_t capacity, double pace, int64
     SL_GO(micro_batches(r));
     SL_GO(free_late(r, true));
     left = r->allocator.reserved;
-    if (i == 0) SL_GO(each_tensor(r, take_moments));
+    if (i == 0) SL_GO(each_tensor(r, take_moments, &sharded));
     if (r->plan->strategy.shard_optimizer && r->plan->shard > 1) SL_GO(gather(r));
   }
   *reserved = r->allocator.reserved > left ? r->allocator.reserved : left;
