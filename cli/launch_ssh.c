@@ -207,9 +207,11 @@ static bool explain(const struct node *node, int code, const char *program) {
   return code == NOT_FOUND || code == SSH_FAILED;
 }
 
-/* An error is expected if the job was being ended anyway. */
+/* An error is expected of a node that was let go. One whose ranks have only missed others explains nothing: a lost host
+ * may end after it. */
 static void end_node(struct job *job, struct node *node, int how, const char *program) {
   const int code = WIFEXITED(how) ? WEXITSTATUS(how) : SSH_FAILED;
+  const bool released = node->leash < 0;
   node->pid = 0;
   /* reads to the end, unless a shared ssh connection keeps the pipe open */
   for (int naps = 0; naps < 20 && sl_relay_read(&node->errors, 50); naps++) continue;
@@ -217,10 +219,8 @@ static void end_node(struct job *job, struct node *node, int how, const char *pr
   if (node->leash >= 0) close(node->leash);
   node->leash = -1;
   if (code == 0) return;
-  if (job->deadline == 0 && sl_children_signal() == 0) {
-    job->explained = explain(node, code, program) || job->explained;
-    job->deadline = sl_machine_clock() + GRACE_S;
-  }
+  if (!released && !job->explained && sl_children_signal() == 0) job->explained = explain(node, code, program);
+  if (job->deadline == 0) job->deadline = sl_machine_clock() + GRACE_S;
   if (job->ended->code == 0) job->ended->code = code == SSH_FAILED || code == NOT_FOUND ? 1 : code;
 }
 
