@@ -130,12 +130,13 @@ static enum sl_status finish(struct reader *r) {
 
 /* Passes over "<<END", "<<-END" or "<<'END'" and the lines up to END: no words of a command. Whether there is one. */
 static bool pass_heredoc(struct reader *r) {
+  if (strncmp(r->at, "<<", 2) != 0) return false;
   const char *at = r->at + 2;
   const bool indented = *at == '-';
   at += indented + strspn(at + indented, " ");
   at += *at == '\'' || *at == '"' || *at == '\\';
   const size_t length = name_length(at);
-  if (strncmp(r->at, "<<", 2) != 0 || length == 0) return false;
+  if (length == 0) return false;
   for (const char *line = strchr(at, '\n'); line != NULL; line = strchr(line, '\n')) {
     line++;
     line += indented ? strspn(line, "\t") : 0;

@@ -177,7 +177,8 @@ static void norm_gradients_in_fp32(void **state) {
                                 s->rms_rstd, N, C, 0, work);
       free_set(s);
     }
-    assert_memory_equal(sums[0], sums[1], sizeof sums[0]);
+    /* up to the order of sums, which a compiler may choose for each type */
+    for (size_t c = 0; c < 3 * C; c++) assert_true(fabsf(sums[0][c] - sums[1][c]) <= 1e-5f * (1 + fabsf(sums[0][c])));
   }
   free(work);
 }
