@@ -1,6 +1,7 @@
 /* Remembers warnings that were printed, by a hash of their text; see said.h. */
 #include "cli/said.h"
 
+#include "core/base/hash.h"
 #include "core/base/status.h"
 
 #include <inttypes.h>
@@ -16,13 +17,6 @@ static const char variable[] = "SHARDLAB_SAID"; /* the hashes in hexadecimal, se
 static uint64_t said[MOST];
 static int count;
 
-/* FNV-1a, http://www.isthe.com/chongo/tech/comp/fnv/ */
-static uint64_t hash_of(const char *text) {
-  uint64_t hash = UINT64_C(0xcbf29ce484222325);
-  for (; *text != '\0'; text++) hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
-  return hash;
-}
-
 static bool is_new(uint64_t hash) {
   for (int i = 0; i < count; i++)
     if (said[i] == hash) return false;
@@ -32,7 +26,7 @@ static bool is_new(uint64_t hash) {
 
 static void say(void *context, const char *message) {
   (void)context;
-  if (is_new(hash_of(message))) fprintf(stderr, "shardlab: warning: %s\n", message);
+  if (is_new(sl_hash_bytes(message, strlen(message)))) fprintf(stderr, "shardlab: warning: %s\n", message);
 }
 
 void sl_said_once(void) {

@@ -11,7 +11,8 @@ struct sl_trial {
   int64_t global_batch; /* sequences per step */
 };
 
-/* Warnings are suppressed. Errors: those of a prediction with these options, including the message. */
+/* `use`: whether others simulate beside this (cli/setup.h). Warnings are suppressed. Errors: those of a prediction with
+ * these options, including the message. */
 enum sl_status sl_trial_run(struct sl_trial *out, const struct sl_options *options, enum sl_setup_for use);
 /* The same for callers that only keep what fits: the prediction of a job that does not fit may have only its memory. */
 enum sl_status sl_trial_fit(struct sl_trial *out, const struct sl_options *options);

@@ -17,14 +17,15 @@ SL_KERNELS_BEGIN
 #define SL_KERNELS_MAP(X)                                                                                              \
   X(layernorm_forward, (void *out, float *mean, float *rstd, const void *x, const void *weight, const void *bias,      \
       size_t rows, size_t C, float eps), (out, mean, rstd, x, weight, bias, rows, C, eps))                             \
-  X(layernorm_backward, (void *dx, int accumulate_dx, void *dweight, void *dbias, int in_fp32, int accumulate, const void *dout,    \
-      const void *x, const void *weight, const float *mean, const float *rstd, size_t rows, size_t C, void             \
-      *scratch), (dx, accumulate_dx, dweight, dbias, in_fp32, accumulate, dout, x, weight, mean, rstd, rows, C, scratch))       \
+  X(layernorm_backward, (void *dx, int accumulate_dx, void *dweight, void *dbias, int in_fp32, int accumulate,         \
+      const void *dout, const void *x, const void *weight, const float *mean, const float *rstd, size_t rows,          \
+      size_t C, void *scratch), (dx, accumulate_dx, dweight, dbias, in_fp32, accumulate, dout, x, weight, mean, rstd,  \
+      rows, C, scratch))                                                                                               \
   X(llama_rmsnorm_forward, (void *out, float *rstd, const void *x, const void *weight, size_t rows, size_t C, float    \
       eps, int from_one), (out, rstd, x, weight, rows, C, eps, from_one))                                              \
-  X(llama_rmsnorm_backward, (void *dx, int accumulate_dx, void *dweight, int in_fp32, int accumulate, const void *dout, const       \
-      void *x, const void *weight, const float *rstd, size_t rows, size_t C, int from_one, void *scratch), (dx,        \
-      accumulate_dx, dweight, in_fp32, accumulate, dout, x, weight, rstd, rows, C, from_one, scratch))                                                   \
+  X(llama_rmsnorm_backward, (void *dx, int accumulate_dx, void *dweight, int in_fp32, int accumulate, const void       \
+      *dout, const void *x, const void *weight, const float *rstd, size_t rows, size_t C, int from_one, void           \
+      *scratch), (dx, accumulate_dx, dweight, in_fp32, accumulate, dout, x, weight, rstd, rows, C, from_one, scratch)) \
   X(llama_rope, (void *x, const struct sl_rope_shape *shape, size_t first_position, const struct sl_rope *rope, int    \
       direction), (x, shape, first_position, rope, direction))                                                         \
   X(act_forward, (void *out, const void *x, size_t rows, size_t cols, enum sl_act act, float cap), (out, x, rows, cols, act, cap))              \
@@ -57,9 +58,10 @@ SL_KERNELS_BEGIN
       dout, rows, cols, dropout))                                                                                      \
   X(embedding_forward, (void *out, const int32_t *tokens, const void *wte, const void *wpe, const struct               \
       sl_embedding_shape *shape, const struct sl_dropout *dropout), (out, tokens, wte, wpe, shape, dropout))           \
-  X(embedding_backward, (void *dwte, int accumulate_wte, void *dwpe, size_t n_positions, int accumulate_wpe, int in_fp32, const     \
-      void *dout, const int32_t *tokens, const struct sl_embedding_shape *shape, const struct sl_dropout *dropout),    \
-      (dwte, accumulate_wte, dwpe, n_positions, accumulate_wpe, in_fp32, dout, tokens, shape, dropout))                         \
+  X(embedding_backward, (void *dwte, int accumulate_wte, void *dwpe, size_t n_positions, int accumulate_wpe, int       \
+      in_fp32, const void *dout, const int32_t *tokens, const struct sl_embedding_shape *shape, const struct           \
+      sl_dropout *dropout), (dwte, accumulate_wte, dwpe, n_positions, accumulate_wpe, in_fp32, dout, tokens, shape,    \
+      dropout))                                                                                                        \
   X(classifier_fused, (double *loss_sum, double *losses, void *logits, const int32_t *targets, size_t N, size_t V,     \
       size_t total, float scale, int accumulate), (loss_sum, losses, logits, targets, N, V, total, scale, accumulate))  \
   X(classifier_stats, (float *stats, const void *logits, const int32_t *targets, size_t N, size_t V, size_t first,       \

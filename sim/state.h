@@ -22,8 +22,8 @@
 struct sl_sim_cost {
   /* at full speed; for a communication op see sl_sim_call; for a copy between memories by a CPU, the CPU's share */
   double seconds;
-  double host;  /* of a compute op: the host's seconds to launch it */
   double link;  /* of such a copy, the link's share, which begins when the op could */
+  double host;  /* of a compute op: the host's seconds to launch it */
   int32_t call; /* index among the program's communication ops, -1: none */
   uint16_t row; /* its row of the traffic list, if it has one */
   uint16_t lane;
@@ -203,8 +203,8 @@ const struct sl_link *sl_sim_peer_link(const struct sl_plan *plan, int rank, int
  * equal for groups that do the same; it is owned by the caller, and NULL for a class that is not called. sim->meets
  * must be filled. */
 enum sl_status sl_sim_fold(const struct sl_sim *sim, int *kind, int *kinds, int *group_key[SL_GROUP_COUNT]);
-/* lanes.c: starts the head of a lane, which must have one, if it can start; completes the event of `source`. Failures are stored in
- * sim->status. */
+/* lanes.c: starts the head of a lane, which must have one, if it can start; completes the event of `source`. Failures
+ * are stored in sim->status. */
 void sl_sim_try(struct sl_sim *sim, int local, int lane);
 void sl_sim_event(struct sl_sim *sim, uint32_t source);
 /* Count a call of a step: its hash when `rank` reaches it, in program order; its traffic when it completes, `seconds`

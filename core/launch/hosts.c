@@ -3,6 +3,7 @@
 #include "core/launch/hosts.h"
 
 #include "core/base/file.h"
+#include "core/base/hash.h"
 #include "core/base/limits.h"
 #include "core/base/printable.h"
 
@@ -109,15 +110,9 @@ struct names {
   size_t size;  /* a power of two, at least twice the number of hosts */
 };
 
-static uint64_t hash_of(struct piece name) {
-  uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
-  for (size_t i = 0; i < name.size; i++) hash = (hash ^ (unsigned char)name.at[i]) * UINT64_C(0x100000001b3);
-  return hash;
-}
-
 /* The place of a name: of its host, or the free one where it belongs. */
 static size_t *place_of(const struct names *names, const struct sl_hosts *hosts, struct piece name) {
-  size_t *place = &names->host[hash_of(name) & (names->size - 1)];
+  size_t *place = &names->host[sl_hash_bytes(name.at, name.size) & (names->size - 1)];
   for (; *place != 0; place = place + 1 < names->host + names->size ? place + 1 : names->host) {
     const char *known = hosts->list[*place - 1].name;
     if (strlen(known) == name.size && memcmp(known, name.at, name.size) == 0) break;

@@ -33,8 +33,8 @@ enum sl_accumulation {
 };
 
 /* When a row applies: always; depending on shardlab.fused_norm or shardlab.fused_softmax, for a set that has both
- * forms; for an op with dropout; for fp16; with recomputation by op; or for
- * attention over more than one sequence. */
+ * forms; for an op with dropout; for fp16; with recomputation by op; or for attention over
+ * more than one sequence. */
 enum sl_kernel_when {
   SL_ALWAYS,
   SL_UNLESS_FUSED_NORM,

@@ -1,14 +1,15 @@
 /* Bytes to numbers; see token_map.h. */
 #include "core/tokenizer/token_map.h"
 
+#include "core/base/hash.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 enum { FIRST_SLOTS = 1024 };
 
 uint64_t sl_token_map_hash(const char *bytes, size_t size) {
-  uint64_t hash = UINT64_C(0xcbf29ce484222325);
-  for (size_t i = 0; i < size; i++) hash = (hash ^ (unsigned char)bytes[i]) * UINT64_C(0x100000001b3);
+  const uint64_t hash = sl_hash_bytes(bytes, size);
   return hash ^ hash >> 29;
 }
 

@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 #include <dirent.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -56,6 +57,32 @@ static inline int shardlab(const char *where, const char *format, ...) {
   return WEXITSTATUS(state);
 }
 
+/* The same in scratch, with a shell script in place of `program`. */
+static inline int shardlab_with(const char *program, const char *script, const char *arguments) {
+  char path[700], *old = strdup(getenv("PATH"));
+  write_file(program, script);
+  snprintf(path, sizeof path, "%s/%s", scratch, program);
+  assert_int_equal(chmod(path, 0700), 0);
+  snprintf(path, sizeof path, "%s:%s", scratch, old);
+  setenv("PATH", path, 1);
+  const int status = shardlab(scratch, "%s", arguments);
+  setenv("PATH", old, 1);
+  free(old);
+  return status;
+}
+
+static inline int lines_with(const char *text, const char *word) {
+  int n = 0;
+  for (const char *at = text; (at = strstr(at, word)) != NULL; at += strlen(word)) n++;
+  return n;
+}
+
+/* Fails unless standard error has a single line. */
+static inline const char *only_line(void) {
+  if (lines_with(err, "\n") != 1) fail_msg("%d lines: %s", lines_with(err, "\n"), err);
+  return err;
+}
+
 static inline int files_in(const char *path) {
   DIR *dir = opendir(path);
   int n = 0;
@@ -63,12 +90,6 @@ static inline int files_in(const char *path) {
   while (readdir(dir) != NULL) n++;
   closedir(dir);
   return n - 2; /* . and .. */
-}
-
-static inline int lines_with(const char *text, const char *word) {
-  int n = 0;
-  for (const char *at = text; (at = strstr(at, word)) != NULL; at += strlen(word)) n++;
-  return n;
 }
 
 /* Whether the host backend can run several ranks here. */
