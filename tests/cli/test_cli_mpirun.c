@@ -32,6 +32,7 @@ static void notices_are_held_back(void **state) {
       strstr(heard(FRAME FRAME HUNG_UP FRAME FRAME LOST FRAME), gone)); /* one of which only the frame came */
   assert_non_null(strstr(heard(FRAME "An MPI comm" FRAME HUNG_UP FRAME FRAME LOST FRAME), gone));
   assert_non_null(strstr(heard(HUNG_UP FRAME FRAME LOST FRAME), gone));
+  assert_non_null(strstr(heard(FRAME FRAME "A notice that is not known.\n" FRAME FRAME LOST FRAME), gone));
 }
 
 static void one_line_of_a_timeout(void **state) {
