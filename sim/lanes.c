@@ -19,6 +19,7 @@ static double largest(const struct sl_sim_rank *rank) {
 static void transfers(struct sl_sim *sim, int local, int lane, double beside) {
   struct sl_sim_rank *rank = &sim->ranks[local];
   const double before = rank->lost;
+  if (beside == rank->beside[lane]) return;
   rank->beside[lane] = beside;
   rank->moving = beside > 0 ? rank->moving | UINT32_C(1) << lane : rank->moving & ~(UINT32_C(1) << lane);
   const double now = rank->lost = largest(rank);
@@ -229,15 +230,24 @@ static void complete(struct sl_sim *sim, int local, int index) {
   if (lane->done < lane->issued) sl_sim_try(sim, local, index);
 }
 
+/* A send or receive ends on both sides. */
+static void complete_pair(struct sl_sim *sim, int local, int lane) {
+  const struct sl_sim_lane *head = &sim->ranks[local].lanes[lane];
+  const int peer = head->call >= 0 ? sim->ranks[local].now_calls[head->call].partner : -1;
+  complete(sim, local, lane);
+  if (peer >= 0) complete(sim, peer, sl_sim_peer_lane(lane));
+}
+
 void sl_sim_event(struct sl_sim *sim, uint32_t source) {
-  uint32_t lanes = (uint32_t)sim->count * SL_LANE_COUNT;
+  const uint32_t lanes = (uint32_t)sim->count * SL_LANE_COUNT;
+  const int local = (int)(source / SL_LANE_COUNT), lane = (int)(source % SL_LANE_COUNT);
+  if (source < lanes && lane == SL_LANE_COMPUTE) {
+    complete(sim, local, lane);
+    return;
+  }
   if (sim->contention != NULL) sl_contention_end(sim, source);
   if (source < lanes) {
-    int local = (int)(source / SL_LANE_COUNT), lane = (int)(source % SL_LANE_COUNT);
-    const struct sl_sim_lane *head = &sim->ranks[local].lanes[lane];
-    int peer = head->call >= 0 ? sim->ranks[local].now_calls[head->call].partner : -1;
-    complete(sim, local, lane);
-    if (peer >= 0) complete(sim, peer, sl_sim_peer_lane(lane));
+    complete_pair(sim, local, lane);
     return;
   }
   const struct sl_sim_group *group = &sim->groups[source - lanes];

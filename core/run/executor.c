@@ -85,6 +85,7 @@ enum { BATCH = 256 };
 struct cursor {
   const struct sl_class *rank_class;
   const struct sl_program *program;
+  struct sl_issue_ref at; /* the next issue, number `next` */
   uint32_t next, done;
 };
 
@@ -92,19 +93,19 @@ struct cursor {
 static enum sl_status feed(const struct sl_run *run, int local, struct cursor *c) {
   const struct sl_program *p = c->program;
   while (c->next < p->issue_count) {
-    const struct sl_issue_ref at = sl_issue_find(p, c->next);
-    const struct sl_issue *e = at.stored;
+    const struct sl_issue *e = c->at.stored;
     const struct sl_issued op = {.rank_class = c->rank_class,
                                  .program = p,
                                  .op = &p->ops[e->op],
-                                 .instance = &p->instances[sl_issue_instance(p, at)],
+                                 .instance = &p->instances[sl_issue_instance(p, c->at)],
                                  .waits = e->wait_count > 0 ? &p->waits[e->wait] : NULL,
                                  .wait_count = e->wait_count,
-                                 .lane_index = sl_issue_lane_index(p, at),
+                                 .lane_index = sl_issue_lane_index(p, c->at),
                                  .index = c->next};
     const enum sl_status status = run->exec->issue(run->state, local, &op);
     if (status == SL_AGAIN) return SL_OK;
     if (status != SL_OK) return status;
+    sl_issue_next(p, &c->at);
     c->next++;
   }
   return SL_OK;
@@ -144,7 +145,8 @@ static enum sl_status run_program(struct sl_run *run, struct cursor *cursors, en
   uint64_t left = 0;
   for (int i = 0; i < run->local_count; i++) {
     const struct sl_class *c = &run->job->classes[sl_job_class_of(run->job, run->local_ranks[i])];
-    cursors[i] = (struct cursor){.rank_class = c, .program = &c->programs[kind]};
+    cursors[i] = (struct cursor){
+        .rank_class = c, .program = &c->programs[kind], .at = sl_issue_find(&c->programs[kind], 0)};
     left += cursors[i].program->issue_count;
     SL_TRY(run->exec->begin(run->state, i, kind, step));
   }

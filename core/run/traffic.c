@@ -73,12 +73,22 @@ void sl_traffic_free(struct sl_traffic_list *list) {
   *list = (struct sl_traffic_list){0};
 }
 
+/* FNV-1a of the lowest `bytes` bytes of `value`, lowest first, up to 8. A byte of 0 only multiplies by the prime, so
+ * those at the end are one multiplication by its power. */
 static uint64_t hash_bytes(uint64_t hash, uint64_t value, int bytes) {
-  for (int i = 0; i < bytes; i++) {
-    hash ^= value >> (8 * i) & 0xff;
-    hash *= UINT64_C(0x100000001b3);
-  }
-  return hash;
+  static const uint64_t power[] = {
+      0x1,
+      0x100000001b3,
+      0x366000002e329,
+      0x8a97b0004e7feab,
+      UINT64_C(0x9ffaac085635bc91),
+      0xcaee32a7d4f6a63,
+      UINT64_C(0xdc966432edf1c639),
+      UINT64_C(0xc5527b8a51d3d2db),
+      0x1efac7090aef4a21,
+  };
+  for (; value > 0 && bytes > 0; value >>= 8, bytes--) hash = (hash ^ (value & 0xff)) * power[1];
+  return hash * power[bytes];
 }
 
 /* Records are compared across versions, so the hash must not change when ops are added or removed. A kind counts as its
