@@ -28,7 +28,7 @@ static const double LOSS_BOUND = 1e-6, NORM_BOUND = 1e-5, GRADIENT_BOUND = 1e-5;
 static const struct {
   int world, count, count_long;
 } worlds[] = {{1, 20, 130}, {2, 120, 480}, {3, 72, 260}, {4, 140, 540},
-              {5, 20, 90},  {6, 72, 240},  {7, 12, 40},  {8, 88, 220}};
+              {5, 20, 90},  {6, 48, 240},  {7, 12, 40},  {8, 56, 220}};
 enum { WORLDS = sizeof worlds / sizeof *worlds };
 enum { LEAST = 3 }; /* configurations that have a thing, of each thing that can be drawn */
 
