@@ -101,9 +101,9 @@ static bool compare(struct against *a, const struct sl_fast_choice *c, const cha
   *time = fabs(p.step_time_s / e.seconds - 1);
   *live = fabs(p.memory_bytes / e.live - 1);
   if (*time <= 0.01 && *live <= 0.01) return true;
-  print_error("%s of %s: tp %d pp %d world %d, %lld x %lld, zero %d, recompute %d, sp %d, %s: %.9g s, exactly %.9g s; "
+  print_error("%s of %s on %s: tp %d pp %d world %d, %lld x %lld, zero %d, recompute %d, sp %d, %s: %.9g s, exactly %.9g s; "
               "%.6g bytes, exactly %.6g\n%s\n",
-              p.whole ? "whole" : "formulas", a->model.name, c->tp, c->pp, c->world, (long long)c->micro_batch,
+              p.whole ? "whole" : "formulas", a->model.name, a->cluster.name, c->tp, c->pp, c->world, (long long)c->micro_batch,
               (long long)c->n_micro, c->zero_stage, c->recompute, c->sequence_parallel,
               sl_fast_schedule_name(c->schedule), p.step_time_s, e.seconds, p.memory_bytes, e.live, config);
   missed++;
