@@ -6,6 +6,8 @@
 #include "cost/compute.h"
 #include "cost/topology.h"
 
+#include <math.h>
+
 /* A collective of a group, of any size. */
 struct call {
   enum sl_op_kind kind;
@@ -35,6 +37,12 @@ static double seconds_of(const struct call *c, const struct sl_cost_rank *rank, 
   return sl_cost_collective(rank, &c->link, &work);
 }
 
+/* A bucket that is full. */
+struct bucket {
+  int64_t lo, hi, count, partial;
+  double ready; /* when its last gradient is complete */
+};
+
 /* The walk over gradients, in the order in which the backward completes them. */
 struct walk {
   const struct sl_fast_setting *s;
@@ -63,6 +71,9 @@ struct walk {
   bool other;            /* not the first micro-batch's backward */
   bool serial, travels, recast, sharded;
   bool whole; /* the stage is one bucket */
+  /* buckets whose reductions have not begun: they begin in the order of time, which may differ from that of places */
+  struct bucket waiting[2 * SL_FAST_TENSORS];
+  int waiting_count;
 };
 
 /* The elements of [lo, hi) that the member with the fewest of them has: the shares of all others cross the busiest
@@ -111,21 +122,17 @@ static double host_of(const struct walk *w) {
   return sum + (w->travels ? costs->host_collective + (w->recast ? costs->host_launch : 0) : 0);
 }
 
-static void close_bucket(struct walk *w, int64_t lo) {
-  const struct sl_kernel_costs *costs = &w->s->rank->kernel_costs;
-  double at = w->ready + w->held;
-  w->buckets++;
-  if (!costs->launch_blocking) w->host += host_of(w);
-  w->opened++;
-  if (w->partial > 0) {
-    const double seconds = seconds_of(&w->sum, w->s->rank, w->partial, 0, false);
+static void reduce_bucket(struct walk *w, const struct bucket *b) {
+  double at = b->ready + w->held;
+  if (b->partial > 0) {
+    const double seconds = seconds_of(&w->sum, w->s->rank, b->partial, 0, false);
     w->tp_lane = later(w->tp_lane, at) + seconds;
     if (w->serial) w->held += seconds;
     at = w->tp_lane;
   }
   if (w->travels && w->recast) {
-    const double seconds = w->copy_launch + (double)w->count * w->copy_per_element;
-    const double stall = at - (w->ready + w->held); /* the copy is on the compute lane, behind the sum */
+    const double seconds = w->copy_launch + (double)b->count * w->copy_per_element;
+    const double stall = at - (b->ready + w->held); /* the copy is on the compute lane, behind the sum */
     if (stall > 0) w->held += stall;
     const double before = w->held;
     compute(w, seconds);
@@ -133,15 +140,42 @@ static void close_bucket(struct walk *w, int64_t lo) {
     at += w->held - before;
   }
   if (w->travels) {
-    const double seconds = reduction(w, lo, w->hi);
+    const double seconds = reduction(w, b->lo, b->hi);
     w->held += w->call;
     w->busy = w->dp_lane = later(w->dp_lane, at + w->call) + seconds;
     if (w->serial) w->held += seconds;
   }
+  w->closed = b->ready;
+}
+
+/* Reduces the buckets that are complete at `now`, the first of them first. */
+static void reduce_until(struct walk *w, double now) {
+  for (;;) {
+    int first = -1;
+    for (int i = 0; i < w->waiting_count; i++)
+      if (w->waiting[i].ready <= now && (first < 0 || w->waiting[i].ready < w->waiting[first].ready)) first = i;
+    if (first < 0) return;
+    const struct bucket b = w->waiting[first];
+    for (int i = first + 1; i < w->waiting_count; i++) w->waiting[i - 1] = w->waiting[i];
+    w->waiting_count--;
+    reduce_bucket(w, &b);
+  }
+}
+
+/* Ends the open bucket, which goes down to `lo`. */
+static void end_bucket(struct walk *w, int64_t lo) {
+  w->buckets++;
+  if (!w->s->rank->kernel_costs.launch_blocking) w->host += host_of(w);
+  w->opened++;
+  w->waiting[w->waiting_count++] = (struct bucket){lo, w->hi, w->count, w->partial, w->ready};
   w->hi = lo;
-  w->closed = w->ready;
   w->count = w->partial = 0;
   w->ready = 0;
+}
+
+static void close_bucket(struct walk *w, int64_t lo) {
+  end_bucket(w, lo);
+  reduce_until(w, INFINITY);
 }
 
 /* Closes the bucket of a tied embedding. */
@@ -164,38 +198,61 @@ static void note_live(struct walk *w, double left) {
   if (w->travels && w->recast) w->live = later(w->live, left + copies);
 }
 
-/* Adds a tensor's gradient to the open bucket. `left`: bytes in use once the gradient is complete. */
-static void take(struct walk *w, const struct sl_fast_tensor *t, double begins, double ready, double hosted,
-                 double left) {
+/* Adds a tensor's gradient, which is complete at `ready`, to the open bucket. `left`: bytes in use then. */
+static void fill(struct walk *w, const struct sl_fast_tensor *t, double ready, double left) {
   const struct sl_strategy *s = &w->s->strategy;
   const int64_t limit = w->whole ? INT64_MAX : w->opened == 0 ? s->first_bucket : s->bucket;
   const int64_t run = t->numel + w->padding;
   w->padding = 0;
   const bool full = s->closes_after ? w->count >= limit : w->count > limit - run;
   if (w->count > 0 && (full || t->tied)) {
-    close_bucket(w, w->flat + run);
+    end_bucket(w, w->flat + run);
     note_live(w, left);
   }
-  go_to(w, begins, hosted - (ready - begins));
-  wait_for_reduction(w, begins);
-  go_to(w, ready, hosted);
   w->count += run;
   if (t->partial) w->partial += t->numel;
   if (ready > w->ready) w->ready = ready;
+}
+
+/* An op writes a gradient from `begins` to `ready`; the host lets it end at `hosted`. */
+struct written {
+  double begins, ready, hosted;
+};
+
+/* Puts the ops of a run in the order of time, which may differ from that of their tensors. */
+static void put_in_order(struct written *ops, int count) {
+  for (int i = 1; i < count; i++) {
+    const struct written op = ops[i];
+    int at = i;
+    for (; at > 0 && ops[at - 1].ready > op.ready; at--) ops[at] = ops[at - 1];
+    ops[at] = op;
+  }
+}
+
+static void write_gradient(struct walk *w, const struct written *op) {
+  reduce_until(w, nextafter(op->ready, 0));
+  go_to(w, op->begins, op->hosted - (op->ready - op->begins));
+  wait_for_reduction(w, op->begins);
+  go_to(w, op->ready, op->hosted);
 }
 
 /* Adds the tensors first .. end - 1 of the stage. `above`: blocks that come before theirs. */
 static void take_run(struct walk *w, const struct sl_fast_stage *stage, int first, int end, double blocks,
                      int64_t above) {
   const struct sl_fast_action *a = w->other ? &stage->next : &stage->first;
+  struct written ops[SL_FAST_TENSORS];
+  int count = 0;
   for (int i = end - 1; i >= first; i--) {
     const struct sl_fast_tensor *t = &stage->tensor[i];
+    struct written *op = &ops[count++];
     w->flat -= t->numel;
-    const double begins = sl_fast_at(t->begins[w->other], blocks) + (double)above * a->end.block;
-    const double ready = sl_fast_at(t->ready[w->other], blocks) + (double)above * a->end.block;
-    const double hosted = w->late + sl_fast_at(t->hosted[w->other], blocks) + (double)above * a->end_hosted.block;
-    take(w, t, begins, ready, hosted, sl_fast_at(t->left, (double)w->blocks) - (double)above * stage->kept.block);
+    op->begins = sl_fast_at(t->begins[w->other], blocks) + (double)above * a->end.block;
+    op->ready = sl_fast_at(t->ready[w->other], blocks) + (double)above * a->end.block;
+    op->hosted = w->late + sl_fast_at(t->hosted[w->other], blocks) + (double)above * a->end_hosted.block;
+    fill(w, t, op->ready, sl_fast_at(t->left, (double)w->blocks) - (double)above * stage->kept.block);
   }
+  put_in_order(ops, count);
+  for (int i = 0; i < count; i++) write_gradient(w, &ops[i]);
 }
 
 /* Handles a tied embedding whose gradient the head completes before the blocks do, although it precedes them in the
@@ -244,6 +301,7 @@ static void walk_tensors(struct walk *w, const struct sl_fast_stage *stage, int6
   }
   const int tied = first_block > 0 && stage->tensor[0].tied; /* handled separately */
   take_run(w, stage, tied, first_block, (double)blocks, 0);
+  reduce_until(w, INFINITY);
   w->held_before = w->at + w->held - w->bare;
   if (tied && !early) {
     close_both(w, &stage->tensor[0], (double)blocks);
