@@ -50,6 +50,7 @@ struct walk {
   int64_t count, partial;  /* elements in the open bucket */
   int64_t hi;              /* the flat index behind the open bucket */
   double ready;            /* when its last gradient is complete */
+  double end, end_hosted;  /* of the backward, without reductions */
   double late;             /* of the host, at the start of the backward */
   double at, slow; /* the time that the backward has reached; the share of their speed that kernels lose during a
                     * reduction */
@@ -229,11 +230,13 @@ static void put_in_order(struct written *ops, int count) {
   }
 }
 
+/* The backward's last op ends when the backward does, which a host may delay more than the sample shows. */
 static void write_gradient(struct walk *w, const struct written *op) {
+  const double hosted = op->ready < w->end * (1 - 1e-9) ? op->hosted : later(op->hosted, w->end_hosted);
   reduce_until(w, nextafter(op->ready, 0));
   go_to(w, op->begins, op->hosted - (op->ready - op->begins));
   wait_for_reduction(w, op->begins);
-  go_to(w, op->ready, op->hosted);
+  go_to(w, op->ready, hosted);
 }
 
 /* Adds the tensors first .. end - 1 of the stage. `above`: blocks that come before theirs. */
@@ -339,6 +342,8 @@ void sl_fast_reduce(struct sl_fast_reduction *out, const struct sl_fast_setting 
   const int64_t multiple = (int64_t)START_ALIGNMENT * s->dp;
   struct walk w = {.s = s,
                    .other = !backward->only,
+                   .end = backward->end,
+                   .end_hosted = backward->end_hosted,
                    .late = backward->late,
                    .blocks = blocks,
                    .travels = s->dp > 1,
