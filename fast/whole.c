@@ -238,8 +238,9 @@ struct lengths {
 };
 
 /* Micro-batches without a pipeline. LONE: a first, a last and two between them. SETTLED: until the host's lag and the
- * slowing of kernels are steady. */
-enum { LONE = 4, SETTLED = 8 };
+ * slowing of kernels are steady, which takes LATE where weight gradients fill gaps, and then returns every few
+ * micro-batches. */
+enum { LONE = 4, SETTLED = 8, LATE = 32 };
 
 /* The numbers of micro-batches of two steps whose pipelines are full for a while. With more stages per rank, more
  * micro-batches are in flight, and the slowing of kernels takes a few of them to become steady. Some schedules deal
@@ -252,8 +253,9 @@ static struct lengths lengths_of(const struct sl_config *c, int64_t n_micro) {
   int64_t shorter = (stages + 1) * unit;
   const int64_t lone = c->sl.kernels != SL_KERNELS_SHARDLAB ? SETTLED : LONE;
   if (c->sl.pp == 1) return (struct lengths){lone, lone};
-  while (shorter < SETTLED) shorter += unit;
-  return (struct lengths){shorter, shorter + unit};
+  const bool fills = strncmp(c->sl.schedule, "zb", 2) == 0 || strcmp(c->sl.schedule, "interleaved-zb") == 0;
+  while (shorter < (fills ? LATE : SETTLED)) shorter += unit;
+  return (struct lengths){shorter, shorter + (fills ? LATE / 2 / unit + 1 : 1) * unit};
 }
 
 /* If all forwards come first, the number of micro-batches in flight grows with their total, and the time of the memory
