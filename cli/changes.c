@@ -60,9 +60,10 @@ static bool try(struct search *s, struct sl_change change) {
     sl_error_clear();
     return false;
   }
-  const int64_t need = sl_trial_need(&change.trial);
+  const int64_t need = sl_trial_need(&change.trial), arena = change.trial.prediction.spaces.arena_bytes;
   if (change.trial.global_batch != s->setup->plan.global_batch) return false;
   if (s->out->least_bytes == 0 || need < s->out->least_bytes) s->out->least_bytes = need;
+  if (s->out->least_arena_bytes == 0 || arena < s->out->least_arena_bytes) s->out->least_arena_bytes = arena;
   if (!sl_trial_fits(&change.trial)) return false;
   keep(s->out, &change);
   return true;

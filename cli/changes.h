@@ -24,6 +24,7 @@ struct sl_changes {
                      * hosts, so nothing was tried */
   int64_t
       least_bytes; /* the smallest device memory that any of the changes tried would need; 0 if none could be built */
+  int64_t least_arena_bytes; /* the smallest arena of the device alone, which is what a limit on it is compared with */
 };
 
 /* Tries changes of the job that `options` ask for, whose inputs and plan are in `setup`: the smallest sufficient change

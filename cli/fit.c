@@ -42,7 +42,7 @@ static void advise(char *out, size_t size, const struct sl_options *options, con
     snprintf(out, size, "there is nothing to try");
     return;
   }
-  sl_format_bytes(text, sizeof text, (double)changes.least_bytes);
+  sl_format_bytes(text, sizeof text, (double)changes.least_arena_bytes);
   snprintf(out, size, "nothing that was tried fits: the least takes %s", text);
 }
 

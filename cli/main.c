@@ -106,6 +106,7 @@ static enum sl_status dispatch(int argc, char **argv) {
  * message. */
 static void say_error(void) {
   const int rank = sl_place_read(false).rank;
+  fflush(stdout); /* both may go to one file: what was said before stands before */
   if (sl_children_signal() != 0 && sl_children_of_ours()) return;
   if (sl_children_signal() != 0)
     fprintf(stderr, "shardlab: ended by SIG%s\n", sigabbrev_np(sl_children_signal()));

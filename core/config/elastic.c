@@ -232,6 +232,33 @@ static int64_t best_micro(const struct elastic *e, int64_t share) {
   return best;
 }
 
+/* The world sizes that divide the batch, as DeepSpeed lists them, but no more than a line holds: "1, 2, 3, 6". */
+static void list_gpus(const struct elastic *e, int64_t batch, char *out, size_t size) {
+  const int64_t most = e->max_gpus < batch ? e->max_gpus : batch;
+  size_t used = 0;
+  out[0] = '\0';
+  for (int64_t gpus = e->min_gpus; gpus <= most; gpus++) {
+    if (!divides(e, e->count, batch, gpus)) continue;
+    used += (size_t)snprintf(out + used, size - used, "%s%lld", used > 0 ? ", " : "", (long long)gpus);
+    if (used + 32 < size) continue;
+    snprintf(out + used, size - used, ", ...");
+    return;
+  }
+}
+
+static enum sl_status refuse(const struct sl_config *config, const struct elastic *e, int dp, int64_t batch) {
+  char list[192];
+  if (e->nodes)
+    return sl_json_fail(&config->doc, "elasticity",
+                        "World size (%d) is not valid with the GPU counts that divide the batch of %lld into these "
+                        "micro-batches",
+                        dp, (long long)batch);
+  list_gpus(e, batch, list, sizeof list);
+  return sl_json_fail(&config->doc, "elasticity",
+                      "World size (%d) is not valid with the current list of valid GPU counts: [%s] of a batch of %lld",
+                      dp, list, (long long)batch);
+}
+
 enum sl_status sl_config_elastic_batch(struct sl_config *config, int dp) {
   struct elastic e;
   bool good;
@@ -248,11 +275,7 @@ enum sl_status sl_config_elastic_batch(struct sl_config *config, int dp) {
     good = batch > 0 && dp >= e.min_gpus && dp <= e.max_gpus && divides(&e, e.count, batch, dp);
   }
   const int64_t micro = good ? best_micro(&e, batch / dp) : 0;
-  if (micro == 0 || batch < dp)
-    return sl_json_fail(
-        &config->doc, "elasticity",
-        "World size (%d) is not valid with the GPU counts that divide the batch of %lld into these micro-batches", dp,
-        (long long)batch);
+  if (micro == 0 || batch < dp) return refuse(config, &e, dp, batch);
   config->train_batch_size = batch;
   config->train_micro_batch_size_per_gpu = micro;
   config->gradient_accumulation_steps = batch / (micro * dp);

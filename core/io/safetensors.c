@@ -34,10 +34,13 @@ static const struct type *type_of(const char *name) {
   return NULL;
 }
 
-/* Frameworks put different prefixes before the same names. */
+/* Hugging Face's files of a whole model have the base model's name before those of its tensors. */
 static const char *bare(const char *name) {
-  if (strncmp(name, "transformer.", 12) == 0) return name + 12;
-  if (strncmp(name, "model.", 6) == 0) return name + 6;
+  static const char *const bases[] = {"transformer.", "model.", "gpt_neox."};
+  for (size_t i = 0; i < sizeof bases / sizeof *bases; i++) {
+    const size_t length = strlen(bases[i]);
+    if (strncmp(name, bases[i], length) == 0) return name + length;
+  }
   return name;
 }
 

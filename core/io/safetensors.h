@@ -50,7 +50,8 @@ enum sl_status sl_safetensors_open_memory(struct sl_safetensors *file, const cha
                                           size_t size);
 void sl_safetensors_close(struct sl_safetensors *file);
 
-/* The tensor `name`, NULL if there is none. A leading "transformer." or "model." is ignored on both sides. */
+/* The tensor `name`, NULL if there is none. A leading "transformer.", "model." or "gpt_neox." is ignored on both
+ * sides. */
 const struct sl_safetensors_tensor *sl_safetensors_find(const struct sl_safetensors *file, const char *name);
 /* Reads elements first .. first+count of `tensor` as float. Errors: SL_ERR_INPUT: not a readable type, or past the end;
  * SL_ERR_IO: the file has become shorter. */

@@ -1,8 +1,12 @@
 """The tables of this experiment, on standard output: the largest model of a ladder that fits, found by halving.
 
     tables.py SHARDLAB ROOT OUT ARENA
+
+What is measured leaves LEAVE_MEMORY and LEAVE_DISK bytes of this machine's memory and of OUT's disk to others (4e9, 25e9).
 """
 import json
+import os
+import shutil
 import subprocess
 import sys
 
@@ -11,7 +15,8 @@ LADDER = [(24, 1024), (20, 2048), (40, 2048), (64, 2304), (53, 3072), (72, 3072)
           (25, 8192), (50, 8192), (75, 8192), (69, 9216), (125, 8192), (62, 16384), (90, 16384), (124, 18432), (100, 25600),
           (128, 25600), (160, 25600), (174, 32768)]
 SMALL = [(2, 512), (4, 512), (8, 512), (12, 512), (16, 512), (24, 512), (12, 768), (16, 768), (20, 768), (24, 768), (28, 768),
-         (20, 1024), (24, 1024)]
+         (20, 1024), (24, 1024), (24, 1280), (24, 1536), (28, 1536), (32, 1536), (36, 1536), (24, 2048), (28, 2048), (32, 2048), (36, 2048),
+         (40, 2048), (44, 2048), (48, 2048), (52, 2048), (56, 2048), (60, 2048), (64, 2048), (80, 2048), (96, 2048), (64, 3072)]
 HOST, NVME = 1.5e12, 28e12  # bytes of a DGX-2
 
 STRATEGIES = [("none", 0, None, None), ("ZeRO-2", 2, None, None), ("ZeRO-2, optimizer on the CPU", 2, "cpu", None),
@@ -77,18 +82,36 @@ def predicted(shardlab, root, out, cluster, world, strategy):
             f"{host / 2**30:.0f}", f"{nvme / 2**30:.0f}", f"{flops / 1e12:.1f}")
 
 
+def memory_here():
+    """Bytes that no process uses, or that the system gives up for one that asks."""
+    with open("/proc/meminfo") as file:
+        return next(int(line.split()[1]) * 1024 for line in file if line.startswith("MemAvailable"))
+
+
 def measured(shardlab, root, out, arena, strategy):
     job = ["--model", f"{out}/model.json", "--config", f"{out}/config.json", "--seq", "64", "--device-memory", arena]
-    sizes = {}
+    memory = memory_here() - float(os.environ.get("LEAVE_MEMORY", 4e9))
+    disk = shutil.disk_usage(out).free - float(os.environ.get("LEAVE_DISK", 25e9))
+    ends = {}
 
     def fits(layers, width):
-        sizes["parameters"] = model(f"{out}/model.json", layers, width, 256, 64)
+        """What ends it is kept by rung, so that the one behind the largest that fits can be told."""
+        parameters = model(f"{out}/model.json", layers, width, 256, 64)
         config(f"{out}/config.json", strategy, False, f"{out}/nvme")
-        done = subprocess.run([shardlab, "check", *job, "--quiet"], stderr=subprocess.DEVNULL)
-        return (sizes["parameters"], layers, width) if done.returncode == 0 else None
+        if subprocess.run([shardlab, "check", *job, "--quiet"], stderr=subprocess.DEVNULL).returncode != 0:
+            ends[layers, width] = "device"
+            return None
+        subprocess.run([shardlab, "predict", *job, "--quiet", "--json", f"{out}/record.json"], stderr=subprocess.DEVNULL, check=True)
+        record = json.load(open(f"{out}/record.json"))["memory"]
+        arenas = {space: record[space]["peak_bytes"] for space in ("device", "host", "nvme")}
+        if arenas["device"] + record["device"]["context_bytes"] + arenas["host"] > memory:
+            ends[layers, width] = "host memory"
+        elif arenas["nvme"] > disk:
+            ends[layers, width] = "disk"
+        return None if (layers, width) in ends else (parameters, layers, width)
     at, said = largest(fits, SMALL)
     if said is None:
-        return "none", "", "", "", ""
+        return "none", "", "", "", "", "", ends[SMALL[0]]
     fits(*said[1:])
     done = subprocess.run([shardlab, "validate", *job, "--steps", "2", "--time-tolerance", "1000", "--data",
                            f"{root}/examples/corpus.txt", "--quiet", "--json", f"{out}/comparison.json"],
@@ -99,8 +122,8 @@ def measured(shardlab, root, out, arena, strategy):
     judged = [r for r in rows.values() if r["rule"] == "exact"]
     wrong = [r for r in judged if r["verdict"] != "ok"]
     peaks = [rows[f"memory {space} peak"]["measured"] / 2**20 for space in ("device", "host", "nvme")]
-    return (f"{'at least ' if at + 1 == len(SMALL) else ''}{said[0] / 1e6:.0f} M", *(f"{p:.0f}" for p in peaks),
-            f"{len(judged) - len(wrong)} of {len(judged)}")
+    return (f"{said[0] / 1e6:.0f} M ({said[1]} x {said[2]})", *(f"{p:.0f}" for p in peaks), f"{len(judged) - len(wrong)} of {len(judged)}",
+            f"{rows['time step']['measured']:.3g}", ends[SMALL[at + 1]] if at + 1 < len(SMALL) else "the ladder")
 
 
 def table(head, rows):
@@ -110,16 +133,24 @@ def table(head, rows):
     print()
 
 
+def here(shardlab, root, out, arena):
+    print(f"An arena of {arena} here, measured:\n")
+    table(["strategy", "largest model", "device MiB", "host MiB", "NVMe MiB", "bytes and calls as predicted", "seconds a step",
+           "ended by"],
+          ((s[0], *measured(shardlab, root, out, arena, s)) for s in STRATEGIES))
+
+
 def main():
     shardlab, root, out, arena = sys.argv[1:5]
     cluster = f"{root}/experiments/offload_limit/dgx2_nvme.json"
+    if os.environ.get("PREDICT") == "no":
+        here(shardlab, root, out, arena)
+        return
     for world, what in ((1, "One V100-32GB of a DGX-2"), (16, "One DGX-2, 16 V100-32GB")):
         print(f"{what}, predicted:\n")
         table(["strategy", "largest model", "device GiB", "host GiB a node", "NVMe GiB a node", "TFLOPS a GPU"],
               ((s[0], *predicted(shardlab, root, out, cluster, world, s)) for s in STRATEGIES))
-    print(f"An arena of {arena} here, measured:\n")
-    table(["strategy", "largest model", "device MiB", "host MiB", "NVMe MiB", "bytes and calls as predicted"],
-          ((s[0], *measured(shardlab, root, out, arena, s)) for s in STRATEGIES))
+    here(shardlab, root, out, arena)
 
 
 if __name__ == "__main__":

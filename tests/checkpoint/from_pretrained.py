@@ -1,9 +1,11 @@
-"""What `checkpoint export` writes, read by transformers: the same loss and the same gradients as ours.
+"""What `checkpoint export` writes, read by transformers: the same loss, gradients and logits as ours; and what transformers writes, read by us.
 
     from_pretrained.py SHARDLAB ROOT
 
 A small model of each family is trained on two ranks, its latest checkpoint exported whole and in pieces, and loaded by
-AutoModelForCausalLM.from_pretrained. Loss and every gradient of a batch are held against those of `measure --init`, in fp32.
+AutoModelForCausalLM.from_pretrained. Loss and every gradient of a batch are held against those of `measure --init`, in fp32, and so are the
+logits of a position: a training with a learning rate of 0 reads the same tokens with each token of the vocabulary behind them, so that its losses
+differ as the logits do. It starts from the folder that save_pretrained wrote; what it exports in the end must have the bits of that folder's tensors.
 Runs under ROOT/.venv, which `./dev bench` makes, or the interpreter that SHARDLAB_BENCH_PYTHON names, where either has
 transformers; status 77, with the reason, where there is none.
 """
@@ -26,7 +28,10 @@ FAMILIES = {"mistral": "--tp", "qwen2": "--tp", "qwen3": "--tp", "gemma": "--pp"
             "olmo2": "--pp", "starcoder2": "--tp", "gpt_neox": "--tp", "gptj": "--tp", "opt": "--tp", "falcon": "--pp", "falcon_new": "--tp",
             "bloom": "--tp", "mpt": "--tp"}
 CONFIG = {"train_micro_batch_size_per_gpu": 1, "optimizer": {"type": "AdamW", "params": {"lr": 0.01}}, "zero_optimization": {"stage": 2}}
+STILL = {"train_micro_batch_size_per_gpu": 1, "optimizer": {"type": "SGD", "params": {"lr": 0}}, "shardlab": {"shuffle": False}}
+VOCABULARY = 256
 TOLERANCE = 1e-5  # of a tensor's largest gradient, and of the loss
+LOGIT_TOLERANCE = 2e-6  # of the spread of a row of logits
 
 
 def an_interpreter(root):
@@ -53,11 +58,55 @@ def ours(shardlab, folder, exported):
     return json.loads((folder / "record.json").read_text())["losses"][0], load_file(folder / "grads.safetensors")
 
 
-def theirs(folder, exported):
+def our_logits(shardlab, folder, weights):
+    """Those of the prefix's last position, less their mean. A sequence begins with the last target of the one before, so behind each prefix with
+    its target stands a sequence that nobody looks at."""
+    prefix, rest = (folder / "data.txt").read_bytes()[:SEQ], bytes(SEQ - 1)
+    (folder / "targets.txt").write_bytes(b"".join(prefix + bytes([token]) + rest for token in range(VOCABULARY)) + prefix[:1])
+    (folder / "still.json").write_text(json.dumps(STILL))
+    run(shardlab, folder, "measure", "--model", "model.json", "--config", "still.json", "--data", "targets.txt", "--seq", str(SEQ), "--threads", "1",
+        "--quiet", "--init", weights, "--steps", str(2 * VOCABULARY), "--checkpoint", "still", "--json", "record.json")
+    losses = json.loads((folder / "record.json").read_text())["losses"][::2]
+    mean = sum(losses) / VOCABULARY
+    return [SEQ * (mean - loss) for loss in losses]
+
+
+def there_and_back(shardlab, folder, model, what):
+    """What transformers writes gives us its logits, and comes back to the bit."""
+    import torch
+    from safetensors.torch import load_file
+
+    model.save_pretrained(folder / "theirs")
+    tokens = torch.tensor(list((folder / "data.txt").read_bytes()[:SEQ]))
+    with torch.no_grad():
+        row = model(tokens[None]).logits[0, -1].double()
+    row -= row.mean()
+    mine = torch.tensor(our_logits(shardlab, folder, "theirs"), dtype=torch.float64)
+    apart, spread = (mine - row).abs().max().item(), (row.max() - row.min()).item()
+    print(f"{what}: {len(mine)} logits, {spread:.3g} from the least to the largest, {apart:.1e} apart")
+    if not apart <= LOGIT_TOLERANCE * spread:
+        yield f"{what}: logits are {apart:.1e} apart, {spread:.3g} from the least to the largest"
+    run(shardlab, folder, "checkpoint", "export", "still", "--out", "back", "--single", "--quiet")
+    before, after = (load_file(next((folder / name).glob("*.safetensors"))) for name in ("theirs", "back"))
+    known = {bare(name, after): tensor for name, tensor in before.items()}
+    after = {bare(name, known): tensor for name, tensor in after.items()}
+    if known.keys() != after.keys():
+        yield f"{what}: there and back has other tensors: {sorted(known.keys() ^ after.keys())}"
+    for name in known.keys() & after.keys():
+        if not torch.equal(known[name], after[name]):
+            yield f"{what}: {name} does not come back"
+
+
+def load(folder, exported):
     import torch
     from transformers import AutoModelForCausalLM
 
-    model = AutoModelForCausalLM.from_pretrained(folder / exported, attn_implementation="eager", dtype=torch.float32, pad_token_id=None)
+    return AutoModelForCausalLM.from_pretrained(folder / exported, attn_implementation="eager", dtype=torch.float32, pad_token_id=None)
+
+
+def theirs(folder, model):
+    import torch
+
     model.train()
     tokens = torch.tensor(list((folder / "data.txt").read_bytes()))
     logits = model(tokens[None, :-1]).logits
@@ -98,10 +147,10 @@ def models(root):
 
 def compare(shardlab, root):
     found = []
-    for name, model, flag_of_plan in models(root):
+    for name, config, flag_of_plan in models(root):
         with tempfile.TemporaryDirectory() as scratch:
             folder = pathlib.Path(scratch)
-            (folder / "model.json").write_text(json.dumps(model))
+            (folder / "model.json").write_text(json.dumps(config))
             (folder / "train.json").write_text(json.dumps(CONFIG))
             (folder / "data.txt").write_bytes(bytes((7 * i * i + 11 * i) % 251 for i in range(SEQ + 1)))
             (folder / "long.txt").write_bytes(bytes((5 * i * i + 3 * i) % 251 for i in range(40 * SEQ)))
@@ -111,9 +160,11 @@ def compare(shardlab, root):
                 exported = "whole" if flag else "pieces"
                 run(shardlab, folder, "checkpoint", "export", "ck", "--out", exported, "--quiet", *flag)
                 mine, gradients = ours(shardlab, folder, exported)
-                loss, parameters = theirs(folder, exported)
+                model = load(folder, exported)
+                loss, parameters = theirs(folder, model)
                 found += differences(mine, gradients, loss, parameters, f"{name}, {exported}")
                 print(f"{name}, {exported}: loss {mine:.6f} here, {loss:.6f} by transformers; {len(gradients)} gradients")
+            found += there_and_back(shardlab, folder, model.eval(), name)
     print(*found, f"{len(found)} differences", sep="\n")
     return 1 if found else 0
 

@@ -197,15 +197,23 @@ static void too_little_address_space_is_an_error(void **state) {
   }
 }
 
+/* Where both go to one file, what was said before the error stands before it, and whole. */
+static void the_error_is_the_last_line(void **state) {
+  (void)state;
+  shardlab(scratch, "predict --model gpt3-175b --preset ddp --cluster dgx2-v100 --require-fit >both 2>&1; cat both");
+  const char *error = strstr(out, "\nshardlab: error: --require-fit: it does not fit");
+  assert_non_null(error);
+  assert_string_equal(strchr(error + 1, '\n'), "\n");
+  assert_non_null(strstr(out, "does not fit: "));
+  assert_true(strstr(out, "does not fit: ") < error);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(each_warning_once),
-      cmocka_unit_test(rows_of_traffic_differ),
-      cmocka_unit_test(the_record_has_what_was_read),
-      cmocka_unit_test(nothing_acts_on_a_terminal),
-      cmocka_unit_test(names_of_files_do_not_either),
-      cmocka_unit_test(a_number_of_threads_is_one),
-      cmocka_unit_test(too_little_address_space_is_an_error),
+      cmocka_unit_test(each_warning_once),          cmocka_unit_test(the_error_is_the_last_line),
+      cmocka_unit_test(rows_of_traffic_differ),     cmocka_unit_test(the_record_has_what_was_read),
+      cmocka_unit_test(nothing_acts_on_a_terminal), cmocka_unit_test(names_of_files_do_not_either),
+      cmocka_unit_test(a_number_of_threads_is_one), cmocka_unit_test(too_little_address_space_is_an_error),
   };
   return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
 }

@@ -268,12 +268,21 @@ static void broken_elasticity(void **state) {
     assert_int_equal(sl_config_parse(&config, "ds.json", text, strlen(text), false), SL_ERR_INPUT);
     assert_string_equal(sl_error_message(), expected);
   }
-  resolve(
-      "{\"elasticity\": {\"enabled\": true, \"max_train_batch_size\": 9, \"micro_batch_sizes\": [3], \"version\": "
-      "0.1}}",
-      4, 1,
-      "ds.json:1:2: elasticity: World size (4) is not valid with the GPU counts that divide the batch of 6 into these "
-      "micro-batches");
+  resolve("{\"elasticity\": {\"enabled\": true, \"max_train_batch_size\": 9, \"micro_batch_sizes\": [3], \"version\": "
+          "0.1}}",
+          4, 1,
+          "ds.json:1:2: elasticity: World size (4) is not valid with the current list of valid GPU counts: [1, 2] of a "
+          "batch "
+          "of 6");
+  resolve("{\"elasticity\": {\"enabled\": true, \"max_train_batch_size\": 720720, \"micro_batch_sizes\": [1], "
+          "\"min_gpus\": 2, "
+          "\"version\": 0.1}}",
+          17, 1,
+          "ds.json:1:2: elasticity: World size (17) is not valid with the current list of valid GPU counts: [2, 3, 4, "
+          "5, 6, "
+          "7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 18, 20, 21, 22, 24, 26, 28, 30, 33, 35, 36, 39, 40, 42, 44, 45, 48, "
+          "52, 55, "
+          "56, 60, 63, 65, 66, 70, 72, 77, 78, ...] of a batch of 720720");
 }
 
 /* --strict turns the warning about an unknown top-level key into an error. */

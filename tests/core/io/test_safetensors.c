@@ -2,6 +2,7 @@
  * Safetensors: what the reader accepts, converts and refuses; the writer, alone and with several processes. */
 #include "core/base/new_file.h"
 #include "core/io/safetensors.h"
+#include "core/model/families.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -71,6 +72,27 @@ static void reads_names_shapes_and_values(void **state) {
                  "m: tensor \"ids\": dtype: is I64; expected F32, F16 or BF16");
   assert_int_equal(sl_safetensors_read(&file, sl_safetensors_find(&file, "none"), 0, 0, out), SL_OK);
   sl_safetensors_close(&file);
+}
+
+/* In a file of a whole model names begin with that of its base model; ours do not. */
+static void knows_the_base_model_of_every_family(void **state) {
+  (void)state;
+#define X(type, name) &sl_model_##name,
+  const struct sl_family *const families[] = {SL_FAMILY_MAP(X)};
+#undef X
+  int whole = 0;
+  for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
+    char header[128];
+    struct sl_safetensors file;
+    if (families[i]->base == NULL) continue;
+    snprintf(header, sizeof header, "{\"%sw\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}}",
+             families[i]->base);
+    assert_int_equal(sl_safetensors_open_memory(&file, "m", image, build(header, 8)), SL_OK);
+    if (sl_safetensors_find(&file, "w") == NULL) fail_msg("%s: %s is not known", families[i]->name, families[i]->base);
+    sl_safetensors_close(&file);
+    whole++;
+  }
+  assert_true(whole > 10);
 }
 
 static void converts_every_kind_of_half(void **state) {
@@ -329,15 +351,11 @@ static void create_refuses_bad_tables(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(reads_names_shapes_and_values),
-      cmocka_unit_test(converts_every_kind_of_half),
-      cmocka_unit_test(refuses_broken_files),
-      cmocka_unit_test(refuses_a_wrong_length),
-      cmocka_unit_test(processes_write_together),
-      cmocka_unit_test(abort_leaves_nothing),
-      cmocka_unit_test(join_wants_the_same_table),
-      cmocka_unit_test(create_refuses_bad_tables),
-      cmocka_unit_test(a_file_cut_short_is_an_error_with_its_name),
+      cmocka_unit_test(reads_names_shapes_and_values), cmocka_unit_test(knows_the_base_model_of_every_family),
+      cmocka_unit_test(converts_every_kind_of_half),   cmocka_unit_test(refuses_broken_files),
+      cmocka_unit_test(refuses_a_wrong_length),        cmocka_unit_test(processes_write_together),
+      cmocka_unit_test(abort_leaves_nothing),          cmocka_unit_test(join_wants_the_same_table),
+      cmocka_unit_test(create_refuses_bad_tables),     cmocka_unit_test(a_file_cut_short_is_an_error_with_its_name),
   };
   return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
