@@ -10,7 +10,10 @@ them inside, each is a graph of basic blocks, and its count is that of the short
 behind a branch that tiles inside do not take (masks, odd lengths) is not counted, and every instruction is counted once, predicated
 or not. Of several such loops the shortest one is told. A loop over 32 rows counts twice, one over 16 four times.
 
---judge: exit status 1 where a bar of BARS is missed. nvcc is $NVCC, that of PATH or of /usr/local/cuda; nvdisasm is $NVDISASM, beside
+Before that, where the release build is: how many kernels a step of GPT-2 124M launches, counted on the stand-ins
+(tests/backend/cuda/test_cuda_launches.c, which holds them to their bars).
+
+--judge: exit status 1 where a bar is missed. nvcc is $NVCC, that of PATH or of /usr/local/cuda; nvdisasm is $NVDISASM, beside
 nvcc or in PATH. Without one of them the last line says so and the exit status is 77.
 """
 import argparse
@@ -225,6 +228,19 @@ def kernels(root, archs, only):
     return sorted(rows, key=lambda r: (r["source"], r["kernel"], r["arch"]))
 
 
+# --- launches of a step ---
+
+
+def launches(root):
+    """Rows (run, op, ops, kernels), and what the program that counts them missed; nothing where it is not built."""
+    program = root / "build/release/bin/test_cuda_launches"
+    if not program.exists():
+        return [], []
+    done = subprocess.run([program], capture_output=True, text=True, check=False, cwd=root / "build/release")
+    rows = [line.split("\t") for line in done.stdout.splitlines() if line.count("\t") == 3]
+    return rows, [] if done.returncode == 0 else [done.stdout + done.stderr]
+
+
 # --- what is said ---
 
 
@@ -262,11 +278,15 @@ def main():
     args.add_argument("--json", action="store_true")
     args.add_argument("--judge", action="store_true", help="exit status 1 where a bar is missed")
     said = args.parse_args()
-    rows = kernels(said.root.resolve(), said.arch.split(","), said.only)
+    root = said.root.resolve()
+    launched, missed = launches(root)
+    if launched and not said.json:
+        print("\n".join("\t".join(line) for line in launched), end="\n\n", flush=True)
+    rows = kernels(root, said.arch.split(","), said.only)
     version = re.search(r"release [\d.]+, (V[\d.]+)", run([tool("nvcc"), "--version"]))[1]
-    missed = list(misses(rows))
+    missed += misses(rows)
     if said.json:
-        print(json.dumps({"nvcc": version, "kernels": rows, "missed": missed}, indent=1))
+        print(json.dumps({"nvcc": version, "launches": launched[1:], "kernels": rows, "missed": missed}, indent=1))
     else:
         print(f"# nvcc {version}\n{table(rows)}", end="")
     for line in missed:

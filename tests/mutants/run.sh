@@ -42,11 +42,11 @@ configure() { cmake -S "$copy/tree" -B "$copy/build" -G Ninja -DCMAKE_BUILD_TYPE
 
 need_cuda() { # of the cuda backend only the objects are built; without nvcc and NCCL its mutants are left out
   local name left=()
-  wanted | grep -qxE 'test_cuda_(backend|offload)' || return 0
+  wanted | grep -qxE 'test_cuda_(backend|graph|launches|offload)' || return 0
   cuda=AUTO
   configure && cmake --build "$copy/build" --target help | grep -q '^test_cuda_backend:' && return
   for name in "${names[@]}"; do
-    if header "tests/mutants/$name.sed" tests | grep -qwE 'test_cuda_(backend|offload)'; then
+    if header "tests/mutants/$name.sed" tests | grep -qwE 'test_cuda_(backend|graph|launches|offload)'; then
       printf '%-28s %s\n' "$name" "left out: the cuda backend is not built here"
     else
       left+=("$name")

@@ -35,7 +35,7 @@ static struct {
   cudaStream_t streams[LANES];      /* the first began it */
   struct stand_in_set after[LANES]; /* what a stream's next piece comes after */
 } capture;
-static int graphs, graph_nodes;
+static int graphs, graph_nodes, graph_kernels;
 
 int stand_in_graphs(void) {
   return graphs;
@@ -43,6 +43,10 @@ int stand_in_graphs(void) {
 
 int stand_in_graph_nodes(void) {
   return graph_nodes;
+}
+
+int stand_in_graph_kernels(void) {
+  return graph_kernels;
 }
 
 /* --- sets --- */
@@ -277,5 +281,7 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
   for (int lane = 0; lane < g->lanes; lane++) run->next[lane] = next_of(g, lane, 0);
   graphs++;
   graph_nodes = (int)g->count;
+  graph_kernels = 0;
+  for (size_t i = 0; i < g->count; i++) graph_kernels += g->nodes[i].work->kind != STAND_IN_OTHER;
   return stand_in_put(stream, &a_run, run);
 }

@@ -83,7 +83,7 @@ static void *batch_again(const void *context) {
   return again;
 }
 
-static const struct stand_in_work a_batch = {STAND_IN_OTHER, take_batch, batch_again, NULL};
+static const struct stand_in_work a_batch = {STAND_IN_COLLECTIVE, take_batch, batch_again, NULL};
 
 enum { GROUP = 4096 };
 static struct call *collected; /* of the open group */

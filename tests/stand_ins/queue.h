@@ -23,7 +23,8 @@ cudaError_t stand_in_enter(void);
 
 /* Executes a piece of work. True: it is complete and has freed its context; false: it waits, and is called again. */
 typedef bool (*stand_in_turn)(void *context);
-enum stand_in_kind { STAND_IN_KERNEL, STAND_IN_OTHER }; /* kernels and products can fault (SHARDLAB_STAND_IN_FAULT) */
+/* Kernels and products can fault (SHARDLAB_STAND_IN_FAULT). On a device a call of NCCL is a kernel, too. */
+enum stand_in_kind { STAND_IN_KERNEL, STAND_IN_COLLECTIVE, STAND_IN_OTHER };
 struct stand_in_work {
   enum stand_in_kind kind;
   stand_in_turn turn;

@@ -31,9 +31,11 @@ int stand_in_epilogues(void);
  * NCCL. */
 long stand_in_kernels(void);
 long stand_in_host_calls(void);
-/* The number of graph launches, and of pieces of work in the last one. */
+/* The number of graph launches, of pieces of work in the last one, and of those that are kernels of a device: kernels,
+ * products and calls of NCCL. */
 int stand_in_graphs(void);
 int stand_in_graph_nodes(void);
+int stand_in_graph_kernels(void);
 /* From now on the collectives of rank `rank` never complete, so it hangs, and so does every rank that waits for it. -1:
  * no rank. */
 void stand_in_hang(int rank);
