@@ -159,6 +159,58 @@ static enum sl_status dropout(const struct sl_call *c) {
                                         &dropout, step_of(c)));
 }
 
+/* What a norm takes in, or NULL; `dropout` and `out` are the caller's room. */
+static const struct sl_cuda_taken_in *taken_in(const struct sl_call *c, struct sl_dropout *dropout,
+                                               struct sl_cuda_taken_in *out) {
+  *dropout = sl_call_dropout(c, c->place * c->dim[0], c->dim[1]);
+  *out = (struct sl_cuda_taken_in){.residual = c->x[SL_AT_RESIDUAL],
+                                   .branch = c->x[SL_AT_BRANCH],
+                                   .bias = c->x[SL_AT_BRANCH_BIAS],
+                                   .dbranch = c->x[SL_AT_DBRANCH],
+                                   .dropout = dropout,
+                                   .step = step_of(c)};
+  return c->op->flags & SL_OP_RESIDUAL ? out : NULL;
+}
+
+static enum sl_status layernorm_fwd(const struct sl_call *c) {
+  float *mean = c->x[SL_AT_STATS], *rstd = mean + c->dim[0];
+  struct sl_dropout dropout;
+  struct sl_cuda_taken_in from;
+  return ran(c, sl_cuda_layernorm_forward(c->stream, c->type, c->x[SL_AT_OUT], mean, rstd, c->x[SL_AT_X],
+                                          c->x[SL_AT_WEIGHT], c->x[SL_AT_BIAS], c->dim[0], c->dim[1],
+                                          (float)c->op->scale, taken_in(c, &dropout, &from)));
+}
+
+/* All of it, or the half that makes dx, or the one that makes the weights' gradients: what a half has not is NULL. */
+static enum sl_status layernorm_bwd(const struct sl_call *c) {
+  const float *mean = c->x[SL_AT_STATS], *rstd = mean + c->dim[0];
+  struct sl_dropout dropout;
+  struct sl_cuda_taken_in from;
+  /* the kernel has one flag for both; core gives both the same access, being neighbours in one buffer */
+  return ran(c, sl_cuda_layernorm_backward(c->stream, c->type, c->x[SL_AT_DX], c->adds[SL_AT_DX], c->x[SL_AT_DWEIGHT],
+                                           c->x[SL_AT_DBIAS], c->dtype[SL_AT_DWEIGHT] == SL_F32, c->adds[SL_AT_DWEIGHT],
+                                           c->x[SL_AT_DOUT], c->x[SL_AT_X], c->x[SL_AT_WEIGHT], mean, rstd, c->dim[0],
+                                           c->dim[1], c->x[SL_AT_SCRATCH], taken_in(c, &dropout, &from)));
+}
+
+static enum sl_status rmsnorm_fwd(const struct sl_call *c) {
+  struct sl_dropout dropout;
+  struct sl_cuda_taken_in from;
+  return ran(c, sl_cuda_llama_rmsnorm_forward(c->stream, c->type, c->x[SL_AT_OUT], c->x[SL_AT_STATS], c->x[SL_AT_X],
+                                              c->x[SL_AT_WEIGHT], c->dim[0], c->dim[1], (float)c->op->scale,
+                                              sl_call_from_one(c), taken_in(c, &dropout, &from)));
+}
+
+static enum sl_status rmsnorm_bwd(const struct sl_call *c) {
+  struct sl_dropout dropout;
+  struct sl_cuda_taken_in from;
+  return ran(c,
+             sl_cuda_llama_rmsnorm_backward(c->stream, c->type, c->x[SL_AT_DX], c->adds[SL_AT_DX], c->x[SL_AT_DWEIGHT],
+                                            c->dtype[SL_AT_DWEIGHT] == SL_F32, c->adds[SL_AT_DWEIGHT], c->x[SL_AT_DOUT],
+                                            c->x[SL_AT_X], c->x[SL_AT_WEIGHT], c->x[SL_AT_STATS], c->dim[0], c->dim[1],
+                                            sl_call_from_one(c), c->x[SL_AT_SCRATCH], taken_in(c, &dropout, &from)));
+}
+
 /* The gradient of a loss carries the loss scale of fp16 training (1 otherwise), the reported loss does not. Where all
  * members of a group compute the same loss, only the first one reports it. */
 static double *loss_of(const struct sl_call *c) {

@@ -174,6 +174,55 @@ static enum sl_status dropout(const struct sl_call *c) {
   return SL_OK;
 }
 
+/* A norm's row sums need what the residual stream becomes, so the op that it takes in runs first; a branch's gradient
+ * is that of the stream, so there it runs last. */
+static void add_branch(const struct sl_call *c) {
+  struct sl_dropout dropout = row_dropout(c, c->place * c->dim[0], c->dim[1]);
+  if (!(c->op->flags & SL_OP_RESIDUAL)) return;
+  k(c)->dropout_residual(c->x[SL_AT_X], c->x[SL_AT_RESIDUAL], c->x[SL_AT_BRANCH], c->x[SL_AT_BRANCH_BIAS], c->dim[0],
+                         c->dim[1], &dropout);
+}
+
+static enum sl_status drop_branch(const struct sl_call *c) {
+  struct sl_dropout dropout = row_dropout(c, c->place * c->dim[0], c->dim[1]);
+  if (c->op->flags & SL_OP_RESIDUAL)
+    k(c)->dropout_backward(c->x[SL_AT_DBRANCH], c->x[SL_AT_DX], c->dim[0], c->dim[1], &dropout);
+  return SL_OK;
+}
+
+static enum sl_status layernorm_fwd(const struct sl_call *c) {
+  float *mean = c->x[SL_AT_STATS], *rstd = mean + c->dim[0];
+  add_branch(c);
+  k(c)->layernorm_forward(c->x[SL_AT_OUT], mean, rstd, c->x[SL_AT_X], c->x[SL_AT_WEIGHT], c->x[SL_AT_BIAS], c->dim[0],
+                          c->dim[1], (float)c->op->scale);
+  return SL_OK;
+}
+
+/* All of it, or the half that makes dx, or the one that makes the weights' gradients: what a half has not is NULL. */
+static enum sl_status layernorm_bwd(const struct sl_call *c) {
+  const float *mean = c->x[SL_AT_STATS], *rstd = mean + c->dim[0];
+  /* the kernel has one flag for both; core gives both the same access, being neighbours in one buffer */
+  k(c)->layernorm_backward(c->x[SL_AT_DX], c->adds[SL_AT_DX], c->x[SL_AT_DWEIGHT], c->x[SL_AT_DBIAS],
+                           c->dtype[SL_AT_DWEIGHT] == SL_F32, c->adds[SL_AT_DWEIGHT], c->x[SL_AT_DOUT], c->x[SL_AT_X],
+                           c->x[SL_AT_WEIGHT], mean, rstd, c->dim[0], c->dim[1], c->x[SL_AT_SCRATCH]);
+  return drop_branch(c);
+}
+
+static enum sl_status rmsnorm_fwd(const struct sl_call *c) {
+  add_branch(c);
+  k(c)->llama_rmsnorm_forward(c->x[SL_AT_OUT], c->x[SL_AT_STATS], c->x[SL_AT_X], c->x[SL_AT_WEIGHT], c->dim[0],
+                              c->dim[1], (float)c->op->scale, sl_call_from_one(c));
+  return SL_OK;
+}
+
+static enum sl_status rmsnorm_bwd(const struct sl_call *c) {
+  k(c)->llama_rmsnorm_backward(c->x[SL_AT_DX], c->adds[SL_AT_DX], c->x[SL_AT_DWEIGHT],
+                               c->dtype[SL_AT_DWEIGHT] == SL_F32, c->adds[SL_AT_DWEIGHT], c->x[SL_AT_DOUT],
+                               c->x[SL_AT_X], c->x[SL_AT_WEIGHT], c->x[SL_AT_STATS], c->dim[0], c->dim[1],
+                               sl_call_from_one(c), c->x[SL_AT_SCRATCH]);
+  return drop_branch(c);
+}
+
 /* The gradient of a loss carries the loss scale of fp16 training (1 otherwise), the reported loss does not. Where all
  * members of a group compute the same loss, only the first one reports it. */
 static float gradient_scale(const struct sl_call *c) {

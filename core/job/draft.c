@@ -5,6 +5,7 @@
 #include "core/models/casts.h"
 #include "core/models/epilogue.h"
 #include "core/models/models.h"
+#include "core/models/norm_fusion.h"
 #include "core/models/passes.h"
 #include "core/program/step_state.h"
 
@@ -57,6 +58,7 @@ static enum sl_status draft_stage(struct sl_lowering *l, struct sl_lowered_stage
   stage->first_buffer = (int32_t)l->rank_class->buffer_count;
   SL_TRY(sl_models_build(l));
   sl_models_fuse_epilogues(l);
+  sl_models_fuse_norms(l);
   SL_TRY(sl_models_add_casts(l));
   SL_TRY(sl_models_add_passes(l));
   SL_TRY(sl_zero_open_stage(l));

@@ -34,19 +34,25 @@ static double optimizer_flops(const struct sl_op *op) {
   }
 }
 
+/* Flops per element of a residual or dropout that a norm takes in. */
+static double taken_in(const struct sl_op *op) {
+  if (!(op->flags & SL_OP_RESIDUAL)) return 0;
+  return op->flags & SL_OP_BIAS ? 2 : 1;
+}
+
 /* Flops per element of the element-wise ops, counted in kernels/. They matter only on a device with so little
  * arithmetic that bytes do not dominate. */
 static double elementwise_flops(const struct sl_op *op) {
   const double rows = (double)op->dim[0] * (double)op->dim[1];
   switch (op->kind) {
   case SL_OP_LAYERNORM_FWD:
-    return 8 * rows;
+    return (8 + taken_in(op)) * rows;
   case SL_OP_LAYERNORM_BWD:
-    return half_flops(op, 11, 5) * rows;
+    return (half_flops(op, 11, 5) + taken_in(op)) * rows;
   case SL_OP_RMSNORM_FWD:
-    return 4 * rows;
+    return (4 + taken_in(op)) * rows;
   case SL_OP_RMSNORM_BWD:
-    return half_flops(op, 8, 3) * rows;
+    return (half_flops(op, 8, 3) + taken_in(op)) * rows;
   case SL_OP_ROPE: /* a 2 x 2 product for each pair */
     return 3 * rows * (double)(op->dim[2] + op->dim[4]) * (double)op->dim[3];
   case SL_OP_SWIGLU_FWD:

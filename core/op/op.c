@@ -20,6 +20,20 @@ const char *sl_op_name(enum sl_op_kind kind) {
 }
 
 const char *sl_op_label(const struct sl_op *op) {
+  if (op->flags & SL_OP_RESIDUAL) {
+    switch (op->kind) {
+    case SL_OP_LAYERNORM_FWD:
+      return "residual+layernorm";
+    case SL_OP_RMSNORM_FWD:
+      return "residual+rmsnorm";
+    case SL_OP_LAYERNORM_BWD:
+      return "layernorm_bwd+dropout";
+    case SL_OP_RMSNORM_BWD:
+      return "rmsnorm_bwd+dropout";
+    default: /* the flag says something else */
+      break;
+    }
+  }
   if (op->kind != SL_OP_GEMM) return sl_op_name(op->kind);
   if (op->flags & SL_OP_GELU) return "gemm+gelu";
   if (op->flags & SL_OP_DGELU) return "gemm+dgelu";

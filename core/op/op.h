@@ -89,7 +89,9 @@ enum sl_move {
                                                                  /*   place_group tp: the table holds rows [place V, place V + V); other tokens: zero rows */            \
   X(EMBED_BWD,         "embed_bwd",            ELEMENTWISE,  4) /* B T C V P */                                                                                          \
   X(LAYERNORM_FWD,     "layernorm",            ELEMENTWISE,  2) /* R C; stats (2,R); no bias with SL_OP_UNBIASED */                                                      \
+                                                                 /* with SL_OP_RESIDUAL after a residual (the same for rmsnorm) */                                       \
   X(LAYERNORM_BWD,     "layernorm_bwd",        ELEMENTWISE,  2) /* R C */                                                                                                \
+                                                                 /* with SL_OP_RESIDUAL before a dropout of dx (the same for rmsnorm_bwd) */                             \
   X(RMSNORM_FWD,       "rmsnorm",              ELEMENTWISE,  2) /* R C; stats (R) */                                                                                     \
   X(RMSNORM_BWD,       "rmsnorm_bwd",          ELEMENTWISE,  2) /* R C */                                                                                                \
   X(ROPE,              "rope",                 ELEMENTWISE,  4) /* B T H D [G]: rotates the heads of every token by its position; with G those of q and k, packed */     \
@@ -205,6 +207,10 @@ enum sl_op_flag {
   SL_OP_FROZEN = 268435456,       /* adamw: the variance is not updated */
   SL_OP_UNBIASED = 536870912,     /* layernorm, layernorm_bwd: there is no bias */
   SL_OP_PACKED_GATE = 1073741824, /* swiglu, swiglu_bwd: gate and up are rows (gate | up) of one operand, gate */
+  /* layernorm, rmsnorm: x is written first: residual + dropout(branch [+ branch.bias], with SL_OP_BIAS). layernorm_bwd,
+   * rmsnorm_bwd: dropout of dx, which is the gradient of the branch, is written last. Dropout and place_group are as
+   * those of the op that is taken in; the result has the bits of two ops. */
+  SL_OP_RESIDUAL = 1073741824,
   SL_OP_FLASH_KERNELS = SL_OP_FLASH_1 | SL_OP_FLASH_3 | SL_OP_CUDNN
 };
 
@@ -307,5 +313,5 @@ struct sl_op sl_op_plain(enum sl_op_kind kind, enum sl_dtype dtype, enum sl_phas
 /* The element-wise op that a gemm does in its epilogue, as an op of its own: kind, type and shape. Kind SL_OP_COUNT:
  * none. */
 struct sl_op sl_op_epilogue(const struct sl_op *op);
-/* The op's name for readers: its kind; a gemm also names its epilogue ("gemm+gelu"). */
+/* The op's name for readers: its kind, and what it takes in ("gemm+gelu", "residual+layernorm"). */
 const char *sl_op_label(const struct sl_op *op);

@@ -36,6 +36,10 @@ static const struct row rows[SL_OP_COUNT][MOST_ROWS + 1] = {
 #define PACKED_OR_APART(all, q, k, v, use)                                                                             \
   WITHOUT(all, use, DATA, SL_OP_APART), WITH(q, use, DATA, SL_OP_APART), WITH(k, use, DATA, SL_OP_APART),              \
       WITH(v, use, DATA, SL_OP_APART)
+#define SUM_OR_X                                                                                                       \
+  WITHOUT(X, READ, DATA, SL_OP_RESIDUAL), WITH(RESIDUAL, READ, DATA, SL_OP_RESIDUAL),                                  \
+      WITH(BRANCH, READ, DATA, SL_OP_RESIDUAL), WITH(BRANCH_BIAS, READ, DATA, SL_OP_BIAS),                             \
+      WITH(X, WRITE, DATA, SL_OP_RESIDUAL)
 #define ADAM                                                                                                           \
   R(MASTER, UPDATE, FLOAT32), R(GRADIENT, READ, FLOAT), R(MOMENT1, UPDATE, FLOAT32), R(MOMENT2, UPDATE, FLOAT32),      \
       R(CONTROL, READ, RECORD), WITH(PARAM, WRITE, FLOAT, SL_OP_PARAM_COPY)
@@ -52,7 +56,7 @@ static const struct row rows[SL_OP_COUNT][MOST_ROWS + 1] = {
                          R(DWTE, ADDS, FLOAT),
                          WITH(DWPE, ADDS, FLOAT, SL_OP_POSITIONS),
                          WITH(MASK, READ, BYTES, SL_OP_MASK)},
-    [SL_OP_LAYERNORM_FWD] = {R(X, READ, DATA),
+    [SL_OP_LAYERNORM_FWD] = {SUM_OR_X,
                              R(WEIGHT, READ, DATA),
                              WITHOUT(BIAS, READ, DATA, SL_OP_UNBIASED),
                              R(OUT, WRITE, DATA),
@@ -62,10 +66,11 @@ static const struct row rows[SL_OP_COUNT][MOST_ROWS + 1] = {
                              WITHOUT(WEIGHT, READ, DATA, SL_OP_WEIGHT_GRAD),
                              R(STATS, READ, FLOAT32),
                              WITHOUT(DX, ADDS, DATA, SL_OP_WEIGHT_GRAD),
+                             WITH(DBRANCH, WRITE, DATA, SL_OP_RESIDUAL),
                              WITHOUT(DWEIGHT, ADDS, FLOAT, SL_OP_INPUT_GRAD),
                              WITHOUT(DBIAS, ADDS, FLOAT, SL_OP_INPUT_GRAD | SL_OP_UNBIASED),
                              WITHOUT(SCRATCH, WRITE, BYTES, SL_OP_INPUT_GRAD)},
-    [SL_OP_RMSNORM_FWD] = {R(X, READ, DATA),
+    [SL_OP_RMSNORM_FWD] = {SUM_OR_X,
                            R(WEIGHT, READ, DATA),
                            R(OUT, WRITE, DATA),
                            R(STATS, WRITE, FLOAT32)},
@@ -74,6 +79,7 @@ static const struct row rows[SL_OP_COUNT][MOST_ROWS + 1] = {
                            WITHOUT(WEIGHT, READ, DATA, SL_OP_WEIGHT_GRAD),
                            R(STATS, READ, FLOAT32),
                            WITHOUT(DX, ADDS, DATA, SL_OP_WEIGHT_GRAD),
+                           WITH(DBRANCH, WRITE, DATA, SL_OP_RESIDUAL),
                            WITHOUT(DWEIGHT, ADDS, FLOAT, SL_OP_INPUT_GRAD),
                            WITHOUT(SCRATCH, WRITE, BYTES, SL_OP_INPUT_GRAD)},
     [SL_OP_ROPE] = {R(X, UPDATE, DATA)},
@@ -213,6 +219,7 @@ static const struct row rows[SL_OP_COUNT][MOST_ROWS + 1] = {
 #undef WITH
 #undef WITHOUT
 #undef PACKED_OR_APART
+#undef SUM_OR_X
 #undef ADAM
 };
 /* clang-format on */

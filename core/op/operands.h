@@ -43,6 +43,9 @@
   X(GATE, "gate")                                                                                                      \
   X(UP, "up")                                                                                                          \
   X(RESIDUAL, "residual")                                                                                              \
+  X(BRANCH, "branch")                                                                                                  \
+  X(BRANCH_BIAS, "branch.bias")                                                                                        \
+  X(DBRANCH, "dbranch")                                                                                                \
   X(LOGITS, "logits")                                                                                                  \
   X(CONTROL, "control")                                                                                                \
   X(MASTER, "master")                                                                                                  \

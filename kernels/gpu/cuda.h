@@ -27,22 +27,34 @@ typedef struct CUstream_st *sl_cuda_stream; /* cudaStream_t */
 /* --- norms of rows; the function after each gives the bytes of scratch, at most those that core/op/workspace.h plans
  * --- */
 
-int sl_cuda_layernorm_forward(sl_cuda_stream stream, enum sl_number type, void *out, float *mean, float *rstd,
-                              const void *x, const void *weight, const void *bias, size_t rows, size_t C, float eps);
+/* What a norm takes in, with the bits that kernels of their own would leave. Forward: x is written, residual +
+ * dropout(branch + bias); bias may be NULL. Backward, which reads none of them: dbranch = dropout(dx). The norms'
+ * parameter may be NULL: nothing. */
+struct sl_cuda_taken_in {
+  const void *residual, *branch, *bias;
+  void *dbranch;
+  const struct sl_dropout *dropout;
+  const int64_t *step;
+};
+
+int sl_cuda_layernorm_forward(sl_cuda_stream stream, enum sl_number type, void *out, float *mean, float *rstd, void *x,
+                              const void *weight, const void *bias, size_t rows, size_t C, float eps,
+                              const struct sl_cuda_taken_in *taken_in);
 /* As on the host, dx or dweight (with dbias) may be NULL, without changing a bit of the other. With in_fp32 dweight and
  * dbias are fp32, whatever `type` is. */
 int sl_cuda_layernorm_backward(sl_cuda_stream stream, enum sl_number type, void *dx, int accumulate_dx, void *dweight,
                                void *dbias, int in_fp32, int accumulate, const void *dout, const void *x,
                                const void *weight, const float *mean, const float *rstd, size_t rows, size_t C,
-                               void *scratch);
+                               void *scratch, const struct sl_cuda_taken_in *taken_in);
 size_t sl_cuda_layernorm_scratch_bytes(size_t rows, size_t C);
 
-int sl_cuda_llama_rmsnorm_forward(sl_cuda_stream stream, enum sl_number type, void *out, float *rstd, const void *x,
-                                  const void *weight, size_t rows, size_t C, float eps, int from_one);
+int sl_cuda_llama_rmsnorm_forward(sl_cuda_stream stream, enum sl_number type, void *out, float *rstd, void *x,
+                                  const void *weight, size_t rows, size_t C, float eps, int from_one,
+                                  const struct sl_cuda_taken_in *taken_in);
 int sl_cuda_llama_rmsnorm_backward(sl_cuda_stream stream, enum sl_number type, void *dx, int accumulate_dx,
                                    void *dweight, int in_fp32, int accumulate, const void *dout, const void *x,
                                    const void *weight, const float *rstd, size_t rows, size_t C, int from_one,
-                                   void *scratch);
+                                   void *scratch, const struct sl_cuda_taken_in *taken_in);
 size_t sl_cuda_llama_rmsnorm_scratch_bytes(size_t rows, size_t C);
 
 /* --- element by element --- */

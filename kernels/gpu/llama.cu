@@ -84,17 +84,18 @@ extern "C" size_t sl_cuda_llama_rmsnorm_scratch_bytes(size_t rows, size_t C) {
 }
 
 extern "C" int sl_cuda_llama_rmsnorm_forward(sl_cuda_stream stream, enum sl_number type, void *out, float *rstd,
-                                             const void *x, const void *weight, size_t rows, size_t C, float eps,
-                                             int from_one) {
-  return norm_forward<false>(stream, type, out, nullptr, rstd, x, weight, nullptr, rows, C, eps, from_one);
+                                             void *x, const void *weight, size_t rows, size_t C, float eps,
+                                             int from_one, const struct sl_cuda_taken_in *taken_in) {
+  return norm_forward<false>(stream, type, out, nullptr, rstd, x, weight, nullptr, rows, C, eps, from_one, taken_in);
 }
 
 extern "C" int sl_cuda_llama_rmsnorm_backward(sl_cuda_stream stream, enum sl_number type, void *dx, int accumulate_dx,
                                               void *dweight, int in_fp32, int accumulate, const void *dout,
                                               const void *x, const void *weight, const float *rstd, size_t rows,
-                                              size_t C, int from_one, void *scratch) {
+                                              size_t C, int from_one, void *scratch,
+                                              const struct sl_cuda_taken_in *taken_in) {
   return norm_backward<false>(stream, type, dx, accumulate_dx, dweight, nullptr, in_fp32, accumulate, dout, x, weight,
-                              nullptr, rstd, rows, C, scratch, from_one);
+                              nullptr, rstd, rows, C, scratch, from_one, taken_in);
 }
 
 extern "C" int sl_cuda_llama_rope(sl_cuda_stream stream, enum sl_number type, void *x,

@@ -23,14 +23,67 @@ inline size_t norm_blocks(size_t rows) {
   return rows == 0 ? 0 : (rows + norm_block_rows(rows) - 1) / norm_block_rows(rows);
 }
 
+template <typename T, int V> __device__ inline pack<T, V> norm_rounded(const float (&x)[V]) {
+  pack<T, V> out;
+#pragma unroll
+  for (int i = 0; i < V; i++) out.x[i] = put<T>(x[i]);
+  return out;
+}
+
+/* struct sl_cuda_taken_in; where nothing is taken in, pointers are NULL. */
+template <typename T> struct norm_taken_in {
+  const T *residual, *branch, *bias;
+  T *dbranch;
+  mask drop;
+
+  /* x = the elements [c, c + V) of row r of the residual stream, not rounded yet. */
+  template <int V> __device__ void sum(float (&x)[V], size_t r, size_t c, size_t C) const {
+    float other[V];
+    load_v(x, branch + r * C + c);
+    if (bias) {
+      load_v(other, bias + c);
+#pragma unroll
+      for (int i = 0; i < V; i++) x[i] += other[i];
+    }
+    if (drop.on) drop.apply(x, drop.first + r * drop.row_stride + c);
+    load_v(other, residual + r * C + c);
+#pragma unroll
+    for (int i = 0; i < V; i++) x[i] = other[i] + x[i];
+  }
+
+  /* Writes dropout of the elements [c, c + V) of row r of dx, as T rounds them. */
+  template <int V> __device__ void mask_dx(const pack<T, V> &rounded, size_t r, size_t c, size_t C) const {
+    float dx[V];
+#pragma unroll
+    for (int i = 0; i < V; i++) dx[i] = load(rounded.x[i]);
+    if (drop.on) drop.apply(dx, drop.first + r * drop.row_stride + c);
+    put_v(dbranch + r * C + c, dx);
+  }
+};
+
+template <typename T> norm_taken_in<T> taken_in_of(const struct sl_cuda_taken_in *from) {
+  norm_taken_in<T> out = {};
+  if (!from) return out;
+  out.residual = (const T *)from->residual, out.branch = (const T *)from->branch, out.bias = (const T *)from->bias;
+  out.dbranch = (T *)from->dbranch;
+  out.drop = mask_of(from->dropout, from->step);
+  return out;
+}
+
+/* Rows of any length: a lane writes its elements of x before it reads them again. */
 template <typename T, int V, bool MEAN>
 __global__ void __launch_bounds__(32 * norm_warps)
-    norm_forward_kernel(T *out, float *mean, float *rstd, const T *x, const T *weight, const T *bias, size_t rows,
-                        size_t C, float eps, float one) {
+    norm_forward_kernel(T *out, float *mean, float *rstd, T *x, const T *weight, const T *bias, size_t rows, size_t C,
+                        float eps, float one, norm_taken_in<T> from) {
   const size_t r = (size_t)blockIdx.x * norm_warps + threadIdx.x / 32, lane = threadIdx.x % 32;
   if (r >= rows) return; /* a whole warp */
-  const T *in = x + r * C;
+  T *in = x + r * C;
   float m = 0, sum = 0, v[V], w[V], b[V];
+  from.drop.begin();
+  for (size_t c = lane * V; from.residual && c < C; c += 32 * V) {
+    from.sum(v, r, c, C);
+    put_v(in + c, v);
+  }
   if (MEAN) {
     for (size_t c = lane * V; c < C; c += 32 * V) {
       load_v(v, in + c);
@@ -63,12 +116,13 @@ __global__ void __launch_bounds__(32 * norm_warps)
 template <typename T, int V, bool MEAN>
 __global__ void __launch_bounds__(32 * norm_warps)
     norm_dx_kernel(T *dx, int accumulate, const T *dout, const T *x, const T *weight, const float *mean,
-                   const float *rstd, size_t rows, size_t C, float one) {
+                   const float *rstd, size_t rows, size_t C, float one, norm_taken_in<T> from) {
   const size_t r = (size_t)blockIdx.x * norm_warps + threadIdx.x / 32, lane = threadIdx.x % 32;
   if (r >= rows) return;
   const T *in = x + r * C, *d = dout + r * C;
   const float m = MEAN ? mean[r] : 0, s = rstd[r];
   float sum_g = 0, sum_gn = 0, v[V], g[V], w[V], before[V];
+  from.drop.begin();
   for (size_t c = lane * V; c < C; c += 32 * V) {
     load_v(v, in + c);
     load_v(g, d + c);
@@ -92,7 +146,9 @@ __global__ void __launch_bounds__(32 * norm_warps)
       const float norm = (v[i] - m) * s;
       v[i] = (accumulate ? before[i] : 0) + s * (g[i] * (w[i] + one) - mean_g - norm * mean_gn);
     }
-    put_v(dx + r * C + c, v);
+    const pack<T, V> rounded = norm_rounded<T>(v);
+    *reinterpret_cast<pack<T, V> *>(dx + r * C + c) = rounded;
+    if (from.dbranch) from.mask_dx(rounded, r, c, C);
   }
 }
 
@@ -130,6 +186,60 @@ template <typename T> struct norm_row {
   }
 };
 
+/* The sum over a row of f(x), x being in its registers. */
+template <typename T, int K, int V, typename F>
+__device__ inline float norm_row_sum(const pack<T, V> (&row)[K], size_t C, F f) {
+  float sum = 0;
+#pragma unroll
+  for (int k = 0; k < K; k++) {
+    const size_t c = (size_t)(32 * k) * V + threadIdx.x % 32 * V;
+    if (c >= C) continue;
+#pragma unroll
+    for (int i = 0; i < V; i++) sum += f(load(row[k].x[i]));
+  }
+  return sum;
+}
+
+/* Rows of at most COLUMNS, read once. SUM: they are made here. */
+template <typename T, bool MEAN, bool SUM, int COLUMNS>
+__global__ void __launch_bounds__(32 * norm_warps, COLUMNS > 1024 ? 2 : 6)
+    norm_forward_once_kernel(T *out, float *mean, float *rstd, T *x, const T *weight, const T *bias, size_t rows,
+                             size_t C, float eps, float one, norm_taken_in<T> from) {
+  constexpr int V = wide<T>, K = COLUMNS / (32 * V);
+  const size_t r = (size_t)blockIdx.x * norm_warps + threadIdx.x / 32, lane = threadIdx.x % 32;
+  if (r >= rows) return; /* a whole warp */
+  pack<T, V> in[K];
+  if (SUM) from.drop.begin();
+#pragma unroll
+  for (int k = 0; k < K && SUM; k++) {
+    const size_t c = ((size_t)(32 * k) + lane) * V;
+    float v[V];
+    if (c >= C) continue;
+    from.sum(v, r, c, C);
+    in[k] = norm_rounded<T>(v);
+    *reinterpret_cast<pack<T, V> *>(x + r * C + c) = in[k];
+  }
+  if (!SUM) norm_row<T>::read(in, x + r * C, C);
+  const float sum = MEAN ? norm_row_sum(in, C, [](float v) { return v; }) : 0;
+  const float m = MEAN ? (float)(warp_sum((double)sum) / (double)C) : 0;
+  const float squares = norm_row_sum(in, C, [m](float v) { return (v - m) * (v - m); });
+  const float s = (float)(1 / sqrt(warp_sum((double)squares) / (double)C + (double)eps));
+#pragma unroll
+  for (int k = 0; k < K; k++) {
+    const size_t c = ((size_t)(32 * k) + lane) * V;
+    float v[V], w[V], b[V];
+    if (c >= C) continue;
+    load_v(w, weight + c);
+    if (MEAN && bias) load_v(b, bias + c);
+#pragma unroll
+    for (int i = 0; i < V; i++) v[i] = (load(in[k].x[i]) - m) * s * (w[i] + one) + (MEAN && bias ? b[i] : 0);
+    put_v(out + r * C + c, v);
+  }
+  if (lane > 0) return;
+  if (MEAN) mean[r] = m;
+  rstd[r] = s;
+}
+
 /* Adds the sums of a block's warps, one warp after the other, so that the order is fixed; complete for all threads
  * after the last barrier. */
 template <bool MEAN, int K, int V>
@@ -150,16 +260,18 @@ __device__ inline void norm_add_warps(float *total, const float (&dw)[K][V], con
 }
 
 /* Both halves for the rows of block b: dx unless it is NULL, and partial (blocks, 2 or 1, C) unless it is NULL. dx may
- * be dout. */
-template <typename T, bool MEAN>
+ * be dout. DROP: also dbranch. */
+template <typename T, bool MEAN, bool DROP>
 __global__ void __launch_bounds__(32 * norm_once_warps)
     norm_once_kernel(T *dx, int accumulate, float *partial, const T *dout, const T *x, const T *weight,
-                     const float *mean, const float *rstd, size_t rows, size_t C, size_t block_rows, float one) {
+                     const float *mean, const float *rstd, size_t rows, size_t C, size_t block_rows, float one,
+                     norm_taken_in<T> from) {
   constexpr int V = wide<T>, columns = norm_once_columns<MEAN>, K = columns / (32 * V), sums = MEAN ? 2 : 1;
   __shared__ float total[sums * columns];
   const size_t lane = threadIdx.x % 32, warp = threadIdx.x / 32, b = blockIdx.x;
   const size_t end = (b + 1) * block_rows < rows ? (b + 1) * block_rows : rows;
   float dw[K][V] = {}, db[MEAN ? K : 1][V] = {};
+  if (DROP) from.drop.begin();
   for (size_t r = b * block_rows + warp; r < end; r += norm_once_warps) {
     const float m = MEAN ? mean[r] : 0, s = rstd[r];
     pack<T, V> in[K], grad[K];
@@ -193,7 +305,13 @@ __global__ void __launch_bounds__(32 * norm_once_warps)
         const float norm = (load(in[k].x[i]) - m) * s;
         v[i] = before[i] + s * (load(grad[k].x[i]) * (w[i] + one) - mean_g - norm * mean_gn);
       }
-      put_v(dx + r * C + c, v);
+      grad[k] = norm_rounded<T>(v); /* for dropout: its registers are free now */
+      *reinterpret_cast<pack<T, V> *>(dx + r * C + c) = grad[k];
+    }
+#pragma unroll
+    for (int k = 0; k < K && DROP; k++) {
+      const size_t c = ((size_t)(32 * k) + lane) * V;
+      if (c < C) from.mask_dx(grad[k], r, c, C);
     }
   }
   if (!partial) return;
@@ -223,15 +341,52 @@ __global__ void __launch_bounds__(256) norm_total_kernel(T *dweight, T *dbias, c
   *dst = put<T>((float)(accumulate ? load(*dst) + total : total));
 }
 
+/* The arguments of a forward. */
+template <typename T> struct norm_input {
+  T *out;
+  float *mean, *rstd;
+  T *x;
+  const T *weight, *bias;
+  size_t rows, C;
+  float eps, one;
+  norm_taken_in<T> from;
+};
+
+template <typename T, typename F> int launch_forward(sl_cuda_stream stream, F kernel, const norm_input<T> &n) {
+  return launch(stream, dim3(blocks_of(n.rows, norm_warps)), 32 * norm_warps, 0, kernel, n.out, n.mean, n.rstd, n.x,
+                n.weight, n.bias, n.rows, n.C, n.eps, n.one, n.from);
+}
+
+template <bool MEAN, int COLUMNS, typename T> int norm_forward_once(sl_cuda_stream stream, const norm_input<T> &n) {
+  return launch_forward(stream,
+                        n.from.residual ? norm_forward_once_kernel<T, MEAN, true, COLUMNS>
+                                        : norm_forward_once_kernel<T, MEAN, false, COLUMNS>,
+                        n);
+}
+
 template <bool MEAN>
-int norm_forward(sl_cuda_stream stream, enum sl_number type, void *out, float *mean, float *rstd, const void *x,
-                 const void *weight, const void *bias, size_t rows, size_t C, float eps, int from_one = 0) {
+int norm_forward(sl_cuda_stream stream, enum sl_number type, void *out, float *mean, float *rstd, void *x,
+                 const void *weight, const void *bias, size_t rows, size_t C, float eps, int from_one,
+                 const struct sl_cuda_taken_in *taken_in) {
   return by_type(type, [&](auto zero) {
     using T = decltype(zero);
-    const bool fast = C % wide<T> == 0 && aligned(out, x, weight, bias);
-    return launch(stream, dim3(blocks_of(rows, norm_warps)), 32 * norm_warps, 0,
-                  fast ? norm_forward_kernel<T, wide<T>, MEAN> : norm_forward_kernel<T, 1, MEAN>, (T *)out, mean, rstd,
-                  (const T *)x, (const T *)weight, (const T *)bias, rows, C, eps, from_one ? 1.0F : 0.0F);
+    const norm_input<T> n = {(T *)out,
+                             mean,
+                             rstd,
+                             (T *)x,
+                             (const T *)weight,
+                             (const T *)bias,
+                             rows,
+                             C,
+                             eps,
+                             from_one ? 1.0F : 0.0F,
+                             taken_in_of<T>(taken_in)};
+    const bool fast =
+        C % wide<T> == 0 && aligned(out, x, weight, bias) && aligned(n.from.residual, n.from.branch, n.from.bias);
+    if (!fast) return launch_forward(stream, norm_forward_kernel<T, 1, MEAN>, n);
+    if (C <= 1024) return norm_forward_once<MEAN, 1024>(stream, n);
+    if (C <= 4096) return norm_forward_once<MEAN, 4096>(stream, n);
+    return launch_forward(stream, norm_forward_kernel<T, wide<T>, MEAN>, n);
   });
 }
 
@@ -244,6 +399,7 @@ template <typename T> struct norm_work {
   const float *mean, *rstd;
   size_t rows, C;
   float *partial, one;
+  norm_taken_in<T> from;
 };
 
 /* One kernel per half; the weights come first, because dx may be dout. */
@@ -255,21 +411,22 @@ template <bool MEAN, typename T> int norm_halves(sl_cuda_stream stream, const no
     if (error) return error;
   }
   if (!w.dx) return 0;
-  const bool fast = w.C % wide<T> == 0 && aligned(w.dx, w.dout, w.x, w.weight);
+  const bool fast = w.C % wide<T> == 0 && aligned(w.dx, w.dout, w.x, w.weight, w.from.dbranch);
   return launch(stream, dim3(blocks_of(w.rows, norm_warps)), 32 * norm_warps, 0,
                 fast ? norm_dx_kernel<T, wide<T>, MEAN> : norm_dx_kernel<T, 1, MEAN>, w.dx, w.accumulate_dx, w.dout,
-                w.x, w.weight, w.mean, w.rstd, w.rows, w.C, w.one);
+                w.x, w.weight, w.mean, w.rstd, w.rows, w.C, w.one, w.from);
 }
 
 template <bool MEAN, typename T> int norm_backward_of(sl_cuda_stream stream, const norm_work<T> &w) {
   /* weight is only read for dx; a half alone must be computed in the same way as both together, to give the same
    * bits */
   const bool once = w.C <= norm_once_columns<MEAN> && w.C % wide<T> == 0 && aligned(w.dout, w.x) &&
-                    (!w.dx || aligned(w.dx, w.weight));
+                    (!w.dx || aligned(w.dx, w.weight, w.from.dbranch));
   const size_t blocks = norm_blocks(w.rows), stride = (MEAN ? 2 : 1) * w.C;
-  const int error = once ? launch(stream, dim3((unsigned)blocks), 32 * norm_once_warps, 0, norm_once_kernel<T, MEAN>,
+  const int error = once ? launch(stream, dim3((unsigned)blocks), 32 * norm_once_warps, 0,
+                                  w.from.dbranch ? norm_once_kernel<T, MEAN, true> : norm_once_kernel<T, MEAN, false>,
                                   w.dx, w.accumulate_dx, w.dweight ? w.partial : nullptr, w.dout, w.x, w.weight, w.mean,
-                                  w.rstd, w.rows, w.C, norm_block_rows(w.rows), w.one)
+                                  w.rstd, w.rows, w.C, norm_block_rows(w.rows), w.one, w.from)
                          : norm_halves<MEAN>(stream, w);
   if (error || !w.dweight) return error;
   const size_t columns = MEAN && w.dbias ? 2 * w.C : w.C;
@@ -283,12 +440,14 @@ template <bool MEAN, typename T> int norm_backward_of(sl_cuda_stream stream, con
 template <bool MEAN>
 int norm_backward(sl_cuda_stream stream, enum sl_number type, void *dx, int accumulate_dx, void *dweight, void *dbias,
                   int in_fp32, int accumulate, const void *dout, const void *x, const void *weight, const float *mean,
-                  const float *rstd, size_t rows, size_t C, void *scratch, int from_one = 0) {
+                  const float *rstd, size_t rows, size_t C, void *scratch, int from_one,
+                  const struct sl_cuda_taken_in *taken_in) {
   return by_type(type, [&](auto zero) {
     using T = decltype(zero);
-    return norm_backward_of<MEAN>(stream, norm_work<T>{(T *)dx, dweight, dbias, in_fp32, accumulate_dx, accumulate,
-                                                       (const T *)dout, (const T *)x, (const T *)weight, mean, rstd,
-                                                       rows, C, (float *)scratch, from_one ? 1.0F : 0.0F});
+    return norm_backward_of<MEAN>(stream,
+                                  norm_work<T>{(T *)dx, dweight, dbias, in_fp32, accumulate_dx, accumulate,
+                                               (const T *)dout, (const T *)x, (const T *)weight, mean, rstd, rows, C,
+                                               (float *)scratch, from_one ? 1.0F : 0.0F, taken_in_of<T>(taken_in)});
   });
 }
 

@@ -59,7 +59,7 @@ build() {
   local programs
   # what a test's name stands for: a program of ranks, or the command line that a script runs
   mapfile -t programs < <(wanted | sed '
-    s/^\(golden\|grid3d\|rank_order_train\|quantized\|onebit\|comm\|offload_train\)_[0-9]*$/test_\1/
+    s/^\(golden\|grid3d\|rank_order_train\|same_bits\|quantized\|onebit\|comm\|offload_train\)_[0-9]*$/test_\1/
     s/^faults_.*/shardlab\nshardlab_stop_at\nshardlab_fail_at/
     s/^recovery_.*/shardlab/
     s/^\(hang$\|launch_\|monitor_\).*/shardlab/
@@ -86,6 +86,7 @@ run_test() {
   hang) python3 -B tests/faults/hang.py "$copy/build/bin/shardlab" "$root" ;;
   monitor_*) python3 -B tests/monitor/monitor.py "${1#monitor_}" "$copy/build/bin/shardlab" "$root" ;;
   golden_*) ranks "${1#golden_}" test_golden ;;
+  same_bits_[0-9]*) ranks "${1#same_bits_}" test_same_bits ;;
   quantized_[0-9]*) ranks "${1#quantized_}" test_quantized ;;
   onebit_[0-9]*) ranks "${1#onebit_}" test_onebit ;;
   comm_[0-9]*) ranks "${1#comm_}" test_comm ;;

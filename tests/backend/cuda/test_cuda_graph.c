@@ -200,7 +200,7 @@ static void a_fault_in_a_graph_ends_the_job(void **state) {
   const struct one c = {1, 0, 1, "", "", 0, false};
   int codes[RANKS];
   memset(told, 0, RANKS * sizeof *told);
-  setenv("SHARDLAB_STAND_IN_FAULT", "900", 1);
+  setenv("SHARDLAB_STAND_IN_FAULT", "520", 1);
   assert_true(ranks_run(c.world, train, &c, codes) >= 0);
   unsetenv("SHARDLAB_STAND_IN_FAULT");
   assert_int_equal(codes[0], 100 + SL_ERR_DEVICE);

@@ -185,7 +185,8 @@ static void sum(const struct fixture *f, double *flops, double *bytes) {
 }
 
 /* The same arithmetic, and of rows: gelu does not read what the product has at hand (I), gelu_bwd neither reads nor writes
- * it once more (2 I), bias_bwd does not read the gradients (3C, C, I and C). */
+ * it once more (2 I), bias_bwd does not read the gradients (3C, C, I and C); and the norms behind a block's two residuals
+ * do not read what those have made (2 C; test_norm_fusion.c). */
 static void flops_stay_and_bytes_are_saved(void **state) {
   (void)state;
   struct fixture on, off;
@@ -195,8 +196,8 @@ static void flops_stay_and_bytes_are_saved(void **state) {
   sum(&on, &flops[0], &bytes[0]);
   sum(&off, &flops[1], &bytes[1]);
   assert_true(flops[0] == flops[1]);
-  assert_true(bytes[1] - bytes[0] == 4.0 * LAYERS * R * (4 * I + 5 * C));
-  assert_int_equal(on.job.classes[0].programs[SL_PROGRAM_STEP].issue_count + 6 * LAYERS,
+  assert_true(bytes[1] - bytes[0] == 4.0 * LAYERS * R * (4 * I + 5 * C + 2 * C));
+  assert_int_equal(on.job.classes[0].programs[SL_PROGRAM_STEP].issue_count + 8 * LAYERS,
                    off.job.classes[0].programs[SL_PROGRAM_STEP].issue_count);
   fixture_close(&on);
   fixture_close(&off);

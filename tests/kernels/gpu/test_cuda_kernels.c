@@ -390,6 +390,7 @@ int main(int argc, char **argv) {
   static const struct cuda_case cases[] = {
       {"norms", norms, 0},
       {"norm_halves", norm_halves, 0},
+      {"norms_taken_in", norms_taken_in, 0},
       {"activations", activations, 0},
       {"acts", acts, 0},
       {"swiglu", swiglu, 0},

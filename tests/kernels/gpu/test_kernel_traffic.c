@@ -69,6 +69,26 @@ static void embedding_backward(enum sl_number type) {
   judge_traffic(2 * bytes_of(&dout) + 2 * bytes_of(&positions) + 2 * 4 * row, "embedding backward");
 }
 
+/* A row of x is read once, or made of two others and written, and its norm is written. */
+static void norms_forward(enum sl_number type) {
+  const size_t rows = 70, C = 1032;
+  struct tensor x = tensor_new(type, rows * C, 0, -1, 1), out = tensor_new(type, rows * C, 0, -1, 1);
+  struct tensor residual = tensor_new(type, rows * C, 0, -1, 1), branch = tensor_new(type, rows * C, 0, -1, 1);
+  struct tensor w = tensor_new(type, C, 0, -1, 1), stats = tensor_new(SL_NUMBER_F32, 2 * rows, 0, -1, 1);
+  const struct sl_dropout drops = {.p = 0.1F, .row_stride = C};
+  const struct sl_cuda_taken_in from = {.residual = residual.d, .branch = branch.d, .dropout = &drops};
+  float *mean = stats.d;
+  watch(&x), watch(&out);
+  RUN(sl_cuda_layernorm_forward(NULL, type, out.d, mean, mean + rows, x.d, w.d, w.d, rows, C, 1e-5F, NULL));
+  judge_traffic(2 * bytes_of(&x), "LayerNorm");
+  watch(&x), watch(&out), watch(&residual), watch(&branch);
+  RUN(sl_cuda_layernorm_forward(NULL, type, out.d, mean, mean + rows, x.d, w.d, w.d, rows, C, 1e-5F, &from));
+  judge_traffic(4 * bytes_of(&x), "residual and LayerNorm");
+  watch(&x), watch(&out);
+  RUN(sl_cuda_llama_rmsnorm_forward(NULL, type, out.d, mean, x.d, w.d, rows, C, 1e-5F, 0, NULL));
+  judge_traffic(2 * bytes_of(&x), "RMSNorm");
+}
+
 /* Of a row that registers hold: x and the gradient read, dx written. Partial sums of the weights are at most 128 rows of
  * floats, whatever the rows, and not counted. */
 static void layernorm_backward(enum sl_number type) {
@@ -77,13 +97,21 @@ static void layernorm_backward(enum sl_number type) {
   struct tensor dx = tensor_new(type, rows * C, 0, -1, 1), w = tensor_new(type, C, 0, -1, 1);
   struct tensor dw = tensor_new(type, C, 0, -1, 1), db = tensor_new(type, C, 0, -1, 1);
   struct tensor mean = tensor_new(SL_NUMBER_F32, rows, 0, -1, 1), rstd = tensor_new(SL_NUMBER_F32, rows, 0, 1, 2);
+  struct tensor dbranch = tensor_new(type, rows * C, 0, -1, 1);
+  const struct sl_dropout drops = {.p = 0.1F, .row_stride = C};
+  const struct sl_cuda_taken_in from = {.dbranch = dbranch.d, .dropout = &drops};
   void *scratch = device_new(sl_cuda_layernorm_scratch_bytes(rows, C));
   watch(&x), watch(&dout), watch(&dx), watch(&dw), watch(&db);
   RUN(sl_cuda_layernorm_backward(NULL, type, dx.d, 0, dw.d, db.d, 0, 0, dout.d, x.d, w.d, mean.d, rstd.d, rows, C,
-                                 scratch));
+                                 scratch, NULL));
   judge_traffic(3 * bytes_of(&x), "LayerNorm backward");
+  watch(&x), watch(&dout), watch(&dx), watch(&dbranch);
+  RUN(sl_cuda_layernorm_backward(NULL, type, dx.d, 0, dw.d, db.d, 0, 0, dout.d, x.d, w.d, mean.d, rstd.d, rows, C,
+                                 scratch, &from));
+  judge_traffic(4 * bytes_of(&x), "LayerNorm backward and dropout");
   watch(&x), watch(&dout), watch(&dx), watch(&dw);
-  RUN(sl_cuda_llama_rmsnorm_backward(NULL, type, dx.d, 0, dw.d, 0, 0, dout.d, x.d, w.d, rstd.d, rows, C, 0, scratch));
+  RUN(sl_cuda_llama_rmsnorm_backward(NULL, type, dx.d, 0, dw.d, 0, 0, dout.d, x.d, w.d, rstd.d, rows, C, 0, scratch,
+                                     NULL));
   judge_traffic(3 * bytes_of(&x), "RMSNorm backward");
   device_delete(scratch);
 }
@@ -92,6 +120,7 @@ int main(int argc, char **argv) {
   static const struct cuda_case all[] = {{"gradient_norm", gradient_norm, 0},
                                          {"adam", adam, 0},
                                          {"classifier", classifier, 0},
+                                         {"norms_forward", norms_forward, 0},
                                          {"layernorm_backward", layernorm_backward, 0},
                                          {"embedding_backward", embedding_backward, 0}};
   return cases_main("test_kernel_traffic", all, sizeof all / sizeof *all, argc, argv);
