@@ -5,8 +5,9 @@
  *   norm_bwd -> dx;  dropout dx -> dbranch                 ->  norm_bwd+dropout  also writes dbranch
  *
  * As epilogue.h this works on the drafts of a micro-batch, and gathers, buckets and accumulation are derived later from
- * the operands of the fused ops. Only neighbours are fused, so nothing lives longer by more than one op, and every
- * number keeps its bits. A mask that is stored keeps its op apart. */
+ * the operands of the fused ops. Only neighbours are fused, and every number keeps its bits. What a norm makes beside
+ * its own results takes no more memory: dbranch overwrites the gradient that the norm has read, where nobody else needs
+ * that. A mask that is stored keeps its op apart. */
 #include "core/models/norm_fusion.h"
 
 #include "core/op/operands.h"
@@ -73,6 +74,34 @@ static struct sl_draft with_dropout(const struct sl_draft *norm, const struct sl
   return out;
 }
 
+/* Do the ops from `at` on to the end of block `layer` touch this buffer? Both gradients belong to that block, or to the one
+ * after it. */
+static bool is_used(const struct sl_drafts *drafts, size_t at, int layer, int32_t buffer) {
+  for (; at < drafts->count; at++) {
+    const struct sl_draft *d = &drafts->items[at];
+    if (d->op.layer >= 0 && d->op.layer < layer) return false;
+    for (int i = 0; i < d->operand_count; i++)
+      if (d->operand[i].buffer == buffer) return true;
+  }
+  return false;
+}
+
+static void rename_buffer(struct sl_draft *d, int32_t from, int32_t to) {
+  for (int i = 0; i < d->operand_count; i++)
+    if (d->operand[i].buffer == from) d->operand[i].buffer = d->operand[i].slice.buffer = to;
+}
+
+/* dbranch overwrites dout; `at`: the ops behind the dropout, which is of block `layer`. */
+static void overwrite(struct sl_drafts *drafts, size_t at, int layer, struct sl_draft *norm) {
+  struct sl_operand dout = *operand(norm, SL_AT_DOUT);
+  const int32_t from = operand(norm, SL_AT_DBRANCH)->buffer, to = dout.buffer;
+  dout.buffer = from;
+  if (to < 0 || to == from || !same(&dout, operand(norm, SL_AT_DBRANCH)) || is_used(drafts, at, layer, to)) return;
+  rename_buffer(norm, from, to);
+  for (; at < drafts->count && !(drafts->items[at].op.layer >= 0 && drafts->items[at].op.layer < layer); at++)
+    rename_buffer(&drafts->items[at], from, to);
+}
+
 static void fuse_all(struct sl_drafts *drafts) {
   size_t done = 0;
   for (size_t i = 0; i < drafts->count; i++, done++) {
@@ -83,6 +112,7 @@ static void fuse_all(struct sl_drafts *drafts) {
       i++;
     } else if (next != NULL && takes_dropout(d, next)) {
       fused = with_dropout(d, next);
+      overwrite(drafts, i + 2, next->op.layer, &fused);
       i++;
     }
     drafts->items[done] = fused;

@@ -28,8 +28,8 @@ typedef struct CUstream_st *sl_cuda_stream; /* cudaStream_t */
  * --- */
 
 /* What a norm takes in, with the bits that kernels of their own would leave. Forward: x is written, residual +
- * dropout(branch + bias); bias may be NULL. Backward, which reads none of them: dbranch = dropout(dx). The norms'
- * parameter may be NULL: nothing. */
+ * dropout(branch + bias); bias may be NULL. Backward, which reads none of them: dbranch =
+ * dropout(dx); dbranch may be dout. The norms' parameter may be NULL: nothing. */
 struct sl_cuda_taken_in {
   const void *residual, *branch, *bias;
   void *dbranch;

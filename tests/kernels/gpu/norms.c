@@ -156,6 +156,11 @@ static void compare_pair(struct pair *k, const struct sl_dropout *dropout, const
   tensor_same(&k->dx[0], &k->dx[1], "dx before dropout");
   tensor_same(&k->dbranch[0], &k->dbranch[1], "dropout of dx");
   tensor_same(&k->dw[0], &k->dw[1], "dweight beside dropout");
+  if (biased) return; /* dx has been added to */
+  from.dbranch = k->branch.d;
+  norm_back(k, 1, 0, &from);
+  tensor_same(&k->dbranch[0], &k->branch, "dropout of dx, over dout");
+  tensor_same(&k->dw[0], &k->dw[1], "dweight, its dout overwritten");
 }
 
 static struct pair pair_new(const struct shape *s, enum sl_number type, int rms) {
