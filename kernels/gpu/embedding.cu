@@ -114,21 +114,26 @@ __global__ void __launch_bounds__(threads)
   }
 }
 
-/* Position t = blockIdx.x: adds its rows of all sequences, in order. */
+/* Position `from` + blockIdx.x: adds its rows of all sequences, in order, to what is there or to 0; a position beyond the
+ * sequences has none. */
 template <typename W, typename T> struct positions_op {
   static constexpr int width = 1;
   W *dwpe;
   const T *dout;
   sl_embedding_shape s;
   mask drop;
+  size_t from;
+  bool adds;
   __device__ void begin() {
     drop.begin();
   }
-  __device__ void operator()(size_t t, size_t c) const {
-    W *dst = dwpe + (s.first_position + t) * s.C + c;
-    float sum = load(*dst);
-    for (size_t b = 0; b < s.B; b++) {
-      const size_t r = b * s.T + t;
+  __device__ void operator()(size_t row, size_t c) const {
+    const size_t position = from + row;
+    const bool here = position >= s.first_position && position - s.first_position < s.T;
+    W *dst = dwpe + position * s.C + c;
+    float sum = adds ? load(*dst) : 0;
+    for (size_t b = 0; here && b < s.B; b++) {
+      const size_t r = b * s.T + position - s.first_position;
       sum += masked(load(dout[r * s.C + c]), drop, r, c);
     }
     *dst = put<W>(sum);
@@ -166,9 +171,9 @@ static int backward(sl_cuda_stream stream, W *dwte, int accumulate_wte, W *dwpe,
   error = launch(stream, dim3((unsigned)(s.B * s.T), blocks_of(s.C, chunk)), threads, 0,
                  fast ? scatter_kernel<W, T, true> : scatter_kernel<W, T, false>, dwte, dout, tokens, s, drop);
   if (error || !dwpe) return error;
-  if (!accumulate_wpe) error = (int)cudaMemsetAsync(dwpe, 0, n_positions * s.C * sizeof(W), stream);
-  if (error) return error;
-  return launch_rows(stream, positions_op<W, T>{dwpe, dout, s, drop}, s.T, s.C);
+  if (accumulate_wpe)
+    return launch_rows(stream, positions_op<W, T>{dwpe, dout, s, drop, s.first_position, true}, s.T, s.C);
+  return launch_rows(stream, positions_op<W, T>{dwpe, dout, s, drop, 0, false}, n_positions, s.C);
 }
 
 extern "C" int sl_cuda_embedding_backward(sl_cuda_stream stream, enum sl_number type, void *dwte, int accumulate_wte,
