@@ -116,12 +116,66 @@ static void layernorm_backward(enum sl_number type) {
   device_delete(scratch);
 }
 
+/* Kernels of elements, which pass over their operands once: `n` matrices of one size are read or written. */
+enum { ROWS = 70, COLUMNS = 520 };
+static struct tensor pass[5];
+
+static void watch_passes(int n, enum sl_number type) {
+  for (int i = 0; i < n; i++) {
+    pass[i] = tensor_new(type, ROWS * COLUMNS, 0, -1, 1);
+    watch(&pass[i]);
+  }
+}
+
+#define EACH_ONCE(type, n, what, call)                                                                                 \
+  do {                                                                                                                 \
+    watch_passes(n, type);                                                                                             \
+    RUN(call);                                                                                                         \
+    judge_traffic((n)*bytes_of(&pass[0]), what);                                                                       \
+  } while (0)
+
+static void elements(enum sl_number type) {
+  const struct sl_dropout drops = {.p = 0.1F, .row_stride = COLUMNS};
+  const size_t n = ROWS * COLUMNS;
+  EACH_ONCE(type, 3, "residual",
+            sl_cuda_dropout_residual(NULL, type, pass[0].d, pass[1].d, pass[2].d, NULL, ROWS, COLUMNS, &drops, NULL));
+  EACH_ONCE(type, 2, "dropout", sl_cuda_dropout_forward(NULL, type, pass[0].d, pass[1].d, ROWS, COLUMNS, &drops, NULL));
+  EACH_ONCE(type, 2, "GELU", sl_cuda_gelu_forward(NULL, type, pass[0].d, pass[1].d, NULL, ROWS, COLUMNS));
+  EACH_ONCE(type, 3, "GELU backward",
+            sl_cuda_gelu_backward(NULL, type, pass[0].d, pass[1].d, pass[2].d, NULL, ROWS, COLUMNS));
+  EACH_ONCE(type, 2, "activation",
+            sl_cuda_act_forward(NULL, type, pass[0].d, pass[1].d, ROWS, COLUMNS, SL_ACT_SILU, 0));
+  EACH_ONCE(type, 3, "activation backward",
+            sl_cuda_act_backward(NULL, type, pass[0].d, pass[1].d, pass[2].d, ROWS, COLUMNS, SL_ACT_SILU, 0));
+  EACH_ONCE(type, 3, "SwiGLU",
+            sl_cuda_llama_swiglu_forward(NULL, type, pass[0].d, pass[1].d, pass[2].d, ROWS, COLUMNS, COLUMNS));
+  EACH_ONCE(type, 5, "SwiGLU backward",
+            sl_cuda_llama_swiglu_backward(NULL, type, pass[0].d, pass[1].d, pass[2].d, pass[3].d, pass[4].d, ROWS,
+                                          COLUMNS, COLUMNS));
+  EACH_ONCE(type, 2, "ReLU", sl_cuda_mlp_relu_forward(NULL, type, pass[0].d, pass[1].d, NULL, ROWS, COLUMNS));
+  EACH_ONCE(type, 2, "copy", sl_cuda_convert(NULL, pass[0].d, type, pass[1].d, type, n));
+  watch_passes(2, type);
+  RUN(sl_cuda_convert_add(NULL, pass[0].d, type, pass[1].d, type, n));
+  judge_traffic(3 * bytes_of(&pass[0]), "addition");
+  EACH_ONCE(type, 1, "fill", sl_cuda_reduce_fill(NULL, type, pass[0].d, 0.5F, n));
+  EACH_ONCE(type, 2, "columns put together",
+            sl_cuda_columns_concat(NULL, type, pass[0].d, pass[1].d, ROWS, COLUMNS / 2, 2));
+}
+
+/* A bias is one row beside the matrix. */
+static void biases(enum sl_number type) {
+  struct tensor bias = tensor_new(type, COLUMNS, 0, -1, 1);
+  EACH_ONCE(type, 1, "bias gradient", sl_cuda_reduce_bias_backward(NULL, type, bias.d, pass[0].d, ROWS, COLUMNS, 0));
+}
+
 int main(int argc, char **argv) {
   static const struct cuda_case all[] = {{"gradient_norm", gradient_norm, 0},
                                          {"adam", adam, 0},
                                          {"classifier", classifier, 0},
                                          {"norms_forward", norms_forward, 0},
                                          {"layernorm_backward", layernorm_backward, 0},
-                                         {"embedding_backward", embedding_backward, 0}};
+                                         {"embedding_backward", embedding_backward, 0},
+                                         {"elements", elements, 0},
+                                         {"biases", biases, 0}};
   return cases_main("test_kernel_traffic", all, sizeof all / sizeof *all, argc, argv);
 }
