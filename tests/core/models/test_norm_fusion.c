@@ -201,12 +201,44 @@ static void what_stands_apart_stays_apart(void **state) {
   }
 }
 
+enum { DOUT = OTHER + 1, DX, DBRANCH, SCRATCH };
+
+/* A branch's gradient overwrites the norm's, and whoever reads it finds it there; not where that is needed once more, in this
+ * block, or has another shape. */
+static void a_branch_gradient_overwrites_what_nobody_needs(void **state) {
+  (void)state;
+  for (int way = 0; way < 4; way++) {
+    struct sl_plan plan = {.fuse_epilogues = true};
+    struct sl_lowered_stage stage = {0};
+    struct sl_lowering lowering = {.plan = &plan, .stage = &stage};
+    struct sl_op norm = op_of(SL_OP_RMSNORM_BWD), dropout = op_of(SL_OP_DROPOUT), copy = op_of(SL_OP_COPY);
+    norm.layer = 3, dropout.layer = copy.layer = 2;
+    struct sl_operand dout = use(DOUT, SL_READ);
+    if (way == 1) dout.slice.slot = SL_SLOT_WEIGHT;
+    ADD(&stage, norm, dout, use(X, SL_READ), use(WEIGHT, SL_READ), use(STATS, SL_READ), use(DX, SL_READ_WRITE),
+        use(OUT, SL_WRITE), use(SCRATCH, SL_WRITE));
+    ADD(&stage, dropout, use(DX, SL_READ), use(DBRANCH, SL_WRITE));
+    ADD(&stage, copy, use(DBRANCH, SL_READ), use(OTHER, SL_WRITE));
+    if (way == 3) copy.layer = 1; /* the block before it has no such buffer: nobody looks there */
+    if (way >= 2) ADD(&stage, copy, use(DOUT, SL_READ), use(OTHER, SL_WRITE));
+    sl_models_fuse_norms(&lowering);
+    const int32_t want = way == 0 || way == 3 ? DOUT : DBRANCH;
+    const struct sl_draft *fused = &stage.forward.items[0], *reads = fused + 1;
+    assert_int_equal(stage.forward.count, way >= 2 ? 3 : 2);
+    assert_int_equal(fused->operand[sl_op_at(&fused->op, SL_AT_DBRANCH)].slice.buffer, want);
+    assert_int_equal(fused->operand[sl_op_at(&fused->op, SL_AT_DX)].buffer, DX);
+    assert_int_equal(reads->operand[0].buffer, want);
+    free(stage.forward.items);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(strategies_leave_no_op_that_a_norm_can_take_in),
       cmocka_unit_test(operands_are_those_of_the_pair),
       cmocka_unit_test(flops_stay_and_the_stream_is_read_less),
       cmocka_unit_test(what_stands_apart_stays_apart),
+      cmocka_unit_test(a_branch_gradient_overwrites_what_nobody_needs),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
