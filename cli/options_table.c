@@ -114,7 +114,7 @@ const struct sl_option sl_options_table[] = {
      "fp32 products of factors rounded to tf32, on a GPU's matrix units"},
     {"tf32", FLAG, FIELD(tf32), NULL, "", 0, 0, SL_CMD_CALIBRATE, "with --backend cuda: products in tf32 too"},
     {"fuse-epilogues", CHOICE, OVERRIDES(fuse_epilogues, "shardlab.fuse_epilogues"), NULL, "gpu|always|never", 0, 0,
-     JOBS, "GELU, its gradient and bias gradients inside matrix products, residuals and dropouts inside norms (gpu: on GPUs)"},
+     JOBS, "GELU, its gradient and bias gradients inside products, residuals and dropouts inside norms (gpu: on GPUs)"},
     {"micro-batch", INTEGER, OVERRIDES(micro_batch, "train_micro_batch_size_per_gpu"), NULL, "N", 1, SL_MAX_TOKENS,
      JOBS, "overrides train_micro_batch_size_per_gpu"},
     {"grad-accum", INTEGER, OVERRIDES(grad_accum, "gradient_accumulation_steps"), NULL, "N", 1, SL_MAX_MICRO_BATCHES,
