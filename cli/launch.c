@@ -7,6 +7,7 @@
 #include "cli/relay.h"
 #include "core/base/launchers.h"
 #include "core/base/machine.h"
+#include "core/base/mpi_gist.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -93,6 +94,14 @@ static bool begins_notice(const char *line) {
   return false;
 }
 
+/* What mpirun itself says behind its name or path, as in "/usr/bin/mpirun: Error: unknown option"; NULL for other lines. */
+static const char *said_by_mpirun(const char *line) {
+  static const char name[] = "mpirun: ";
+  const char *at = strstr(line, name);
+  const bool begins = at == line || (at != NULL && line[0] == '/' && at[-1] == '/');
+  return begins ? at + strlen(name) : NULL;
+}
+
 static void keep(struct notices *n, const char *line) {
   size_t length = strlen(line);
   char *grown = realloc(n->kept, n->kept_bytes + length + 1);
@@ -105,7 +114,7 @@ static void keep(struct notices *n, const char *line) {
 /* Whether Open MPI's libraries wrote this line: "[host:pid] ...". */
 static bool is_of_mpi(const char *line) {
   static const char *const starts[] = {"[warn] ", "[err] ", /* from libevent, which it contains */
-                                       "*** ", "mpirun: Forwarding signal "};
+                                       "*** ", "Type '/"};  /* how mpirun's flags are listed */
   for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
     if (strncmp(line, starts[i], strlen(starts[i])) == 0) return true;
   if (line[0] == '[' && strstr(line, "][[") != NULL) return true; /* [host][[job,1],rank][file:line:function] */
@@ -175,6 +184,7 @@ static void read_line(void *context, const char *line) {
   const bool framed = n->framed;
   n->framed = is_frame(line);
   if (n->framed) {
+    keep(n, line);
     n->inside = framed || !n->inside; /* of two frames in succession the second begins a notice */
     return;
   }
@@ -184,6 +194,9 @@ static void read_line(void *context, const char *line) {
   } else if (n->inside || is_of_mpi(line) || strstr(line, "sent help message") ||
              strstr(line, "orte_base_help_aggregate")) {
     keep(n, line);
+  } else if (said_by_mpirun(line) != NULL) {
+    keep(n, said_by_mpirun(line));
+    keep(n, "\n"); /* a sentence, whatever follows */
   } else if (sl_children_signal() == 0 && !follows_timeout(n, line) &&
              !is_said_again(n, line)) { /* drops lines about the end of ranks that a signal ends, and repetitions */
     if (n->ended->watched && sl_ended_hear(n->ended, line)) {
@@ -213,19 +226,6 @@ static void read_errors(struct notices *n, int fd, pid_t mpirun) {
 
 /* --- the job --- */
 
-/* The first line held back that has content, without its prefix. */
-static const char *gist(const struct notices *n, char *out, size_t size) {
-  for (const char *line = n->kept; line != NULL && *line != '\0'; line += strcspn(line, "\n"), line += *line == '\n') {
-    const char *at = line;
-    if (*at == '[' && memchr(at, ']', strcspn(at, "\n")) != NULL) at = strchr(at, ']') + 1;
-    at += strspn(at, "* -\t");
-    if (strcspn(at, "\n") < 8) continue;
-    snprintf(out, size, ": %.*s", (int)strcspn(at, "\n"), at);
-    return out;
-  }
-  return "";
-}
-
 static int conclude(struct notices *n, int how) {
   int code = WIFEXITED(how) ? WEXITSTATUS(how) : 1;
   if (sl_children_signal() != 0) {
@@ -248,8 +248,9 @@ static int conclude(struct notices *n, int how) {
                   name ? name : "?");
     code = 1;
   } else if (code != 0 && !n->passed && n->ended->cause == SL_CAUSE_NONE) {
-    char text[256];
-    fprintf(stderr, "shardlab: error: mpirun could not run the job%s\n", gist(n, text, sizeof text));
+    char gist[SL_MPI_GIST_BYTES];
+    sl_mpi_gist(n->kept != NULL ? n->kept : "", gist);
+    fprintf(stderr, "shardlab: error: mpirun could not run the job%s%s\n", gist[0] != '\0' ? ": " : "", gist);
   }
   free(n->kept);
   free(n->said);

@@ -1,9 +1,8 @@
 /* Reads Open MPI's complaints in a child process; see hold.h. */
 #include "backend/host/hold.h"
 
-#include "core/base/printable.h"
+#include "core/base/mpi_gist.h"
 
-#include <ctype.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -21,49 +20,13 @@ static int error_kept = -1; /* standard error, while it is held back */
 static pid_t reader;
 static bool delays; /* the user has not set another delay */
 
-enum { GIST_BYTES = 400 };
-
-/* Appends the first `length` bytes of `text` to `out`, behind `before` if there is something already. */
-static void add(char out[GIST_BYTES], const char *before, const char *text, size_t length) {
-  const size_t size = strlen(out);
-  snprintf(out + size, GIST_BYTES - size, "%s%.*s", size > 0 ? before : "", (int)length, text);
-}
-
-/* "Component: nothing" */
-static bool is_detail(const char *line, size_t length) {
-  const size_t word = strcspn(line, ":");
-  return isupper((unsigned char)*line) && word + 2 < length && strcspn(line, " ") == word + 1;
-}
-
-/* The first sentence, and lines like "Component: nothing" behind it. */
-static void find_gist(const char *text, char out[GIST_BYTES]) {
-  bool whole = false, detailed = false;
-  out[0] = '\0';
-  for (size_t length; *text != '\0'; text += length + (text[length] == '\n')) {
-    text += strspn(text, " ");
-    length = strcspn(text, "\n");
-    if (length == 0 || *text == '-' || *text == '[') {
-      whole |= out[0] != '\0';
-      if (detailed) return;
-    } else if (whole && is_detail(text, length) && strncmp(text, "Host:", 5) != 0) {
-      add(out, detailed ? ", " : " (", text, length);
-      detailed = true;
-    } else if (!whole) {
-      const char *end = strstr(text, ". ");
-      whole = text[length - 1] == '.' || (end != NULL && end < text + length);
-      add(out, " ", text, whole && end != NULL && end < text + length ? (size_t)(end - text) : length);
-    }
-  }
-}
-
 /* Says nothing if the process ended otherwise, by a signal for example. */
 static void say(const char *text) {
-  char gist[GIST_BYTES], line[GIST_BYTES + 200];
+  char gist[SL_MPI_GIST_BYTES], line[SL_MPI_GIST_BYTES + 200];
   if (strstr(text, "abort") == NULL) return;
-  find_gist(text, gist);
+  sl_mpi_gist(text, gist);
   const int length =
-      snprintf(line, sizeof line, "shardlab: error: MPI does not start%s%s%s\n", gist[0] != '\0' ? ": " : "",
-               sl_printable_of(gist).text, strstr(gist, " (") != NULL ? ")" : "");
+      snprintf(line, sizeof line, "shardlab: error: MPI does not start%s%s\n", gist[0] != '\0' ? ": " : "", gist);
   if (write(STDERR_FILENO, line, (size_t)length) < 0) return;
 }
 

@@ -1,8 +1,8 @@
 /* Makes text from files, paths and names of the user safe to print on a terminal: whatever a terminal would interpret
- * is escaped as in JSON,
- * , \t and \u001b. These are control characters (below a blank, DEL, U+0080 to U+009F) and characters that change the
- * direction of the following text or end its line. Invalid UTF-8 bytes are written as \x9b, since a single-byte
- * terminal would interpret them. */
+ * is escaped as in JSON, \n, \t and \u001b. These are control characters (below a blank, DEL, U+0080 to U+009F) and
+ * characters that change the direction of the following text or end its line. Invalid UTF-8 bytes are written as \x9b,
+ * since a single-byte terminal would interpret
+ * them. */
 #pragma once
 
 #include <stdbool.h>

@@ -44,7 +44,31 @@ static void one_line_of_a_timeout(void **state) {
   assert_string_equal(heard(text), late);
 }
 
+/* What stops mpirun is one line: the notice's sentence with its details, or what mpirun says itself, and OPAL_PREFIX. */
+static void one_line_of_what_stops_mpirun(void **state) {
+  (void)state;
+  static const char cannot[] = "shardlab: error: mpirun could not run the job: ";
+  char expected[512];
+  snprintf(expected, sizeof expected,
+           "%sA requested component was not found, or was unable to be opened (Framework: btl, Component: nothing)\n",
+           cannot);
+  assert_string_equal(heard(FRAME "A requested component was not found, or was unable to be opened.  This\n"
+                                  "means that it is not installed.\n\nHost:      vm\nFramework: btl\n"
+                                  "Component: nothing\n" FRAME FRAME
+                                  "It looks like MPI_INIT failed for some reason.  Local: no\nReason: none\n" FRAME
+                                  "[vm:1] *** An error occurred in MPI_Init\n"),
+                      expected);
+  snprintf(expected, sizeof expected, "%sORTE_ERROR_LOG: Not found in file ess.c\n", cannot);
+  assert_string_equal(heard("[vm:1] ORTE_ERROR_LOG: Not found in file ess.c\n"), expected);
+  setenv("OPAL_PREFIX", "/nowhere\033[1m", 1);
+  snprintf(expected, sizeof expected, "%sError: unknown option \"-np\" (OPAL_PREFIX is /nowhere\\u001b[1m)\n", cannot);
+  assert_string_equal(
+      heard("/usr/bin/mpirun: Error: unknown option \"-np\"\nType '/usr/bin/mpirun --help' for usage.\n"), expected);
+  unsetenv("OPAL_PREFIX");
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(notices_are_held_back), cmocka_unit_test(one_line_of_a_timeout)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(notices_are_held_back), cmocka_unit_test(one_line_of_a_timeout),
+                                     cmocka_unit_test(one_line_of_what_stops_mpirun)};
   return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
 }
