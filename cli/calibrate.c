@@ -11,6 +11,7 @@
 #include "cli/output.h"
 #include "cli/place.h"
 #include "cli/progress.h"
+#include "cli/said.h"
 #include "core/base/machine.h"
 #include "core/base/printable.h"
 #include "core/base/timeout.h"
@@ -195,7 +196,6 @@ static enum sl_status merge(struct sl_points *all, const char *path) {
 /* `disk`: a folder on the NVMe. */
 static enum sl_status measure_count(const struct sl_options *options, int ranks, char *disk, struct sl_points *all) {
   char points[96];
-  SL_TRY(sl_children_open());
   snprintf(points, sizeof points, "%s/points-XXXXXX", sl_children_folder());
   const int handle = mkstemp(points);
   if (handle < 0) return sl_fail(SL_ERR_IO, "%s: cannot be created: %s", points, strerror(errno));
@@ -217,6 +217,10 @@ static int rounds_of(const struct sl_options *options) {
 static enum sl_status measure_counts(const struct sl_options *options, int most, char *disk, struct sl_points *all) {
   int counts[MAX_RANK_COUNTS];
   const int n = rank_counts(most, counts), rounds = rounds_of(options);
+  char said[96];
+  SL_TRY(sl_children_open());
+  snprintf(said, sizeof said, "%s/said", sl_children_folder());
+  sl_said_share(said); /* every round would warn of the same */
   for (int round = 0; round < rounds; round++) {
     char text[64];
     snprintf(text, sizeof text, "round %d of %d", round + 1, rounds);
