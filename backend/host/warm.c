@@ -57,13 +57,21 @@ static enum sl_status warm_product(const struct shape *s) {
   return SL_OK;
 }
 
+/* Every thread of product.c takes a buffer of OpenBLAS's, which retries forever if it cannot get it, and glibc reserves an
+ * arena for the first allocation of each further thread. `had`: the threads that OpenBLAS started with; the buffers of
+ * all but one of them are free since it was set to one. */
+static enum sl_status check_room(int threads, int had) {
+  static const size_t buffer = 128, stack = 8, arena = 64, mib = 1 << 20;
+  const size_t buffers = threads > had ? (size_t)(threads - had + 1) : 1;
+  const size_t need = buffer * buffers + arena * (size_t)(threads - 1);
+  if (sl_machine_has_room((need + stack * (size_t)threads) * mib)) return SL_OK;
+  return sl_fail(SL_ERR_MEMORY,
+                 "too little address space (ulimit -v, -d): OpenBLAS called by %d threads takes %zu MiB more", threads,
+                 need);
+}
+
 static enum sl_status warm_products(const struct sl_host *host) {
-  static const size_t buffer = (size_t)128 << 20,
-                      stack = (size_t)8 << 20; /* of OpenBLAS, which retries forever if it cannot get it */
   struct shape shapes[SHAPES];
-  if (!sl_machine_has_room(buffer + stack * (size_t)omp_get_max_threads()))
-    return sl_fail(SL_ERR_MEMORY, "too little address space (ulimit -v, -d): OpenBLAS takes %zu MiB more",
-                   buffer >> 20);
   const int count = shapes_of(&host->rank_class->programs[SL_PROGRAM_STEP], shapes);
   for (int i = 0; i < count; i++) SL_TRY(warm_product(&shapes[i]));
   return SL_OK;
@@ -96,8 +104,10 @@ static enum sl_status warm_rings(const struct sl_host *host, char *out, char *in
 
 enum sl_status sl_host_warm_up(struct sl_host *host) {
   const int threads = host->options.threads > 0 ? host->options.threads : omp_get_max_threads();
+  const int had = openblas_get_num_threads();
   openblas_set_num_threads(1);  /* product.c distributes work over threads ... */
   omp_set_num_threads(threads); /* ... a number that OpenBLAS, if built for OpenMP, has just set to 1 */
+  SL_TRY(check_room(threads, had));
   SL_TRY(warm_products(host));
   char *memory = calloc(2, WARM_BYTES);
   if (!memory) return sl_fail(SL_ERR_MEMORY, "no memory to warm up MPI");
