@@ -34,9 +34,12 @@ struct sl_bpe_join {
 
 /* ---- pairs ---- */
 
+static uint64_t hash_pair(uint32_t left, uint32_t right) {
+  return ((uint64_t)left << 32 | right) * UINT64_C(0x9e3779b97f4a7c15);
+}
+
 static struct sl_bpe_pair *pair_of(const struct sl_bpe *b, uint32_t left, uint32_t right) {
-  uint64_t hash = ((uint64_t)left << 32 | right) * UINT64_C(0x9e3779b97f4a7c15);
-  size_t at = (size_t)(hash >> 20) & (b->pair_slots - 1);
+  size_t at = (size_t)(hash_pair(left, right) >> 20) & (b->pair_slots - 1);
   while (b->pairs[at].used && (b->pairs[at].left != left || b->pairs[at].right != right))
     at = (at + 1) & (b->pair_slots - 1);
   return &b->pairs[at];
