@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -55,6 +56,7 @@ void sl_host_hold_begin(void) {
   if (pipe2(ends, O_CLOEXEC) != 0) return;
   reader = fork();
   if (reader == 0) {
+    prctl(PR_SET_NAME, "shardlab-hold");
     static const int ignored[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE};
     for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++) (void)signal(ignored[i], SIG_IGN);
     close(ends[1]);

@@ -8,7 +8,7 @@ import tempfile
 import time
 
 LIMIT_S, STOPPED_S = 10, 3  # a job ends within the first; a rank that stops is given up after the second
-HELPERS = ("shardlab-clean", "shardlab-guard")  # processes of ours that end with those they watch
+HELPERS = ("shardlab-clean", "shardlab-guard", "shardlab-hold")  # processes of ours that end with those they watch
 
 
 def processes():
