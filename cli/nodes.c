@@ -47,6 +47,14 @@ static enum sl_status read_pool(struct sl_hosts *hosts, const struct sl_options 
   return sl_hosts_one(hosts, "localhost", slots);
 }
 
+/* It becomes an argument of commands that are printed and run on other hosts. */
+static enum sl_status check_address(const char *address) {
+  static const char may_have[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-:%";
+  if (address == NULL || (*address != '\0' && *address != '-' && address[strspn(address, may_have)] == '\0'))
+    return SL_OK;
+  return sl_fail(SL_ERR_INPUT, "--master-addr: is '%s'; expected a host's name or its IPv4 or IPv6 address", address);
+}
+
 static enum sl_status check_flags(const struct sl_options *o) {
   const char *const chosen = o->include != NULL ? "include" : o->exclude != NULL ? "exclude" : NULL;
   static const char *const needs[] = {"launcher", "ssh-port", "node-rank"};
@@ -59,7 +67,7 @@ static enum sl_status check_flags(const struct sl_options *o) {
   for (size_t i = 0; i < sizeof needs / sizeof *needs; i++)
     if (sl_options_given(o, needs[i]) && o->hostfile == NULL && o->hosts == NULL && access(default_hostfile, R_OK) != 0)
       return sl_fail(SL_ERR_INPUT, "--%s: is about hosts, and none is named; expected --hostfile", needs[i]);
-  return SL_OK;
+  return check_address(o->master_addr);
 }
 
 static bool is_here(const char *host) {
