@@ -322,6 +322,9 @@ static enum sl_status run(const struct sl_options *options) {
   struct sl_points all = {0};
   enum sl_status status;
   int most = 0;
+  if (options->points != NULL && options->out != NULL)
+    return sl_fail(SL_ERR_INPUT,
+                   "--points: stands beside --out; expected one of them: points are only measured, not fitted");
   if (options->points != NULL) return measure_ranks(options);
   if (options->out == NULL)
     return sl_fail(SL_ERR_INPUT, "--out: is missing; expected the profile to write, as profile.json");

@@ -21,6 +21,7 @@ static void calibrate_asks_first(void **state) {
        "--nvme-path: is \"absent\": No such file or directory; expected a folder to write to, on the NVMe"},
       {"--out p.json --rounds 0", "--rounds: is '0'; expected an integer from 1 to 1000"},
       {"--out p.json --backend cpu", "--backend: is 'cpu'; expected one of host|cuda"},
+      {"--out p.json --points x", "--points: stands beside --out; expected one of them: points are only measured"},
       {"p.json", "'p.json': is one argument too many; usage: shardlab calibrate [flags]"},
   };
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
