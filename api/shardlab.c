@@ -4,6 +4,7 @@
 
 #include "cli/commands.h"
 #include "cli/import.h"
+#include "cli/pool.h"
 #include "cli/predict.h"
 #include "core/base/json_write.h"
 #include "core/base/status.h"
@@ -73,6 +74,7 @@ static enum sl_status predict(struct shardlab_result *r, int count) {
   SL_TRY(sl_options_parse(&options, &sl_command_predict, count - 2, words + 2, &help));
   if (help) return sl_fail(SL_ERR_INPUT, "--help: is for the command line; expected flags of a prediction");
   SL_TRY(check_flags(&options));
+  SL_TRY(sl_pool_apply(&options, sl_command_predict.bit));
   options.argc = count;
   options.argv = words;
   struct sl_import texts;

@@ -63,6 +63,8 @@ static void errors_are_one_line(void **state) {
   for (size_t i = 0; i < sizeof others / sizeof *others; i++)
     refuse(SHARDLAB_BAD_INPUT, "gpt2-tiny", config, others[i], "is for the command line");
   refuse(SHARDLAB_BAD_INPUT, "gpt2-tiny", config, (const char *const[]){"--wrold", "2", NULL}, "--world");
+  static const char *const hosts[] = {"--hostfile", "/dev/null", NULL}; /* is read as the command reads it */
+  refuse(SHARDLAB_BAD_INPUT, "gpt2-tiny", config, hosts, "/dev/null: is a folder, a pipe or a device");
   assert_string_equal(shardlab_error(NULL), "out of memory");
   shardlab_free(NULL);
 }
