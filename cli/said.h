@@ -6,6 +6,6 @@
 void sl_said_once(void);
 /* Call before starting a process: tells it which warnings have been printed. */
 void sl_said_pass(void);
-/* Call before starting processes one after the other: each also learns what the earlier ones printed, which they note in
- * `file`, a temporary file of the caller's that need not exist. */
+/* Call before starting processes one after the other: each also learns what the earlier ones printed, which they note
+ * in `file`, a temporary file of the caller's that need not exist. */
 void sl_said_share(const char *file);

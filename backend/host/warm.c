@@ -57,9 +57,9 @@ static enum sl_status warm_product(const struct shape *s) {
   return SL_OK;
 }
 
-/* Every thread of product.c takes a buffer of OpenBLAS's, which retries forever if it cannot get it, and glibc reserves an
- * arena for the first allocation of each further thread. `had`: the threads that OpenBLAS started with; the buffers of
- * all but one of them are free since it was set to one. */
+/* Every thread of product.c takes a buffer of OpenBLAS's, which retries forever if it cannot get it, and glibc reserves
+ * an arena for the first allocation of each further thread. `had`: the threads that OpenBLAS started with; the buffers
+ * of all but one of them are free since it was set to one. */
 static enum sl_status check_room(int threads, int had) {
   static const size_t buffer = 128, stack = 8, arena = 64, mib = 1 << 20;
   const size_t buffers = threads > had ? (size_t)(threads - had + 1) : 1;

@@ -1,5 +1,5 @@
-/* The sentence in Open MPI's complaints; see mpi_gist.h. Its notices are framed by lines of dashes, and its libraries begin
- * their lines with "[host:pid] ". */
+/* The sentence in Open MPI's complaints; see mpi_gist.h. Its notices are framed by lines of dashes, and its libraries
+ * begin their lines with "[host:pid] ". */
 #include "core/base/mpi_gist.h"
 
 #include "core/base/printable.h"

@@ -1,6 +1,6 @@
 /* label: unit
    libs: cli */
-/* A warning is printed once by all processes that a command starts one after the other, as the rounds of calibrate are. */
+/* A warning is printed once by all processes that a command starts one after the other, as calibrate's rounds are. */
 #include "cli/said.h"
 #include "core/base/status.h"
 
