@@ -44,7 +44,7 @@ verdicts whole "fit passed" "machine passed" "kernels passed" "training skipped"
   fail "offload: $(cat "$here/whole/offload/log.txt")"
 [ "$(ls "$here/came")" = "$(printf '%s\n' whole.tar.gz whole.txt)" ] || fail "what came back: $(ls "$here/came")"
 cmp "$here/came/whole.tar.gz" "$here/whole.tar.gz" && cmp "$here/came/whole.txt" "$here/whole.out" || fail "OUT is not the whole"
-[ "$(cut -f1,2 "$here/whole/kernels/kernels.tsv" | grep -E '^(flash|norms|embedding)' | sort -u | wc -l)" -eq 9 ] ||
+[ "$(cut -f1,2 "$here/whole/kernels/kernels.tsv" | grep -E '^(flash|norms|embedding)\s' | sort -u | wc -l)" -eq 9 ] ||
   fail "errors of kernels: $(cat "$here/whole/kernels/kernels.tsv")"
 [ "$(head -1 "$here/whole/ops/ops.tsv" | wc -w)" -eq 9 ] || fail "ops: $(cat "$here/whole/ops/log.txt")"
 grep -q '^gemm+gelu.*	0	' "$here/whole/ops/ops.tsv" || fail "epilogues: $(cat "$here/whole/ops/ops.tsv")"
