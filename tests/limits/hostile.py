@@ -1,6 +1,6 @@
 """Hostile numbers on the command line and in its files: each is refused with one clear error, or does what it says.
 
-    hostile.py SHARDLAB ROOT [--all] [--predict-only] [--only TEXT]
+    hostile.py SHARDLAB ROOT [--all] [--predict-only] [--sanitized] [--only TEXT]
 
 The cases are made of two tables beside this file: numbers.tsv (a row a number, with the least and the most that is accepted; the
 values tried on it are HOSTILE, and those next to its limits) and commands.tsv (whole commands, where several numbers are too
@@ -9,7 +9,8 @@ large together). What is asked of a run:
   refused   exit status 2, one line of error that names the place (and the limit, of a flag or a model's key), nothing on standard output
   accepted  exit status 0, and no number printed that is negative, infinite or none, no mfu above 100 %
 
-and that it ends by itself within CPU_S of processor time (of which other work on the machine takes nothing), and TIMEOUT_S in all.
+and that it ends by itself within CPU_S of processor time (of which other work on the machine takes nothing; a build with sanitizers,
+which needs ten times as much, has six times as long), and TIMEOUT_S in all.
 A line for each case that goes otherwise; exit status 1 when there is one. `--all`: every value on every row; `--predict-only`:
 no command that needs a backend.
 """
@@ -24,7 +25,7 @@ import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
-CPU_S = 20
+CPU_S = 60 if "--sanitized" in sys.argv else 10
 TIMEOUT_S = 120
 HOSTILE = """-9223372036854775809 -9223372036854775808 -1e300 -4294967295 -1 0 0.5 2147483647 2147483648 4294967295 4294967296
     4294967297 9007199254740993 1e18 4611686018427387904 9223372036854775807 9223372036854775808 1e19 18446744073709551616
