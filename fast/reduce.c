@@ -72,7 +72,8 @@ struct walk {
   bool other;            /* not the first micro-batch's backward */
   bool serial, travels, recast, sharded;
   bool whole; /* the stage is one bucket */
-  /* buckets whose reductions have not begun: they begin in the order of time, which may differ from that of places */
+  /* buckets whose reductions have not begun: they begin in the order of time, which may differ from that of places. A
+   * run of tensors ends a bucket a tensor at most, and may find as many of the run before. */
   struct bucket waiting[2 * SL_FAST_TENSORS];
   int waiting_count;
 };

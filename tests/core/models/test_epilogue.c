@@ -36,14 +36,6 @@ static void open_config(struct fixture *f, const char *model, const char *cluste
     fail_msg("%s: %s", config, sl_error_message());
 }
 
-/* Issues of the first class's step by what they are called. */
-static int count(const struct fixture *f, const char *label) {
-  const struct sl_program *p = &f->job.classes[0].programs[SL_PROGRAM_STEP];
-  int n = 0;
-  for (size_t i = 0; i < p->issue_count; i++) n += strcmp(sl_op_label(&p->ops[p->issues[i].op]), label) == 0;
-  return n;
-}
-
 /* How many of each a step of one rank has. */
 struct counts {
   int gelu, dgelu, bgrad;           /* in products */
@@ -57,8 +49,8 @@ static void expect(const struct fixture *f, struct counts want, const char *what
   } rows[] = {{"gemm+gelu", want.gelu}, {"gemm+dgelu", want.dgelu},  {"gemm+bgrad", want.bgrad},
               {"gelu", want.gelu_fwd},  {"gelu_bwd", want.gelu_bwd}, {"bias_bwd", want.bias_bwd}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-    if (count(f, rows[i].label) != rows[i].want)
-      fail_msg("%s: %d of %s, expected %d", what, count(f, rows[i].label), rows[i].label, rows[i].want);
+    if (fixture_count(f, rows[i].label) != rows[i].want)
+      fail_msg("%s: %d of %s, expected %d", what, fixture_count(f, rows[i].label), rows[i].label, rows[i].want);
 }
 
 static void strategies_take_in_what_they_can(void **state) {
@@ -160,7 +152,7 @@ static void accumulation_adds_what_epilogues_overwrite(void **state) {
   const char *three = ", \"gradient_accumulation_steps\": 3";
   open_config(&on, "gpt2-tiny", "localhost", 1, three, ON);
   open_config(&off, "gpt2-tiny", "localhost", 1, three, "");
-  assert_int_equal(count(&on, "add") - count(&off, "add"), 2 * 4 * LAYERS);
+  assert_int_equal(fixture_count(&on, "add") - fixture_count(&off, "add"), 2 * 4 * LAYERS);
   const struct sl_program *p = &on.job.classes[0].programs[SL_PROGRAM_STEP];
   int added = 0;
   for (size_t i = 0; i < p->issue_count; i++) {

@@ -32,14 +32,6 @@ static void open_plan(struct fixture *f, const char *model, const char *cluster,
     fail_msg("%s: %s", config, sl_error_message());
 }
 
-/* Issues of the first class's step by what they are called. */
-static int count(const struct fixture *f, const char *label) {
-  const struct sl_program *p = &f->job.classes[0].programs[SL_PROGRAM_STEP];
-  int n = 0;
-  for (size_t i = 0; i < p->issue_count; i++) n += strcmp(sl_op_label(&p->ops[p->issues[i].op]), label) == 0;
-  return n;
-}
-
 /* Of a step of one rank: norms that take in a residual or a dropout, and those ops on their own. */
 struct counts {
   int with_residual, with_dropout, residual, dropout;
@@ -70,9 +62,9 @@ static void strategies_leave_no_op_that_a_norm_can_take_in(void **state) {
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     struct fixture f;
     open_plan(&f, cases[i].model, cases[i].cluster, cases[i].world, cases[i].own);
-    const struct counts got = {count(&f, "residual+layernorm") + count(&f, "residual+rmsnorm"),
-                               count(&f, "layernorm_bwd+dropout") + count(&f, "rmsnorm_bwd+dropout"),
-                               count(&f, "residual"), count(&f, "dropout")};
+    const struct counts got = {fixture_count(&f, "residual+layernorm") + fixture_count(&f, "residual+rmsnorm"),
+                               fixture_count(&f, "layernorm_bwd+dropout") + fixture_count(&f, "rmsnorm_bwd+dropout"),
+                               fixture_count(&f, "residual"), fixture_count(&f, "dropout")};
     if (memcmp(&got, &cases[i].want, sizeof got) != 0)
       fail_msg("%s on %d of %s%s: %d, %d, %d and %d", cases[i].model, cases[i].world, cases[i].cluster, cases[i].own,
                got.with_residual, got.with_dropout, got.residual, got.dropout);
