@@ -234,7 +234,7 @@ static int64_t best_micro(const struct elastic *e, int64_t share) {
 
 /* The world sizes that divide the batch, as DeepSpeed lists them, but no more than a line holds: "1, 2, 3, 6". */
 static void list_gpus(const struct elastic *e, int64_t batch, char *out, size_t size) {
-  const int64_t most = e->max_gpus < batch ? e->max_gpus : batch;
+  const int64_t most = e->max_gpus < SL_MAX_WORLD ? e->max_gpus : SL_MAX_WORLD; /* also of a batch of billions */
   size_t used = 0;
   out[0] = '\0';
   for (int64_t gpus = e->min_gpus; gpus <= most; gpus++) {
