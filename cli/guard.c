@@ -4,6 +4,7 @@
 #include "cli/guard.h"
 
 #include "cli/children.h"
+#include "cli/process.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,19 +20,6 @@
 enum { NAP_MS = 200 };
 
 static int to_guard = -1;
-
-/* Whether a signal has stopped this process. A stop by a debugger has another letter, 't'. */
-static bool is_stopped(pid_t pid) {
-  char path[48], text[512];
-  snprintf(path, sizeof path, "/proc/%ld/stat", (long)pid);
-  const int file = open(path, O_RDONLY | O_CLOEXEC);
-  const ssize_t n = file >= 0 ? read(file, text, sizeof text - 1) : -1;
-  if (file >= 0) close(file);
-  if (n <= 0) return false;
-  text[n] = '\0';
-  const char *name_end = strrchr(text, ')'); /* the name may contain anything, even a parenthesis */
-  return name_end != NULL && name_end[1] == ' ' && name_end[2] == 'T';
-}
 
 static void end_rank(pid_t rank_pid, int rank, double limit_s) {
   char text[160];
@@ -54,7 +42,7 @@ static _Noreturn void keep_guard(int from_rank, pid_t rank_pid, int rank, double
     if (ready < 0 && errno != EINTR) break;
     if (ready > 0 && read(from_rank, &word, 1) <= 0) break;
     if (ready > 0) done = true;
-    naps = is_stopped(rank_pid) ? naps + 1 : 0;
+    naps = sl_process_is_stopped(rank_pid) ? naps + 1 : 0;
     if (naps > limit_naps) end_rank(rank_pid, rank, limit_s), naps = 0;
   }
   if (!done) sl_children_sweep();

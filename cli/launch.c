@@ -4,6 +4,7 @@
 #include "cli/launch.h"
 
 #include "cli/children.h"
+#include "cli/process.h"
 #include "cli/relay.h"
 #include "core/base/launchers.h"
 #include "core/base/machine.h"
@@ -11,6 +12,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -75,6 +77,8 @@ struct notices {
   bool explained; /* a rank has reported an error, so mpirun's exit status needs no explanation */
   bool over;      /* a rank has reported why it ends, in whatever words, and the job ends with it */
   bool late;      /* a rank has reported a timeout */
+  bool busy;      /* mpirun has started something */
+  bool lingered;  /* mpirun had nothing to wait for, yet had to be ended */
   char *said;     /* the first error that a rank reported, without its number, so that it is printed once; owned */
   int rank, signal;
   char host[256], ssh[256]; /* a lost host; ssh's first message about a host that it could not reach */
@@ -210,16 +214,30 @@ static void read_line(void *context, const char *line) {
   }
 }
 
-/* Reads until mpirun closes its stderr. After a rank's error mpirun may wait long for a daemon on a lost host, so it is
- * given LINGER_S. */
+/* For how many seconds more mpirun may run: while its job goes on, for ever. When a rank's error, a rank's death or the
+ * loss of a host ends the job, mpirun may wait long for a daemon on a lost host. When nothing that it started runs any
+ * more, it may, once in some hundred ranks that die as they start, wait for ever for a lock of its own
+ * (PMIx_server_finalize of Open MPI 4.1). */
+static double patience_s(struct notices *n, pid_t mpirun) {
+  static const double ending = 10, alone = 5;
+  const bool busy = sl_process_has_child(mpirun);
+  n->busy = n->busy || busy;
+  if (n->busy && !busy) return alone;
+  return n->over || n->rank >= 0 || n->host[0] != '\0' ? ending : INFINITY;
+}
+
+/* Reads until mpirun closes its stderr; ends an mpirun that has had its time. */
 static void read_errors(struct notices *n, int fd, pid_t mpirun) {
-  enum { LINGER_S = 10, NAP_MS = 500 };
+  enum { NAP_MS = 500 };
   struct sl_relay relay = {.fd = fd, .line = read_line, .context = n};
-  double since = 0;
+  double since = sl_machine_clock(), asked = since;
   while (sl_relay_read(&relay, NAP_MS)) {
-    if (!n->over) continue;
-    if (since == 0) since = sl_machine_clock();
-    if (sl_machine_clock() - since > LINGER_S) kill(-mpirun, SIGKILL);
+    const double now = sl_machine_clock();
+    if ((now - asked) * 1000 < NAP_MS) continue; /* text has come */
+    asked = now;
+    const double patience = patience_s(n, mpirun);
+    if (isinf(patience)) since = now;
+    if (now - since > patience) n->lingered = kill(-mpirun, SIGKILL) == 0 || n->lingered;
   }
   sl_relay_close(&relay);
 }
@@ -238,15 +256,17 @@ static int conclude(struct notices *n, int how) {
     fprintf(stderr, "shardlab: error: a host was not reachable via ssh (%s); expected passwordless ssh\n", n->ssh);
   } else if (n->explained) {
     if (code == 0) code = 1;
-  } else if (WIFSIGNALED(how) && n->ended->cause == SL_CAUSE_NONE) {
-    const char *name = sigabbrev_np(WTERMSIG(how));
-    sl_ended_tell(n->ended, SL_CAUSE_DEATH, -1, NULL, "mpirun was ended by signal %d, SIG%s", WTERMSIG(how),
-                  name ? name : "?");
   } else if (n->rank >= 0) {
     const char *name = sigabbrev_np(n->signal);
     sl_ended_tell(n->ended, SL_CAUSE_DEATH, n->rank, NULL, "rank %d died (signal %d, SIG%s)", n->rank, n->signal,
                   name ? name : "?");
     code = 1;
+  } else if (n->lingered && n->ended->cause == SL_CAUSE_NONE) {
+    sl_ended_tell(n->ended, SL_CAUSE_DEATH, -1, NULL, "mpirun stayed after its ranks had ended");
+  } else if (WIFSIGNALED(how) && n->ended->cause == SL_CAUSE_NONE) {
+    const char *name = sigabbrev_np(WTERMSIG(how));
+    sl_ended_tell(n->ended, SL_CAUSE_DEATH, -1, NULL, "mpirun was ended by signal %d, SIG%s", WTERMSIG(how),
+                  name ? name : "?");
   } else if (code != 0 && !n->passed && n->ended->cause == SL_CAUSE_NONE) {
     char gist[SL_MPI_GIST_BYTES];
     sl_mpi_gist(n->kept != NULL ? n->kept : "", gist);

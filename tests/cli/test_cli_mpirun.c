@@ -14,14 +14,20 @@
   "  HNP daemon   : [[27860,0],0] on node here\n  Remote daemon: [[27860,0],2] on node worker-1\n\n"                   \
   "This is usually due to either a failure of the TCP network\n"
 
-/* The only line that `text` on mpirun's stderr leaves. */
-static const char *heard(const char *text) {
+/* The only line that `text` on mpirun's stderr leaves, when mpirun then ends so. */
+static const char *heard_until(const char *text, const char *end) {
+  char script[256];
   write_file("said", text);
   write_file("mlp.json", "{\"model_type\": \"mlp\", \"dims\": [8, 8]}");
-  assert_int_equal(shardlab_with("mpirun", "#!/bin/sh\ncat \"${0%/*}/said\" >&2\nexit 1\n",
+  snprintf(script, sizeof script, "#!/bin/sh\ncat \"${0%%/*}/said\" >&2\n%s\n", end);
+  assert_int_equal(shardlab_with("mpirun", script,
                                  "measure --model mlp.json --preset ddp --data random:100 --steps 1 --world 2 --quiet"),
                    1);
   return only_line();
+}
+
+static const char *heard(const char *text) {
+  return heard_until(text, "exit 1");
 }
 
 static void notices_are_held_back(void **state) {
@@ -67,8 +73,19 @@ static void one_line_of_what_stops_mpirun(void **state) {
   unsetenv("OPAL_PREFIX");
 }
 
+/* An mpirun that stays though nothing that it started runs any more is ended, and what it has said is not lost. */
+static void mpirun_that_stays_is_ended(void **state) {
+  (void)state;
+  static const char stays[] = "sleep 0.7 & kill -STOP $$";
+  assert_string_equal(heard_until("", stays), "shardlab: mpirun stayed after its ranks had ended; the job was ended\n");
+  assert_string_equal(
+      heard_until("mpirun noticed that process rank 1 with PID 7 on node vm exited on signal 9 (Killed).\n", stays),
+      "shardlab: rank 1 died (signal 9, SIGKILL); the job was ended\n");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(notices_are_held_back), cmocka_unit_test(one_line_of_a_timeout),
-                                     cmocka_unit_test(one_line_of_what_stops_mpirun)};
+                                     cmocka_unit_test(one_line_of_what_stops_mpirun),
+                                     cmocka_unit_test(mpirun_that_stays_is_ended)};
   return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
 }
