@@ -77,7 +77,8 @@ struct notices {
   bool explained; /* a rank has reported an error, so mpirun's exit status needs no explanation */
   bool over;      /* a rank has reported why it ends, in whatever words, and the job ends with it */
   bool late;      /* a rank has reported a timeout */
-  bool busy;      /* mpirun has started something */
+  bool here;      /* given: all ranks run on this machine, as children of mpirun */
+  bool busy;      /* mpirun has started one of those */
   bool lingered;  /* mpirun had nothing to wait for, yet had to be ended */
   char *said;     /* the first error that a rank reported, without its number, so that it is printed once; owned */
   int rank, signal;
@@ -215,12 +216,12 @@ static void read_line(void *context, const char *line) {
 }
 
 /* For how many seconds more mpirun may run: while its job goes on, for ever. When a rank's error, a rank's death or the
- * loss of a host ends the job, mpirun may wait long for a daemon on a lost host. When nothing that it started runs any
- * more, it may, once in some hundred ranks that die as they start, wait for ever for a lock of its own
- * (PMIx_server_finalize of Open MPI 4.1). */
+ * loss of a host ends the job, mpirun may wait long for a daemon on a lost host. When none of its ranks on this machine
+ * runs any more, it may, once in some hundred ranks that die as they start, wait for ever for a lock of its own
+ * (PMIx_server_finalize of Open MPI 4.1). Its daemons on hosts are not its children: ssh ends when they have started. */
 static double patience_s(struct notices *n, pid_t mpirun) {
   static const double ending = 10, alone = 5;
-  const bool busy = sl_process_has_child(mpirun);
+  const bool busy = n->here && sl_process_has_child(mpirun);
   n->busy = n->busy || busy;
   if (n->busy && !busy) return alone;
   return n->over || n->rank >= 0 || n->host[0] != '\0' ? ending : INFINITY;
@@ -277,7 +278,7 @@ static int conclude(struct notices *n, int how) {
   return code;
 }
 
-static enum sl_status run_job(char *const *arguments, int ranks, struct sl_ended *ended) {
+static enum sl_status run_job(char *const *arguments, int ranks, bool here, struct sl_ended *ended) {
   int error_pipe[2];
   if (pipe(error_pipe) != 0) return sl_fail(SL_ERR_IO, "pipe: %s", strerror(errno));
   const pid_t pid = sl_children_fork(SIGTERM);
@@ -288,7 +289,7 @@ static enum sl_status run_job(char *const *arguments, int ranks, struct sl_ended
   }
   if (pid == 0) run_child(arguments, ranks, error_pipe);
   close(error_pipe[1]);
-  struct notices notices = {.rank = -1, .ended = ended};
+  struct notices notices = {.here = here, .rank = -1, .ended = ended};
   read_errors(&notices, error_pipe[0], pid);
   ended->code = conclude(&notices, sl_children_wait(pid));
   return SL_OK;
@@ -328,7 +329,7 @@ enum sl_status sl_launch_mpi(const struct sl_mpi_job *job, struct sl_ended *ende
   SL_TRY(check_limits(job->world));
   SL_TRY(sl_children_open());
   SL_GO(sl_mpirun_words(job, sl_children_folder(), &words));
-  SL_GO(run_job(words.list, most_of_a_host(job), ended));
+  SL_GO(run_job(words.list, most_of_a_host(job), job->hosts == NULL, ended));
 done:
   sl_words_free(&words);
   return status;
