@@ -20,7 +20,7 @@
 
 #define TABLES SL_SOURCE_DIR "/experiments/published/training/tables/"
 static char foundry[] = TABLES "llmfoundry.csv", vtrain[] = TABLES "vtrain_multi_node.csv";
-enum { FOUNDRY = 140, VTRAIN = 42, EVERY = 10, SOME = (VTRAIN + EVERY - 1) / EVERY };
+enum { FOUNDRY = 140, VTRAIN = 42, EVERY = 10 * SL_EVERY, SOME = (VTRAIN + EVERY - 1) / EVERY };
 
 static void forget(void *context, const char *message) {
   (void)context, (void)message;
@@ -137,7 +137,7 @@ static void an_installation_is_one_of_many(void **unused) {
   assert_true(fabs(scatter - log(1.2) / 1.645 / sqrt(2)) < 1e-12);
 }
 
-/* The head of a table and every tenth of its rows, in a file whose name goes to `path`. */
+/* The head of a table and one of EVERY of its rows, in a file whose name goes to `path`. */
 static void some_of(const char *table, char *path) {
   char line[4096];
   FILE *in = fopen(table, "r"), *out = fdopen(mkstemp(path), "w");

@@ -6,6 +6,7 @@
 set -euo pipefail
 . "$(dirname "$0")/stand_in_bundle.sh"
 tests=$5
+export CASES_SANITIZED=1 # a look at each kernel is enough here: test_emulated_cuda_* look twice, and at fp16
 for test in kernels attention quantize control; do cp "$tests/test_emulated_cuda_$test" "$bundle/bin/test_cuda_$test"; done
 
 # The program, with what $here/fault, where it stands, does to a stage first.
@@ -44,7 +45,7 @@ verdicts whole "fit passed" "machine passed" "kernels passed" "training skipped"
   fail "offload: $(cat "$here/whole/offload/log.txt")"
 [ "$(ls "$here/came")" = "$(printf '%s\n' whole.tar.gz whole.txt)" ] || fail "what came back: $(ls "$here/came")"
 cmp "$here/came/whole.tar.gz" "$here/whole.tar.gz" && cmp "$here/came/whole.txt" "$here/whole.out" || fail "OUT is not the whole"
-[ "$(cut -f1,2 "$here/whole/kernels/kernels.tsv" | grep -E '^(flash|norms|embedding)\s' | sort -u | wc -l)" -eq 9 ] ||
+[ "$(cut -f1,2 "$here/whole/kernels/kernels.tsv" | grep -E '^(flash|norms|embedding)\s' | sort -u | wc -l)" -eq 6 ] ||
   fail "errors of kernels: $(cat "$here/whole/kernels/kernels.tsv")"
 [ "$(head -1 "$here/whole/ops/ops.tsv" | wc -w)" -eq 9 ] || fail "ops: $(cat "$here/whole/ops/log.txt")"
 grep -q '^gemm+gelu.*	0	' "$here/whole/ops/ops.tsv" || fail "epilogues: $(cat "$here/whole/ops/ops.tsv")"
@@ -57,8 +58,8 @@ printf '#!/bin/sh\n[ "$1" != --list ] || echo limits-fp32\n' >"$bundle/bin/test_
 export STAGES="kernels arena"
 first wrong 1
 verdicts wrong "fit passed" "kernels FAILED" "kernels-again FAILED" "arena passed"
-line wrong kernels 'FAILED +[0-9]+  65 of 68 cases passed; not activations-[a-z0-9]*, activations-[a-z0-9]*, activations-[a-z0-9]*: gelu'
-line wrong kernels-again 'FAILED +[0-9]+  0 of 3 cases passed'
+line wrong kernels 'FAILED +[0-9]+  44 of 46 cases passed; not activations-[a-z0-9]*, activations-[a-z0-9]*: gelu'
+line wrong kernels-again 'FAILED +[0-9]+  0 of 2 cases passed'
 awk -F'\t' 'NR > 1 && $4 > 1 && ($1 != "activations" || $3 !~ /^gelu/) || NR == 2 && !($4 > 1) { exit 1 }' \
   "$here/wrong/kernels/kernels.tsv" || fail "errors: $(head "$here/wrong/kernels/kernels.tsv")"
 CASES_REPORT=$here/report "$bundle/bin/test_cuda_kernels" --case activations-fp32 >/dev/null 2>&1 || true
@@ -70,7 +71,7 @@ printf '#!/bin/sh\n[ "$2" != rope-bf16 ] || kill -SEGV $$\nexec %q "$@"\n' "$bun
 cp "$tests/test_emulated_cuda_kernels" "$bundle/bin/kernels"
 first address 1
 verdicts address "fit passed" "kernels FAILED" "kernels-again FAILED" "arena passed"
-line address kernels 'FAILED +[0-9]+  67 of 68 cases passed; not rope-bf16: ended by signal 11'
+line address kernels 'FAILED +[0-9]+  45 of 46 cases passed; not rope-bf16: ended by signal 11'
 
 # An illegal address in a step; then a device that takes long to start, in time and not.
 export STAGES="machine arena ops"

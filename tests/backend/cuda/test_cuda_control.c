@@ -93,6 +93,6 @@ static void steps_as_the_host(enum sl_number type) {
 }
 
 int main(int argc, char **argv) {
-  static const struct cuda_case cases[] = {{"control", steps_as_the_host, 1}};
+  static const struct cuda_case cases[] = {{"control", steps_as_the_host, UNTYPED}};
   return cases_main("test_cuda_control", cases, 1, argc, argv);
 }

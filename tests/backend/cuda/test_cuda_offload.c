@@ -17,9 +17,6 @@
 
 #include <cmocka.h>
 
-#ifndef SL_EVERY /* case: where sanitizers look, each takes longer */
-#define SL_EVERY 1
-#endif
 enum { STEPS = 3, RANKS = 4 };
 #define MODEL SL_SOURCE_DIR "/tests/mpi/grid_gpt2.json"
 #define OPTIMIZER ", \"offload_optimizer\": {\"device\": \"cpu\"}"

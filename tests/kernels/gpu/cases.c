@@ -165,9 +165,13 @@ void number_check(double got, double expected, double relative, const char *what
   judge(&worst, what);
 }
 
-static bool sanitized(void) {
+static bool sanitized_for(const char *what) {
   const char *said = getenv("CASES_SANITIZED");
-  return said != NULL && strcmp(said, "1") == 0;
+  return said != NULL && strcmp(said, what) == 0;
+}
+
+static bool sanitized(void) {
+  return sanitized_for("1") || sanitized_for("threads");
 }
 
 /* A case that a failed launch left in its middle has left its memory. */
@@ -204,15 +208,18 @@ static void both_runs(void **state) {
   if (the.mismatches > 0) fail_msg("%s: %d checks failed", chosen->name, the.mismatches);
 }
 
-/* Every case in every type, by name; returns how many. */
+/* Every case in every type that is asked for, by name; returns how many. */
 static size_t spread(struct chosen *to, const struct cuda_case *cases, size_t n) {
   size_t count = 0;
-  for (size_t i = 0; i < n; i++)
-    for (int type = 0; type < (cases[i].untyped ? 1 : sanitized() ? 2 : 3); type++) {
+  for (size_t i = 0; i < n; i++) {
+    const int end = cases[i].types == UNTYPED ? 1 : sanitized() ? 2 : 3;
+    const bool last_alone = sanitized_for("threads") && cases[i].types != TWO_KERNELS;
+    for (int type = last_alone ? end - 1 : 0; type < end; type++) {
       struct chosen *c = &to[count++];
       *c = (struct chosen){&cases[i], (enum sl_number)type, ""};
-      snprintf(c->name, sizeof c->name, cases[i].untyped ? "%s" : "%s-%s", cases[i].name, type_names[type]);
+      snprintf(c->name, sizeof c->name, cases[i].types == UNTYPED ? "%s" : "%s-%s", cases[i].name, type_names[type]);
     }
+  }
   return count;
 }
 

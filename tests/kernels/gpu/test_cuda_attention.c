@@ -138,6 +138,7 @@ static void limits(enum sl_number type) {
 }
 
 int main(int argc, char **argv) {
-  static const struct cuda_case all[] = {{"materialised", materialised, 0}, {"flash", flash, 0}, {"limits", limits, 0}};
+  static const struct cuda_case all[] = {
+      {"materialised", materialised, EACH_TYPE}, {"flash", flash, TWO_KERNELS}, {"limits", limits, EACH_TYPE}};
   return cases_main("test_cuda_attention", all, sizeof all / sizeof *all, argc, argv);
 }

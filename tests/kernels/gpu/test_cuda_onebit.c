@@ -58,6 +58,6 @@ static void update(enum sl_number type) {
 }
 
 int main(int argc, char **argv) {
-  static const struct cuda_case cases[] = {{"onebit_moments", moments, 1}, {"onebit_update", update, 0}};
+  static const struct cuda_case cases[] = {{"onebit_moments", moments, UNTYPED}, {"onebit_update", update, EACH_TYPE}};
   return cases_main("test_cuda_onebit", cases, sizeof cases / sizeof *cases, argc, argv);
 }

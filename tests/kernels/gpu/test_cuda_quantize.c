@@ -102,8 +102,8 @@ static void blocks_without_a_scale(enum sl_number type) {
 }
 
 int main(int argc, char **argv) {
-  static const struct cuda_case cases[] = {{"quantized_pieces", packs, 0},
-                                           {"quantized_sums", sums, 0},
-                                           {"quantized_without_scale", blocks_without_a_scale, 0}};
+  static const struct cuda_case cases[] = {{"quantized_pieces", packs, EACH_TYPE},
+                                           {"quantized_sums", sums, EACH_TYPE},
+                                           {"quantized_without_scale", blocks_without_a_scale, EACH_TYPE}};
   return cases_main("test_cuda_quantize", cases, sizeof cases / sizeof *cases, argc, argv);
 }
