@@ -99,7 +99,8 @@ static bool begins_notice(const char *line) {
   return false;
 }
 
-/* What mpirun itself says behind its name or path, as in "/usr/bin/mpirun: Error: unknown option"; NULL for other lines. */
+/* What mpirun itself says behind its name or path, as in "/usr/bin/mpirun: Error: unknown option"; NULL for other
+ * lines. */
 static const char *said_by_mpirun(const char *line) {
   static const char name[] = "mpirun: ";
   const char *at = strstr(line, name);
@@ -218,7 +219,8 @@ static void read_line(void *context, const char *line) {
 /* For how many seconds more mpirun may run: while its job goes on, for ever. When a rank's error, a rank's death or the
  * loss of a host ends the job, mpirun may wait long for a daemon on a lost host. When none of its ranks on this machine
  * runs any more, it may, once in some hundred ranks that die as they start, wait for ever for a lock of its own
- * (PMIx_server_finalize of Open MPI 4.1). Its daemons on hosts are not its children: ssh ends when they have started. */
+ * (PMIx_server_finalize of Open MPI 4.1). Its daemons on hosts are not its children: ssh ends when they have
+ * started. */
 static double patience_s(struct notices *n, pid_t mpirun) {
   static const double ending = 10, alone = 5;
   const bool busy = n->here && sl_process_has_child(mpirun);

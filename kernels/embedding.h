@@ -18,8 +18,8 @@ void SL_K(sl_embedding_forward)(sl_store *out, const int32_t *tokens, const sl_s
 
 /* Computes dwte (n_rows,C) and, unless NULL, dwpe (n_positions,C) from dout (B,T,C), through the same dropout. Each is
  * overwritten (rows that no token names become zero) or, with its accumulate flag, added to, as dwte is where a tied LM
- * head has already contributed to it. Both are of sl_store or, with in_fp32, of float. dwpe sums over all tokens, including
- * those whose row another rank holds. */
+ * head has already contributed to it. Both are of sl_store or, with in_fp32, of float. dwpe sums over all tokens,
+ * including those whose row another rank holds. */
 void SL_K(sl_embedding_backward)(void *dwte, int accumulate_wte, void *dwpe, size_t n_positions, int accumulate_wpe,
                                  int in_fp32, const sl_store *dout, const int32_t *tokens,
                                  const struct sl_embedding_shape *shape, const struct sl_dropout *dropout);

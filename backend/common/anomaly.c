@@ -1,4 +1,5 @@
-/* See anomaly.h. All types have an exponent of all ones in what is not finite, so that numbers are looked at by their bits. */
+/* See anomaly.h. All types have an exponent of all ones in what is not finite, so that numbers are looked at by their
+ * bits. */
 #include "backend/common/anomaly.h"
 
 #include "core/op/wire.h"

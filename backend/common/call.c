@@ -142,8 +142,8 @@ struct sl_attention_shape sl_call_attention(const struct sl_call *c, struct sl_d
       .first_head = h < heads ? (size_t)c->rank.coord.tp * h : 0};
 }
 
-/* Of rows of heads alone, or of q and k in rows of q, k and v: in groups the heads of q and then k's one, and so on; else k's
- * heads follow q's. Either way a row has what is turned first, but for v. */
+/* Of rows of heads alone, or of q and k in rows of q, k and v: in groups the heads of q and then k's one, and so on;
+ * else k's heads follow q's. Either way a row has what is turned first, but for v. */
 struct sl_rope_shape sl_call_rope_shape(const struct sl_call *c) {
   const size_t h = c->dim[2], d = c->dim[3], kv = c->dim[4];
   const bool grouped = kv > 0 && by_group(c);

@@ -24,7 +24,8 @@ enum sl_status sl_offload_norm(const struct sl_call *c) {
   return SL_OK;
 }
 
-/* An overflow: nothing changes. But the parameter may be written to where nothing stood so far, for a copy to the device that reads it. */
+/* An overflow: nothing changes. But the parameter may be written to where nothing stood so far, for a copy to the
+ * device that reads it. */
 static enum sl_status skip_update(const struct sl_call *c) {
   if (c->x[SL_AT_PARAM] != NULL)
     sl_convert(c->x[SL_AT_PARAM], sl_call_type(c, SL_AT_PARAM), c->x[SL_AT_MASTER], SL_NUMBER_F32, c->dim[0]);

@@ -213,8 +213,8 @@ enum sl_status sl_tensors_save_finish(struct sl_tensors *s) {
   SL_TRY(agree(s, s->save_status));
   for (int which = 0; which < SL_TENSOR_SAVES; which++) {
     if (!s->writing[which]) continue; /* equal on all ranks */
-    /* Process 0 renames only what is complete. It waits for the disk as the others do, not for them: an agreement has a time limit,
-     * a disk may be slow. */
+    /* Process 0 renames only what is complete. It waits for the disk as the others do, not for them: an agreement has a
+     * time limit, a disk may be slow. */
     if (s->rank != 0) s->writing[which] = false;
     SL_TRY(agree(s, s->rank == 0 ? sl_safetensors_sync(&s->writer[which]) : sl_safetensors_finish(&s->writer[which])));
     s->writing[which] = false;

@@ -100,8 +100,8 @@ double sl_host_patience(const struct sl_host *host);
  * Elsewhere it sleeps only after a long wait. It sleeps a thousandth of the time that it has waited, up to a
  * millisecond, so that a rank that waits for one that is gone or stopped leaves the core to others. */
 void sl_host_wait_a_little(const struct sl_host *host, int waits, double still_s);
-/* Waits for a nonblocking MPI call in which all ranks take part. SL_ERR_PEER if it does not end in time: the error names
- * `what` and the ranks that do not answer. */
+/* Waits for a nonblocking MPI call in which all ranks take part. SL_ERR_PEER if it does not end in time: the error
+ * names `what` and the ranks that do not answer. */
 enum sl_status sl_host_meet(struct sl_host *host, MPI_Request *request, const char *what);
 
 /* open.c. On failure nothing stays allocated. */

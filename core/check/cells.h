@@ -1,6 +1,6 @@
-/* The shadow of an arena: a sorted sequence of disjoint ranges of bytes, each with what the checker knows of it. Internal
- * to core/check. The cells are listed in blocks of a bounded length, so an insertion or a removal shifts the cells of one
- * block and never all of them; a search looks for the block first. */
+/* The shadow of an arena: a sorted sequence of disjoint ranges of bytes, each with what the checker knows of it.
+ * Internal to core/check. The cells are listed in blocks of a bounded length, so an insertion or a removal shifts the
+ * cells of one block and never all of them; a search looks for the block first. */
 #pragma once
 
 #include "core/base/status.h"

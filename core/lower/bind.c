@@ -20,8 +20,8 @@ bool sl_bind_adds(const struct sl_lowering *l, int placed) {
   return r->seen[placed] > 0 || (sl_gradients_kept(l, placed) && !sl_gradients_sharded(l));
 }
 
-/* Does the kernel leave operand `i`, a gradient, in fp32 though it computes in 16 bits? Whole gradients that are kept in
- * fp32 need no copy then. */
+/* Does the kernel leave operand `i`, a gradient, in fp32 though it computes in 16 bits? Whole gradients that are kept
+ * in fp32 need no copy then. */
 static bool makes_fp32(const struct sl_lowering *l, const struct sl_draft *d, int i) {
   const struct sl_kernel_set *set = sl_kernel_set(l->plan->config->sl.kernels);
   if (l->accumulate != SL_F32 || sl_gradients_sharded(l)) return false;

@@ -61,8 +61,8 @@ static bool in_buckets(const struct sl_lowering *l) {
 }
 
 /* A framework that sums gradients in fp32 allocates one buffer for them, once. One whose units are layers allocates the
- * reduced gradient of each unit (FSDP2's _fsdp_collectives.py, foreach_reduce) and frees it before the next forward; but
- * the freed blocks are too small for most of the forward's activations, so memory is as if the gradients stayed. */
+ * reduced gradient of each unit (FSDP2's _fsdp_collectives.py, foreach_reduce) and frees it before the next forward;
+ * but the freed blocks are too small for most of the forward's activations, so memory is as if the gradients stayed. */
 static enum sl_scope scope_of_gradients(const struct sl_lowering *l) {
   const struct sl_strategy *s = &l->plan->strategy;
   const bool by_unit = s->units == SL_UNITS_LAYER && s->shard_grads && !s->offload_optimizer;

@@ -74,8 +74,8 @@ static struct sl_draft with_dropout(const struct sl_draft *norm, const struct sl
   return out;
 }
 
-/* Do the ops from `at` on to the end of block `layer` touch this buffer? Both gradients belong to that block, or to the one
- * after it. */
+/* Do the ops from `at` on to the end of block `layer` touch this buffer? Both gradients belong to that block, or to the
+ * one after it. */
 static bool is_used(const struct sl_drafts *drafts, size_t at, int layer, int32_t buffer) {
   for (; at < drafts->count; at++) {
     const struct sl_draft *d = &drafts->items[at];

@@ -222,7 +222,8 @@ static enum sl_status forward(struct replay *r, const struct sl_action *action) 
   return SL_OK;
 }
 
-/* That an activation stays until its gradient has come, though it was sent, is a guess that published figures suggest. */
+/* That an activation stays until its gradient has come, though it was sent, is a guess that published figures
+ * suggest. */
 static enum sl_status backward(struct replay *r, const struct sl_action *action) {
   const struct sl_stage *stage = &r->plan->stages[action->stage];
   int64_t *last = kept_of(r, action->micro_batch, stage) + (size_t)stage->layer_count * SL_TENSORS_OF_STAGE;

@@ -8,7 +8,7 @@
 #include "core/plan/allocations.h"
 #include "core/program/memory_report.h"
 
-/* Fills reserved_bytes, needed_bytes and needed_at of the report of pipeline rank `pp_rank`, on a device that has `room`
- * for its allocator. `lead`: launches that the device's queue holds. Errors: SL_ERR_MEMORY. */
+/* Fills reserved_bytes, needed_bytes and needed_at of the report of pipeline rank `pp_rank`, on a device that has
+ * `room` for its allocator. `lead`: launches that the device's queue holds. Errors: SL_ERR_MEMORY. */
 enum sl_status sl_replay_report(struct sl_memory_report *report, const struct sl_plan *plan, int pp_rank,
                                 const struct sl_allocations *allocations, int64_t room, int64_t lead);

@@ -171,8 +171,8 @@ static const struct sl_kernel_row aleph_alpha_scaling[] = {
 
 #define PYTHON "rotary positions and SwiGLU without their later fusions; "
 /* host_lead, fitted to published memory. Any lead from 280 to 1000 kernels gets 644 to 646 of hagemann's 664 verdicts
- * right, 160 gets 637. nanotron's memory is met within 5.0 to 5.4 % by 780 to 920 launches, as plan/allocations.c counts
- * them: events and copies that the queue holds too are not all among them. */
+ * right, 160 gets 637. nanotron's memory is met within 5.0 to 5.4 % by 780 to 920 launches, as plan/allocations.c
+ * counts them: events and copies that the queue holds too are not all among them. */
 enum { LEAD_OF_NANOTRON = 800, LEAD_OF_SCALING = 360 };
 static const struct sl_kernel_set sets[] = {
     [SL_KERNELS_SHARDLAB] = {.name = "shardlab", .source = "kernels/ of this project", .fuse_epilogues = true,

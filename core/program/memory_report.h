@@ -28,8 +28,8 @@ struct sl_memory_report {
    * it runs short. If needed_bytes exceeds what the driver leaves of the device, the step runs out of memory. All are 0
    * unless a framework's kernels are asked for (plan/kernels.h). */
   int64_t reserved_bytes, needed_bytes;
-  /* needed_bytes if the host takes i / (SL_PACES - 1) of the device's time for a step: what a collective has used is not
-   * free before the device is done with it, and a slow host asks later. The first is needed_bytes itself. */
+  /* needed_bytes if the host takes i / (SL_PACES - 1) of the device's time for a step: what a collective has used is
+   * not free before the device is done with it, and a slow host asks later. The first is needed_bytes itself. */
   int64_t needed_at[SL_PACES];
   int64_t category_max[SL_CATEGORY_COUNT];
   int64_t phase_peak[SL_PHASE_COUNT]; /* largest live sum in each phase */

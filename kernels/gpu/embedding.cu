@@ -114,8 +114,8 @@ __global__ void __launch_bounds__(threads)
   }
 }
 
-/* Position `from` + blockIdx.x: adds its rows of all sequences, in order, to what is there or to 0; a position beyond the
- * sequences has none. */
+/* Position `from` + blockIdx.x: adds its rows of all sequences, in order, to what is there or to 0; a position beyond
+ * the sequences has none. */
 template <typename W, typename T> struct positions_op {
   static constexpr int width = 1;
   W *dwpe;

@@ -1,5 +1,5 @@
-/* What the norms on the GPU take in (struct sl_cuda_taken_in), row by row: the addition to the residual stream before them,
- * and the dropout behind their backward. */
+/* What the norms on the GPU take in (struct sl_cuda_taken_in), row by row: the addition to the residual stream before
+ * them, and the dropout behind their backward. */
 #pragma once
 
 #include "kernels/gpu/device.cuh"

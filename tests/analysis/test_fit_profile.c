@@ -55,8 +55,8 @@ static void profile_survives_its_file(void **unused) {
   sl_points_free(&points);
 }
 
-/* Plain products at 53 GFLOPS, those with b transposed half as fast again: the peak is no less than the fastest of them,
- * and what the formula makes of a plain product stays 53. */
+/* Plain products at 53 GFLOPS, those with b transposed half as fast again: the peak is no less than the fastest of
+ * them, and what the formula makes of a plain product stays 53. */
 static void the_peak_is_what_the_fastest_product_reaches(void **unused) {
   (void)unused;
   static struct sl_fit fit;
@@ -80,8 +80,8 @@ static void the_peak_is_what_the_fastest_product_reaches(void **unused) {
   sl_points_free(&points);
 }
 
-/* Reads at 2.3 GB/s and 70 us, writes at 1.1 and 200, whatever their sizes, blocks and queues, by one rank or two; each eighth was held
- * up for milliseconds. They make no entry of their own, nor do they change that of other copies. */
+/* Reads at 2.3 GB/s and 70 us, writes at 1.1 and 200, whatever their sizes, blocks and queues, by one rank or two; each
+ * eighth was held up for milliseconds. They make no entry of their own, nor do they change that of other copies. */
 static void nvme_is_a_rate_and_a_latency(void **unused) {
   (void)unused;
   static const double latency[] = {70e-6, 200e-6}, rate[] = {2.3e9, 1.1e9};
@@ -120,8 +120,8 @@ static void nvme_is_a_rate_and_a_latency(void **unused) {
   sl_points_free(&points);
 }
 
-/* A GPU's copies at 24 GB/s, and updates by its CPU at 180 of a node, of one rank or two; what takes hardly more than a launch says
- * nothing, and each eighth was held up. They make no entry. */
+/* A GPU's copies at 24 GB/s, and updates by its CPU at 180 of a node, of one rank or two; what takes hardly more than a
+ * launch says nothing, and each eighth was held up. They make no entry. */
 static void host_memory_beside_a_gpu_has_rates(void **unused) {
   (void)unused;
   static const double link = 24e9, memory = 180e9, launch = 10e-6;

@@ -65,8 +65,8 @@ static void two_slow_rounds_of_five_do_not_count(void **unused) {
   sl_points_free(&points);
 }
 
-/* Seven lengths of a step, each in three rounds that differ by 6 % (0.1 s / length)^slope, so that the middle one of the
- * three differences is that. */
+/* Seven lengths of a step, each in three rounds that differ by 6 % (0.1 s / length)^slope, so that the middle one of
+ * the three differences is that. */
 static void noise_by_law(struct sl_fit *fit, struct sl_points *points, double slope) {
   open_points(points);
   state = 31;

@@ -93,8 +93,9 @@ static void more_failures_never_help(void **state) {
   }
 }
 
-/* A checkpoint that is complete later loses more: a failure meets its write with probability write / cycle, and then another cycle is
- * lost, the write's length in the mean. One that comes while the last is being written waits for it. */
+/* A checkpoint that is complete later loses more: a failure meets its write with probability write / cycle, and then
+ * another cycle is lost, the write's length in the mean. One that comes while the last is being written waits for
+ * it. */
 static void late_checkpoints_cost(void **state) {
   (void)state;
   struct sl_goodput_model m = models[0];
@@ -109,8 +110,8 @@ static void late_checkpoints_cost(void **state) {
   assert_true(fabs(drawn(&m, interval, 1000, 3).mean - interval / (3 * interval + m.save_s)) < 1e-3);
 }
 
-/* Lives between failures of any distribution: a life holds a restart and as many whole intervals as fit behind it, so in the long run the
- * share is tau (P(life > R + L) + P(life > R + 2 L) + ..) / M, with L = tau + delta. */
+/* Lives between failures of any distribution: a life holds a restart and as many whole intervals as fit behind it, so
+ * in the long run the share is tau (P(life > R + L) + P(life > R + 2 L) + ..) / M, with L = tau + delta. */
 static void any_distribution_is_a_renewal(void **state) {
   (void)state;
   static const double shapes[] = {0.5, 0.7, 1, 2, 10};

@@ -1,6 +1,7 @@
 /* label: unit
  *   libs: api
- * The C interface: inputs as names, files and texts, errors and warnings as texts, side by side in threads, in any locale. */
+ * The C interface: inputs as names, files and texts, errors and warnings as texts, side by side in threads, in any
+ * locale. */
 #include "api/shardlab.h"
 
 #include <jansson.h>

@@ -1,6 +1,6 @@
-/* Speed of the fast clock, four lines: configurations a second over a grid of one model, microseconds of one of a trillion
- * parameters on 3072 devices once its block is known, and the same where the cluster's numbers change each time; milliseconds of what formulas do not cover.
- * All in processor seconds. */
+/* Speed of the fast clock, four lines: configurations a second over a grid of one model, microseconds of one of a
+ * trillion parameters on 3072 devices once its block is known, and the same where the cluster's numbers change each
+ * time; milliseconds of what formulas do not cover. All in processor seconds. */
 #include "fast/fast.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
-/* GEMM rate on the shapes of a GPT-2's step, the yardstick of a training step: what OpenBLAS reaches for the products of
- * forward and backward with its own threads or with a block of the result a thread, whichever is faster for the shape.
- * Prints one JSON object.
+/* GEMM rate on the shapes of a GPT-2's step, the yardstick of a training step: what OpenBLAS reaches for the products
+ * of forward and backward with its own threads or with a block of the result a thread, whichever is faster for the
+ * shape. Prints one JSON object.
  *
  *   bench_gemm TOKENS LAYERS CHANNELS VOCABULARY [THREADS] [REPEATS]
  *

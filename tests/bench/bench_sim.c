@@ -1,5 +1,5 @@
-/* Ops per second of the exact clock under core's executor loop: two ranks, three lanes, a million ops in 50 steps. Prints
- * one line; the argument is the number of layers (default 1000).
+/* Ops per second of the exact clock under core's executor loop: two ranks, three lanes, a million ops in 50 steps.
+ * Prints one line; the argument is the number of layers (default 1000).
  *
  * The program is ZeRO-3's pattern: per layer a gather, eight kernels that wait for it, and a reduction of the last. */
 #include "sim/sim.h"

@@ -410,8 +410,8 @@ static void broken_profiles_say_where(void **unused) {
   sl_error_clear();
 }
 
-/* Two ranks, three steps of product, all_reduce, product: rank 1 computes longer in step 0 alone, and in step 2 both take
- * as long. A long wait in a collective makes no rank the slowest. */
+/* Two ranks, three steps of product, all_reduce, product: rank 1 computes longer in step 0 alone, and in step 2 both
+ * take as long. A long wait in a collective makes no rank the slowest. */
 static void times_are_of_the_slowest_rank(void **unused) {
   (void)unused;
   struct sl_op ops[] = {{.kind = SL_OP_GEMM}, {.kind = SL_OP_ALL_REDUCE}};

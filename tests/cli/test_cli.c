@@ -1,6 +1,6 @@
 /* label: cli
- * The shardlab command from outside: every broken request is one error line and leaves nothing behind; help, records and
- * traces are what they claim to be. */
+ * The shardlab command from outside: every broken request is one error line and leaves nothing behind; help, records
+ * and traces are what they claim to be. */
 #include "core/record/record.h"
 #include "tests/support/cli_run.h"
 

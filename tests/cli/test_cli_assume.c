@@ -1,6 +1,7 @@
 /* label: cli
- * What a prediction is asked to assume, from outside: noise, stragglers, shared links, NCCL's choice and the order of ranks; the same
- * command writes the same bytes of trace, what was asked stands in the record, and tables and other commands refuse it. */
+ * What a prediction is asked to assume, from outside: noise, stragglers, shared links, NCCL's choice and the order of
+ * ranks; the same command writes the same bytes of trace, what was asked stands in the record, and tables and other
+ * commands refuse it. */
 #include "tests/support/cli_run.h"
 
 #include <jansson.h>

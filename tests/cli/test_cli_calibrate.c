@@ -1,5 +1,6 @@
 /* label: cli
- * `calibrate` from outside: what it refuses before it measures, whose rounds it joins, and what its profile adds to a prediction. */
+ * `calibrate` from outside: what it refuses before it measures, whose rounds it joins, and what its profile adds to a
+ * prediction. */
 #include <jansson.h>
 
 #include "tests/support/cli_run.h"

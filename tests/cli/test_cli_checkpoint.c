@@ -1,5 +1,6 @@
 /* label: cli
- * Checkpoints from the command line, where the host backend was built: saved, resumed, verified, exported, and as predicted. */
+ * Checkpoints from the command line, where the host backend was built: saved, resumed, verified, exported, and as
+ * predicted. */
 #include "tests/support/cli_run.h"
 
 #define JOB "--model gpt2-tiny --config " SL_SOURCE_DIR "/examples/ds_zero2.json --world 2 --seq 33"

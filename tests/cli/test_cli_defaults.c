@@ -1,6 +1,7 @@
 /* label: cli
- * What a request leaves open: "auto" by the rules of transformers' Trainer, the number type of a preset without a file, the kind of
- * attention, the schedule of virtual stages, the cluster; and what a measured time says of the machine that it was taken on. */
+ * What a request leaves open: "auto" by the rules of transformers' Trainer, the number type of a preset without a file,
+ * the kind of attention, the schedule of virtual stages, the cluster; and what a measured time says of the machine that
+ * it was taken on. */
 #include <jansson.h>
 
 #include "tests/support/cli_run.h"

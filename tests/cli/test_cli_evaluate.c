@@ -1,6 +1,6 @@
 /* label: cli
- * Evaluation from the command line, where the host backend was built: training is what it is without, to the bit, and so is a resumed one;
- * what it takes is predicted, what it says goes where losses go. */
+ * Evaluation from the command line, where the host backend was built: training is what it is without, to the bit, and
+ * so is a resumed one; what it takes is predicted, what it says goes where losses go. */
 #include "core/record/record.h"
 #include "tests/support/cli_run.h"
 
@@ -82,8 +82,8 @@ static void training_does_not_notice(void **state) {
   remove_files("test $(grep -c . m/DeepSpeedJobName/Validation_Samples_val_loss.csv) = 7");
 }
 
-/* The loss of weights that stay as they are: of sequences held out as of a file that has them, and of a model with dropout as of one
- * without. */
+/* The loss of weights that stay as they are: of sequences held out as of a file that has them, and of a model with
+ * dropout as of one without. */
 static void what_is_evaluated(void **state) {
   (void)state;
   static const char rest[] =

@@ -1,6 +1,6 @@
 /* label: cli
- * A limit of device memory: what needs no more of it passes, what needs a byte more is refused before it starts, and what the
- * refusal says would fit does. */
+ * A limit of device memory: what needs no more of it passes, what needs a byte more is refused before it starts, and
+ * what the refusal says would fit does. */
 #include <jansson.h>
 
 #include "core/base/units.h"

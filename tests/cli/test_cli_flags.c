@@ -1,5 +1,6 @@
 /* label: cli
- * Flags and presets from outside: a flag acts as if it stood in the file, and the name of a framework alone is a job. */
+ * Flags and presets from outside: a flag acts as if it stood in the file, and the name of a framework alone is a
+ * job. */
 #include <jansson.h>
 
 #include "tests/support/cli_run.h"

@@ -1,5 +1,6 @@
 /* label: cli
- * DeepSpeed's hostfile as the nodes of a prediction: ranks, and how many of them a node has; machines of Accelerate's file alike. */
+ * DeepSpeed's hostfile as the nodes of a prediction: ranks, and how many of them a node has; machines of Accelerate's
+ * file alike. */
 #include <jansson.h>
 
 #include "tests/support/cli_run.h"

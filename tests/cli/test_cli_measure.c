@@ -1,5 +1,6 @@
 /* label: cli
- * What `measure` refuses before it trains: too large a model, a GPU that is not there, plans of a GPU, one rank alone. */
+ * What `measure` refuses before it trains: too large a model, a GPU that is not there, plans of a GPU, one rank
+ * alone. */
 #include "tests/support/cli_run.h"
 
 /* 175 billion parameters in fp32: more than any machine that runs this test has. */
@@ -15,7 +16,8 @@ static void too_large_to_measure(void **state) {
   assert_int_equal(files_in(scratch), 0);
 }
 
-/* A machine without a GPU: one line that says so, whatever the world, and no file; with one the test has nothing to ask. */
+/* A machine without a GPU: one line that says so, whatever the world, and no file; with one the test has nothing to
+ * ask. */
 static void a_machine_without_a_gpu_says_so_once(void **state) {
   (void)state;
   static const char *const worlds[] = {"--world 1", "--world 2", "--as-rank 1 --of-world 2"};
@@ -116,7 +118,8 @@ static void a_lost_loss_is_a_failure(void **state) {
   unlink(path);
 }
 
-/* --detect-anomaly ends at the first op whose result is not finite, with one line, on any plan; what fp16 training skips is none. */
+/* --detect-anomaly ends at the first op whose result is not finite, with one line, on any plan; what fp16 training
+ * skips is none. */
 static void the_first_number_that_is_not_finite_is_named(void **state) {
   (void)state;
   static const char *const plans[] = {"--world 1", "--world 2", "--world 4 --tp 2 --pp 2"};

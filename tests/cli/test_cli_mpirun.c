@@ -1,6 +1,6 @@
 /* label: cli
- * What mpirun says on its stderr when a job ends: its own notices are held back, whole or cut short, and one line says why. A script stands in
- * for mpirun and says what Open MPI 4.1 does. */
+ * What mpirun says on its stderr when a job ends: its own notices are held back, whole or cut short, and one line says
+ * why. A script stands in for mpirun and says what Open MPI 4.1 does. */
 #include "tests/support/cli_run.h"
 
 #define FRAME "--------------------------------------------------------------------------\n"
@@ -50,7 +50,8 @@ static void one_line_of_a_timeout(void **state) {
   assert_string_equal(heard(text), late);
 }
 
-/* What stops mpirun is one line: the notice's sentence with its details, or what mpirun says itself, and OPAL_PREFIX. */
+/* What stops mpirun is one line: the notice's sentence with its details, or what mpirun says itself, and
+ * OPAL_PREFIX. */
 static void one_line_of_what_stops_mpirun(void **state) {
   (void)state;
   static const char cannot[] = "shardlab: error: mpirun could not run the job: ";

@@ -1,5 +1,6 @@
 /* label: cli
- * Flags about hosts, from outside: the commands that a dry run prints, what becomes of the world, and launchers that are started. */
+ * Flags about hosts, from outside: the commands that a dry run prints, what becomes of the world, and launchers that
+ * are started. */
 #include "tests/support/cli_run.h"
 
 #define JOB                                                                                                            \

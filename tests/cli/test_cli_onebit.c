@@ -1,6 +1,7 @@
 /* label: cli
- * 1-bit Adam is predicted as it is measured: arenas, and calls, bytes and wire of both kinds of steps, beside what else may be asked
- * for. A prediction has a step of each kind wherever freeze_step is; a measurement that ends before it has none behind it. */
+ * 1-bit Adam is predicted as it is measured: arenas, and calls, bytes and wire of both kinds of steps, beside what else
+ * may be asked for. A prediction has a step of each kind wherever freeze_step is; a measurement that ends before it has
+ * none behind it. */
 #include "tests/support/cli_run.h"
 
 #include <jansson.h>

@@ -1,5 +1,6 @@
 /* label: cli
- * Help, manual pages and completions follow the table of options: every flag of every command stands under a heading of its own. */
+ * Help, manual pages and completions follow the table of options: every flag of every command stands under a heading of
+ * its own. */
 #include "tests/support/cli_run.h"
 
 static char names[32][32];

@@ -1,6 +1,6 @@
 /* label: cli
- * ZeRO++'s quantised transfers are predicted as they are measured: calls, bytes and wire of every rank, the order of calls and the
- * arenas, on 4 ranks that are two nodes of two, beside what else may be asked for. */
+ * ZeRO++'s quantised transfers are predicted as they are measured: calls, bytes and wire of every rank, the order of
+ * calls and the arenas, on 4 ranks that are two nodes of two, beside what else may be asked for. */
 #include "tests/support/cli_run.h"
 
 #include <jansson.h>

@@ -1,6 +1,6 @@
 /* label: cli
- * Sparse gradients of an embedding train as dense ones do, and what they send is predicted as it is measured: a token's number and its
- * row, of every token of every micro-batch, whatever the data. */
+ * Sparse gradients of an embedding train as dense ones do, and what they send is predicted as it is measured: a token's
+ * number and its row, of every token of every micro-batch, whatever the data. */
 #include "tests/support/cli_run.h"
 
 #include <jansson.h>

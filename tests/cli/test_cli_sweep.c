@@ -1,6 +1,6 @@
 /* label: cli
- * shardlab predict --sweep: every combination once, each as it is predicted alone, those that fit first and the quickest of them at the top,
- * whatever the number of processes. */
+ * shardlab predict --sweep: every combination once, each as it is predicted alone, those that fit first and the
+ * quickest of them at the top, whatever the number of processes. */
 #include <jansson.h>
 #include <math.h>
 

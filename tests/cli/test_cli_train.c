@@ -1,13 +1,14 @@
 /* label: cli
- * Training from the command line, where the host backend was built: the record and the trace of several ranks, epochs, skipped
- * steps, one voice for all ranks, and the verdict of validate. */
+ * Training from the command line, where the host backend was built: the record and the trace of several ranks, epochs,
+ * skipped steps, one voice for all ranks, and the verdict of validate. */
 #include "core/record/record.h"
 #include "tests/support/cli_run.h"
 #include "tests/support/cluster_sources.h"
 
 #include <math.h>
 
-/* fp16 with a scale far too high: the record counts the skipped steps; at the minimum scale the run ends with a reason. */
+/* fp16 with a scale far too high: the record counts the skipped steps; at the minimum scale the run ends with a
+ * reason. */
 static void overflows_are_counted(void **state) {
   (void)state;
   char path[600];
@@ -115,8 +116,8 @@ static void epochs_are_counted(void **state) {
   unlink(path);
 }
 
-/* DeepSpeed's first configuration as it stands, on its 1000 samples: the same learning on 1, 2 and 4 ranks in 16 bits, and one
- * word on what DeepSpeed would ask for. */
+/* DeepSpeed's first configuration as it stands, on its 1000 samples: the same learning on 1, 2 and 4 ranks in 16 bits,
+ * and one word on what DeepSpeed would ask for. */
 static void the_founding_configuration(void **state) {
   (void)state;
   char path[600];

@@ -1,6 +1,7 @@
 /* label: cli
- * What a command says holds, and harms nobody: warnings come once, rows of traffic can be told apart, the record has no key that
- * its preset does not read, no byte that a terminal acts on leaves raw, and too little address space is an error. */
+ * What a command says holds, and harms nobody: warnings come once, rows of traffic can be told apart, the record has no
+ * key that its preset does not read, no byte that a terminal acts on leaves raw, and too little address space is an
+ * error. */
 #include "tests/support/cli_run.h"
 
 #include <jansson.h>

@@ -1,6 +1,6 @@
 /* label: cli
- * The verdict of a prediction: more memory never makes a plan fit less, what is said to help helps when it is done, what a search finds is
- * where fitting ends, and each space is held against its own limit. */
+ * The verdict of a prediction: more memory never makes a plan fit less, what is said to help helps when it is done,
+ * what a search finds is where fitting ends, and each space is held against its own limit. */
 #include <jansson.h>
 
 #include "tests/support/cli_run.h"

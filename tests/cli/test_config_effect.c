@@ -1,6 +1,7 @@
 /* label: cli
- * No key is dropped without a word: every key that the table of keys calls modelled, set to something else, changes the plan,
- * a program, the rules of the step state, a warning, an error, what training computes, or what it says meanwhile. */
+ * No key is dropped without a word: every key that the table of keys calls modelled, set to something else, changes the
+ * plan, a program, the rules of the step state, a warning, an error, what training computes, or what it says
+ * meanwhile. */
 #include "core/config/fields.h"
 #include "core/program/step_state.h"
 #include "tests/support/cli_run.h"
@@ -195,7 +196,8 @@ static const struct key {
     {"shardlab", "seed", "77", ""},
     {"shardlab", "seq_len", "9", ""},
 };
-/* ONLY_KERNELS: hyperparameters of the optimizers, the seed, the order of the data and how much of it is evaluated; ONLY_SAID: what a run says while it goes on. */
+/* ONLY_KERNELS: hyperparameters of the optimizers, the seed, the order of the data and how much of it is evaluated;
+ * ONLY_SAID: what a run says while it goes on. */
 enum { KEYS = sizeof keys / sizeof *keys, WORLD = 4, ONLY_KERNELS = 14, ONLY_SAID = 19 };
 
 /* The configuration around `k`, with its other value or without; free() it. */
@@ -242,8 +244,8 @@ static void print_class(const struct sl_class *c, FILE *to) {
   for (int k = 0; k < SL_PROGRAM_COUNT; k++) print_program(&c->programs[k], to);
 }
 
-/* What the CONTROL op makes of the configuration: the loss scale while steps overflow and while they do not, the factor of
- * the gradients, learning rate and momentum. */
+/* What the CONTROL op makes of the configuration: the loss scale while steps overflow and while they do not, the factor
+ * of the gradients, learning rate and momentum. */
 static void print_control(const struct sl_config *config, FILE *to) {
   static const int overflows[] = {0, 0, 1, 1, 1, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
   struct sl_step_state control;
@@ -314,7 +316,8 @@ static char *losses(const struct key *k, bool changed) {
   return text;
 }
 
-/* What a short training prints while it goes on, and the files that it leaves, up to the time in a name, as text; free() it. */
+/* What a short training prints while it goes on, and the files that it leaves, up to the time in a name, as text;
+ * free() it. */
 static char *said(const struct key *k, bool changed) {
   char command[2048], *config = config_of(k, changed);
   FILE *file;

@@ -1,6 +1,6 @@
 /* label: cli
- * A prediction that folds ranks which are alike says the same of every rank's traffic as one that simulates all, as a summary and
- * in full, and as a measurement. */
+ * A prediction that folds ranks which are alike says the same of every rank's traffic as one that simulates all, as a
+ * summary and in full, and as a measurement. */
 #include <jansson.h>
 
 #include "tests/support/cli_run.h"

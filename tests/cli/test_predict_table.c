@@ -1,6 +1,6 @@
 /* label: cli
- * shardlab predict --table from outside: the file that it writes, whatever the number of processes, and what it leaves when the
- * table is broken or it is ended. */
+ * shardlab predict --table from outside: the file that it writes, whatever the number of processes, and what it leaves
+ * when the table is broken or it is ended. */
 #include "tests/support/cli_run.h"
 #include "tests/table_text.h"
 

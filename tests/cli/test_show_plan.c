@@ -1,6 +1,6 @@
 /* label: cli
- * What `show plan`, `show memory`, `predict` and its trace say of a plan in three dimensions, from outside: the rank map, the
- * keys of --json, the rank that needs most, one track a rank and lane. */
+ * What `show plan`, `show memory`, `predict` and its trace say of a plan in three dimensions, from outside: the rank
+ * map, the keys of --json, the rank that needs most, one track a rank and lane. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>

@@ -40,7 +40,8 @@ static struct sl_cost_rank rank_of(const struct sl_cluster *cluster) {
   return rank;
 }
 
-/* A GPU's element-wise kernels take the kernel set's factor of their bytes' time; its optimizer does not, nor does a CPU. */
+/* A GPU's element-wise kernels take the kernel set's factor of their bytes' time; its optimizer does not, nor does a
+ * CPU. */
 static void elementwise_kernels_have_the_factor_of_their_set(void **state) {
   (void)state;
   const struct sl_kernel_costs costs = {.elementwise_factor = 1.3};
@@ -73,7 +74,8 @@ static void a_set_says_what_compute_loses_to_transfers(void **state) {
   assert_false(sl_cost_has_host(&rank));
 }
 
-/* A ring that leaves nodes by fewer cards than fill the links inside takes as much less from compute; one message, one card's. */
+/* A ring that leaves nodes by fewer cards than fill the links inside takes as much less from compute; one message, one
+ * card's. */
 static void a_narrow_ring_takes_less_from_compute(void **state) {
   (void)state;
   const struct sl_kernel_costs costs = {.comm_compute_share = 0.3};
@@ -99,8 +101,8 @@ static void a_narrow_ring_takes_less_from_compute(void **state) {
   near(sl_cost_lost_beside(&rank, &c, &c.link[1]), 0.3);
 }
 
-/* 16 members on two nodes pass 15 messages of 50 us, and bytes beside them; one member a node, all of one node and an all_reduce do
- * not feel it, nor does a ring with more to carry. */
+/* 16 members on two nodes pass 15 messages of 50 us, and bytes beside them; one member a node, all of one node and an
+ * all_reduce do not feel it, nor does a ring with more to carry. */
 static void a_ring_passes_its_messages_one_by_one(void **state) {
   (void)state;
   struct sl_cluster c = gpu_cluster(8, 108);
@@ -225,7 +227,8 @@ static void attention_costs_by_its_kernel_and_direction(void **state) {
   assert_true(attention(&r, SL_OP_ATTENTION_FWD, 0, 84) > 2 * attention(&r, SL_OP_ATTENTION_FWD, 0, 80));
 }
 
-/* B 2, T 2048, H 16: what softmax moves comes beside the products of a set that names no passes for it, and of flash there is nothing. */
+/* B 2, T 2048, H 16: what softmax moves comes beside the products of a set that names no passes for it, and of flash
+ * there is nothing. */
 static void materialised_scores_are_moved(void **state) {
   (void)state;
   const struct sl_cluster c = gpu_cluster(8, 108);

@@ -36,7 +36,8 @@ static void formulas_miss_by_their_scatter(void **unused) {
   assert_true(error_of(0, 0, true) == 0);
 }
 
-/* Two levels, all numbers with a standard error: share 10 % and 20 %, decay 0.05, products 1 %, the rest 4 %, launches 30 %. */
+/* Two levels, all numbers with a standard error: share 10 % and 20 %, decay 0.05, products 1 %, the rest 4 %, launches
+ * 30 %. */
 static struct sl_cluster fitted_cluster(void) {
   struct sl_cluster c = {.n_link = 2,
                          .link = {{.bandwidth_share = 0.5}, {.bandwidth_share = 0.8, .bandwidth_decay = 0.4}},

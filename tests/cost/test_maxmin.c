@@ -116,8 +116,8 @@ static double share_of(const struct system *s, int f) {
   return most * s->rate[f];
 }
 
-/* No link carries more than it can; and a flow that is held up has a full link on which no other has a larger share: nobody can
- * have more but at the cost of one that has no more. */
+/* No link carries more than it can; and a flow that is held up has a full link on which no other has a larger share:
+ * nobody can have more but at the cost of one that has no more. */
 static void check(const struct system *s) {
   double carried[LINKS] = {0};
   for (int f = 0; f < s->m.flows; f++) {

@@ -58,7 +58,8 @@ static void nvls_channels_by_gpus(void **state) {
   }
 }
 
-/* 24 GB/s carry two channels of 12, on each of 4 NICs one; 12.5 GB/s of one NIC one; 0.1 where nothing of the list fits. */
+/* 24 GB/s carry two channels of 12, on each of 4 NICs one; 12.5 GB/s of one NIC one; 0.1 where nothing of the list
+ * fits. */
 static void channels_over_pcie_and_slow_networks(void **state) {
   (void)state;
   struct sl_nccl_comm comm = {.gpu = A, .ranks = 4, .nodes = 1, .pcie = 24e9};
@@ -75,9 +76,9 @@ static void channels_over_pcie_and_slow_networks(void **state) {
   close_to(nccl.graphs.of[SL_NCCL_RING].inter, 0.1e9, "below the list", 2);
 }
 
-/* What NCCL itself prints ("Pattern 4, nChannels 12, bw 30.0/30.0"): 8 H100 (NVIDIA/nccl issue 1197), 2 x 8 H100-class GPUs
- * with a NIC of 400 Gb/s each, nodes of 2 GPUs with 2 of these NICs (issue 1189), 4 GPUs and 4 NICs of 10 Gb/s without
- * NVLink (issue 601). */
+/* What NCCL itself prints ("Pattern 4, nChannels 12, bw 30.0/30.0"): 8 H100 (NVIDIA/nccl issue 1197), 2 x 8 H100-class
+ * GPUs with a NIC of 400 Gb/s each, nodes of 2 GPUs with 2 of these NICs (issue 1189), 4 GPUs and 4 NICs of 10 Gb/s
+ * without NVLink (issue 601). */
 static void channels_as_nccl_prints_them(void **state) {
   (void)state;
   static const struct {
@@ -268,8 +269,9 @@ static void figures_of_other_hosts(void **state) {
   assert_true(nccl.bandwidth[AR][RING][LL128] == 0); /* PCIe may tear 128 bytes */
 }
 
-/* The matrix of a log of NCCL 2.29.7 (TUNING, eunomia-bpf/nccl-eBPF): two nodes of one RTX 5090 each, over sockets with two ways
- * of 10 Gb/s. It prints one decimal; a tree's speed inside its node is twice that between them, though there is nothing. */
+/* The matrix of a log of NCCL 2.29.7 (TUNING, eunomia-bpf/nccl-eBPF): two nodes of one RTX 5090 each, over sockets with
+ * two ways of 10 Gb/s. It prints one decimal; a tree's speed inside its node is twice that between them, though there
+ * is nothing. */
 static void figures_as_nccl_prints_them(void **state) {
   (void)state;
   static const struct figure rows[] = {

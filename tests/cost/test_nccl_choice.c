@@ -87,8 +87,8 @@ static void trees_are_corrected_by_size(void **state) {
   close_to(sl_nccl_tree_share(SIMPLE, 1LL << 29), 1, "beyond", 0);
 }
 
-/* 16 channels, 32 ranks: from 64 x 16 x 32 bytes on the latency of a Simple ring all_reduce is 1.4 times as much, before
- * Ampere 1.9 times; never on one node, never for another protocol or collective. */
+/* 16 channels, 32 ranks: from 64 x 16 x 32 bytes on the latency of a Simple ring all_reduce is 1.4 times as much,
+ * before Ampere 1.9 times; never on one node, never for another protocol or collective. */
 static void rings_over_nodes_have_a_plateau(void **state) {
   (void)state;
   const struct sl_nccl nccl = open_model(nodes_of_eight(A, 4)), old = open_model(nodes_of_eight(V, 4));
@@ -122,8 +122,8 @@ static void channels_grow_with_bytes(void **state) {
   assert_int_equal(sl_nccl_choose(&two, AR, 1 << 30).channels, 32);
 }
 
-/* 16 channels, and half as many more since a chain runs at 30 GB/s inside nodes and at 24 between: 640 threads x 512 B x 8
- * GPUs = 2.5 MiB a channel, from the first one given up half of that, from the twelfth half again. */
+/* 16 channels, and half as many more since a chain runs at 30 GB/s inside nodes and at 24 between: 640 threads x 512 B
+ * x 8 GPUs = 2.5 MiB a channel, from the first one given up half of that, from the twelfth half again. */
 static void channels_of_collnet_ease(void **state) {
   (void)state;
   struct sl_nccl_comm comm = nodes_of_eight(A, 4);
@@ -222,7 +222,8 @@ static struct sl_nccl_comm any_communicator(uint64_t *seed) {
                                .ll128 = one_of(seed, 0, 1)};
 }
 
-/* Bytes that must at least cross a GPU's link, or a node's NICs, over their bandwidth. Written apart from attained.c. */
+/* Bytes that must at least cross a GPU's link, or a node's NICs, over their bandwidth. Written apart from
+ * attained.c. */
 static double bound(const struct sl_nccl_comm *comm, enum sl_nccl_coll coll, double bytes) {
   const int local = (comm->ranks + comm->nodes - 1) / comm->nodes;
   const double link = comm->nvlink > 0 ? comm->nvlink : comm->pcie;
@@ -264,7 +265,8 @@ static void nothing_is_faster_than_its_links(void **state) {
   }
 }
 
-/* Of one algorithm and protocol: more bytes take longer, but where a tree's correction steps up; twice as many always do. */
+/* Of one algorithm and protocol: more bytes take longer, but where a tree's correction steps up; twice as many always
+ * do. */
 static void seconds_grow_with_bytes(void **state) {
   (void)state;
   uint64_t seed = 13;

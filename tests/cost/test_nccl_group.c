@@ -110,8 +110,8 @@ static void every_size_has_its_own(void **state) {
   sl_cluster_free(&a100);
 }
 
-/* By hand, of 2^30 bytes over the 8 GPUs of a DGX A100: rings of the speed that the search finds, at the share of the level, with the
- * ramp of half_bytes; never more than the link carries. */
+/* By hand, of 2^30 bytes over the 8 GPUs of a DGX A100: rings of the speed that the search finds, at the share of the
+ * level, with the ramp of half_bytes; never more than the link carries. */
 static void a_ring_takes_what_the_level_attains(void **state) {
   (void)state;
   struct sl_cluster cluster = load("dgx-a100-80g");
@@ -126,8 +126,8 @@ static void a_ring_takes_what_the_level_attains(void **state) {
   sl_cluster_free(&cluster);
 }
 
-/* A group of one copies or does nothing, shares that differ last as long as even ones of the largest, and ranks that take turns
- * on a GPU take as many times as long. */
+/* A group of one copies or does nothing, shares that differ last as long as even ones of the largest, and ranks that
+ * take turns on a GPU take as many times as long. */
 static void other_works_cost_what_they_did(void **state) {
   (void)state;
   struct sl_cluster cluster = load("dgx-h100");

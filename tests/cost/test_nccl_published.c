@@ -299,8 +299,8 @@ static void set(const struct fitted *f, double to) {
     if (has(f, &setups[i])) *member(f, &setups[i]) = to;
 }
 
-/* Sum of |ln(predicted / measured)| over the rows that count: a row that is far off pulls no more than another. With `fold`
- * 0 or 1 only over every other row. */
+/* Sum of |ln(predicted / measured)| over the rows that count: a row that is far off pulls no more than another. With
+ * `fold` 0 or 1 only over every other row. */
 static double loss(const struct fitted *f, int fold) {
   double sum = 0;
   for (int i = 0; i < n_rows; i++)

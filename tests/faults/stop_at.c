@@ -1,8 +1,9 @@
-/* A rank that stops itself at a chosen point of its life, by MPI's profiling interface: what signals at random instants meet once in
- * many runs, again and again.
+/* A rank that stops itself at a chosen point of its life, by MPI's profiling interface: what signals at random instants
+ * meet once in many runs, again and again.
  *
  *   LD_PRELOAD=libshardlab_stop_at.so STOP_RANK=1 STOP_AT=7 mpirun ... stops rank 1 there. Points: 0 is before main; then two for
- * every call of MPI that may wait for other ranks, before and after it, in the order of the calls; -1 is after all that main does. */
+ * every call of MPI that may wait for other ranks, before and after it, in the order of the calls; -1 is after all that
+ * main does. */
 #include <mpi.h>
 
 #include <signal.h>

@@ -1,6 +1,6 @@
-/* Fuzz target: whole command lines. A line of flags, then a config, a model, a cluster and a schedule, each behind a line "---",
- * through everything that `shardlab predict` does, in this process: what is refused says why, and nothing else comes out. Requests
- * that are merely large are left out, and so are flags that name files. */
+/* Fuzz target: whole command lines. A line of flags, then a config, a model, a cluster and a schedule, each behind a
+ * line "---", through everything that `shardlab predict` does, in this process: what is refused says why, and nothing
+ * else comes out. Requests that are merely large are left out, and so are flags that name files. */
 #include "cli/commands.h"
 #include "cli/setup.h"
 
@@ -53,7 +53,8 @@ static void write_parts(char *text, char *parts[PARTS]) {
   }
 }
 
-/* The words of the first part behind the names of the files that are there; 0: too many, or one that names another file. */
+/* The words of the first part behind the names of the files that are there; 0: too many, or one that names another
+ * file. */
 static int words_of(char *parts[PARTS], char **words, char names[PARTS][96]) {
   static char *const flags[PARTS] = {NULL, "--config", "--model", "--cluster", "--schedule"};
   int n = 0;

@@ -1,4 +1,5 @@
-/* Any text as a table: what is read has as many cells in every line, and written again, all cells quoted, it is the same. */
+/* Any text as a table: what is read has as many cells in every line, and written again, all cells quoted, it is the
+ * same. */
 #include "core/base/csv.h"
 
 #include <stdint.h>

@@ -1,5 +1,5 @@
-/* Any bytes as a token source, and as an index of one: opening, checking and reading stay inside the file and end in a message or in tokens
- * below the vocabulary. */
+/* Any bytes as a token source, and as an index of one: opening, checking and reading stay inside the file and end in a
+ * message or in tokens below the vocabulary. */
 #include "core/io/data.h"
 #include "core/io/megatron.h"
 

@@ -1,5 +1,5 @@
-/* Any text as a hostfile and a selection, a zero byte between them: what is left prints as a list that reads back to the same, and
- * what an exclusion leaves and what the inclusion of the same text takes are all slots together. */
+/* Any text as a hostfile and a selection, a zero byte between them: what is left prints as a list that reads back to
+ * the same, and what an exclusion leaves and what the inclusion of the same text takes are all slots together. */
 #include "core/launch/hosts.h"
 
 #include <stdbool.h>

@@ -1,4 +1,5 @@
-/* Any text as a checkpoint's manifest: it is refused with a message, or every element of its tensors stands in one of their pieces. */
+/* Any text as a checkpoint's manifest: it is refused with a message, or every element of its tensors stands in one of
+ * their pieces. */
 #include "core/checkpoint/manifest.h"
 
 #include <stdint.h>

@@ -1,4 +1,5 @@
-/* Fuzz target: launch scripts of Megatron-LM. What is read is a configuration as we write them, or refused with a message. */
+/* Fuzz target: launch scripts of Megatron-LM. What is read is a configuration as we write them, or refused with a
+ * message. */
 #include "core/interop/megatron.h"
 #include "tests/fuzz/settings.h"
 

@@ -1,5 +1,5 @@
-/* Any bytes as a schedule's CSV: what is read prints back to a text that prints the same, what is valid and plays without a
- * deadlock takes the sends, and then plays as long as before. */
+/* Any bytes as a schedule's CSV: what is read prints back to a text that prints the same, what is valid and plays
+ * without a deadlock takes the sends, and then plays as long as before. */
 #include "core/schedule/action.h"
 
 #include <stdint.h>

@@ -1,4 +1,5 @@
-/* Any bytes as a tokenizer.json, which then encodes some texts, and any bytes as a text of one that is known: ids or a message. */
+/* Any bytes as a tokenizer.json, which then encodes some texts, and any bytes as a text of one that is known: ids or a
+ * message. */
 #include "core/tokenizer/tokenizer.h"
 
 #include <stdint.h>

@@ -34,7 +34,8 @@ static void classifier_gradient(void **state) {
   for (size_t v = 0; v < KV; v++) assert_true(d[2 * KV + v] == 0);
 }
 
-/* What stands in the columns from `total` on is no part of the softmax, and its gradient is 0, also in an ignored row. */
+/* What stands in the columns from `total` on is no part of the softmax, and its gradient is 0, also in an ignored
+ * row. */
 static void classifier_ignores_padding(void **state) {
   (void)state;
   enum { KP = KV + 6 };

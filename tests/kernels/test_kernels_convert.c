@@ -86,8 +86,9 @@ static void floats_round_to_nearest_even(void **state) {
   free(x);
 }
 
-/* The machine's instructions and the portable code give the same bits, for every 16-bit number and for floats 1009 apart: all
- * signs and exponents, NaNs and subnormal numbers among them, in runs of every length up to three vectors. */
+/* The machine's instructions and the portable code give the same bits, for every 16-bit number and for floats 1009
+ * apart: all signs and exponents, NaNs and subnormal numbers among them, in runs of every length up to three
+ * vectors. */
 static void instructions_give_the_portable_bits(void **state) {
   (void)state;
   enum { RUN = 49 };

@@ -5,8 +5,8 @@
 
 #include <omp.h>
 
-/* One problem, in double and rounded to float. Strides are larger than the rows, so that a kernel that ignores them reads
- * the gaps. */
+/* One problem, in double and rounded to float. Strides are larger than the rows, so that a kernel that ignores them
+ * reads the gaps. */
 struct problem {
   struct sl_attention_shape shape;
   const struct sl_dropout *dropout;

@@ -78,7 +78,8 @@ static double largest_in_block(const struct sl_quantized *s, const float *x, siz
   return largest;
 }
 
-/* The scale is the largest number's over half the codes; every number is the nearest code, the largest positive one the last. */
+/* The scale is the largest number's over half the codes; every number is the nearest code, the largest positive one the
+ * last. */
 static void numbers_are_the_nearest_codes(void **state) {
   (void)state;
   for (int k = 0; k < 2 * SIZES; k++) {

@@ -160,7 +160,8 @@ static void statistics_follow_their_definition(void **state) {
   free(x);
 }
 
-/* An overflow on one member reaches the gradient of every member, where the norm finds it; masked columns do not hurt. */
+/* An overflow on one member reaches the gradient of every member, where the norm finds it; masked columns do not
+ * hurt. */
 static void one_bad_logit_spoils_the_row_on_every_member(void **state) {
   (void)state;
   enum { V = 37, P = 2 };

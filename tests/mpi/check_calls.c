@@ -1,5 +1,5 @@
-/* Compares what the MPI witness counted (tests/witness) with what test_train says that its programs put on the wire, per
- * rank and group. Arguments: the witness's file stem, test_train's scratch stem, ranks. */
+/* Compares what the MPI witness counted (tests/witness) with what test_train says that its programs put on the wire,
+ * per rank and group. Arguments: the witness's file stem, test_train's scratch stem, ranks. */
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>

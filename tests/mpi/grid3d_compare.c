@@ -1,5 +1,5 @@
-/* What a run of the equivalence grid is held against besides one rank: closed forms of its memory, the simulator's traffic,
- * and the witness of its MPI calls. */
+/* What a run of the equivalence grid is held against besides one rank: closed forms of its memory, the simulator's
+ * traffic, and the witness of its MPI calls. */
 #include "tests/mpi/grid3d.h"
 
 #include <dlfcn.h>
@@ -44,8 +44,8 @@ static void expect_state(const char *what, int64_t bytes, int64_t numel, int mem
   expect(bytes >= 4 * least && bytes <= 4 * (least + slack), what, (double)bytes, 4.0 * (double)least);
 }
 
-/* DeepSpeed's stage 3 by the letter: a part of every parameter; those up to the threshold whole, too; of the others a part of
- * hpZ's second copy. */
+/* DeepSpeed's stage 3 by the letter: a part of every parameter; those up to the threshold whole, too; of the others a
+ * part of hpZ's second copy. */
 static int64_t stage3_numel(const struct sl_plan *plan) {
   int64_t sum = 0;
   for (int t = 0; t < plan->model->tensor_count; t++) {
@@ -185,7 +185,8 @@ static bool goes(const struct grid_result *r, const struct sl_op *op, const stru
          (op->lane == SL_LANE_SEND_B) == route->backward;
 }
 
-/* By the programs: the init program's calls, then every step's, and those of an evaluation, which has none where nothing is evaluated. */
+/* By the programs: the init program's calls, then every step's, and those of an evaluation, which has none where
+ * nothing is evaluated. */
 static struct calls calls_of_programs(const struct grid_result *r, const struct route *route) {
   const struct sl_class *class = &r->fixture.job.classes[sl_job_class_of(&r->fixture.job, grid3d.rank)];
   struct sl_members m = {.size = grid3d.world};
@@ -203,8 +204,9 @@ static struct calls calls_of_programs(const struct grid_result *r, const struct 
   return out;
 }
 
-/* By the witness. Every call of a group's communicator has a tag of its own, and they count up; its messages may mix with its
- * neighbours'. A send is one message, for the grid's are short; what goes forward and what goes backward has a tag each. */
+/* By the witness. Every call of a group's communicator has a tag of its own, and they count up; its messages may mix
+ * with its neighbours'. A send is one message, for the grid's are short; what goes forward and what goes backward has a
+ * tag each. */
 static struct calls calls_of_witness(const struct route *route) {
   enum { TAGS = 32768 };
   const struct sl_pmpi_message *messages;

@@ -18,8 +18,8 @@ static void expect(bool ok, const char *what, int64_t n, int64_t at, double got,
             got, want);
 }
 
-/* Small integers, so that every order of a sum is exact and differs between members and elements; every PERIOD elements they are
- * the same again. */
+/* Small integers, so that every order of a sum is exact and differs between members and elements; every PERIOD elements
+ * they are the same again. */
 enum { PERIOD = 101, SALTS = 8 };
 static double value(int member, int64_t i, int salt) {
   return (double)((i * 7 + member * 31 + salt * 13) % PERIOD - 50);

@@ -1,8 +1,9 @@
-/* Training from PyTorch's start gives PyTorch's numbers (tests/golden): ten losses and gradient norms against fp64, every
- * gradient tensor of the first step, every weight after the last.
+/* Training from PyTorch's start gives PyTorch's numbers (tests/golden): ten losses and gradient norms against fp64,
+ * every gradient tensor of the first step, every weight after the last.
  *
- * One rank runs stage 0, several run stages 0 to 3, each with and without gradient accumulation, AdamW and SGD with momentum,
- * with and without clipping. Bounds: losses 1e-6 relative (against fp32 too), gradient tensors and norms 1e-5 in norm. */
+ * One rank runs stage 0, several run stages 0 to 3, each with and without gradient accumulation, AdamW and SGD with
+ * momentum, with and without clipping. Bounds: losses 1e-6 relative (against fp32 too), gradient tensors and norms 1e-5
+ * in norm. */
 #include "tests/mpi/grid.h"
 
 #include <jansson.h>

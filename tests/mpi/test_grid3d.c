@@ -38,8 +38,8 @@ static bool has_witness; /* of MPI calls: tests/witness is preloaded */
 
 /* --- telling --- */
 
-/* Lines for a shell: this test again, first making the reference of this configuration alone; and the program itself, which
- * compares nothing. */
+/* Lines for a shell: this test again, first making the reference of this configuration alone; and the program itself,
+ * which compares nothing. */
 static void tell_command(FILE *out) {
   const struct draw *d = &grid3d.now;
   const struct draw_model *m = &draw_models[d->model];

@@ -1,18 +1,18 @@
-/* Training in 16 bits: the same on any number of ranks and for every way of sharding, up to its own rounding; nearer to exact
- * gradients, over all of them, than PyTorch's own 16-bit model.
+/* Training in 16 bits: the same on any number of ranks and for every way of sharding, up to its own rounding; nearer to
+ * exact gradients, over all of them, than PyTorch's own 16-bit model.
  *
  * Run alone (one rank) it writes the reference; on several ranks it compares with that. usage: test_half REFERENCE
  *
- * Bounds, in u: half a unit in the last place relative to the number, 2^-9 (bf16) or 2^-12 (fp16), of the coarsest type that
- * a gradient goes through. One rank rounds each gradient once, after summing over all tokens in fp32. W ranks with A micro-batches
- * round W A partial sums, which are about sqrt(W A) times smaller than their number times the total (they hardly cancel) or
- * sqrt(W A) times larger (they do), and every addition in between again: norms of 1 to 3 u in W A <= 8. 4 u are allowed. The
- * one-rank gradient itself is 6 to 7 u from fp32's, the rounding of weights and activations through the depth of the
- * model: 10 u are allowed. Losses are sums in double and feel rounding through the parameters alone: u / 2 between
- * worlds, 2 u against fp32.
+ * Bounds, in u: half a unit in the last place relative to the number, 2^-9 (bf16) or 2^-12 (fp16), of the coarsest type
+ * that a gradient goes through. One rank rounds each gradient once, after summing over all tokens in fp32. W ranks with
+ * A micro-batches round W A partial sums, which are about sqrt(W A) times smaller than their number times the total
+ * (they hardly cancel) or sqrt(W A) times larger (they do), and every addition in between again: norms of 1 to 3 u in W
+ * A <= 8. 4 u are allowed. The one-rank gradient itself is 6 to 7 u from fp32's, the rounding of weights and
+ * activations through the depth of the model: 10 u are allowed. Losses are sums in double and feel rounding through the
+ * parameters alone: u / 2 between worlds, 2 u against fp32.
  *
- * Against PyTorch the measure is the distance of its own model in the same type (bf16, fp16) from gradients in fp64: over all
- * gradients together ours may be 1.0 times that, each single tensor 1.4 times (TENSOR_ALLOWANCE says why). */
+ * Against PyTorch the measure is the distance of its own model in the same type (bf16, fp16) from gradients in fp64:
+ * over all gradients together ours may be 1.0 times that, each single tensor 1.4 times (TENSOR_ALLOWANCE says why). */
 #include "tests/mpi/half.h"
 
 #include <jansson.h>
@@ -63,9 +63,9 @@ static int batch = BATCH;
 static double worst_gradient[PRECISIONS], worst_exact[PRECISIONS], worst_loss[PRECISIONS], worst_loss32[PRECISIONS],
     worst_pytorch;
 
-/* Over all gradients ours must be as near to fp64 as PyTorch's. One tensor has as few as 35 elements, whose rounding noise has a
- * norm uncertain by 1 / sqrt(2 x 35) = 12%; the quotient of two such norms by 17%, and the largest of 40 quotients lies 2.3
- * deviations out: 1.4. */
+/* Over all gradients ours must be as near to fp64 as PyTorch's. One tensor has as few as 35 elements, whose rounding
+ * noise has a norm uncertain by 1 / sqrt(2 x 35) = 12%; the quotient of two such norms by 17%, and the largest of 40
+ * quotients lies 2.3 deviations out: 1.4. */
 static const double TENSOR_ALLOWANCE = 1.4;
 
 static void raise_to(double *worst, double value) {

@@ -1,5 +1,6 @@
-/* 16-bit training learns as fp32 does: a small GPT-2 on examples/corpus.txt, 200 steps, the mean loss of the last 20 within 1% of
- * fp32's, for bf16 and for fp16 with its dynamic scale, from one seed; with the argument "long" from three. */
+/* 16-bit training learns as fp32 does: a small GPT-2 on examples/corpus.txt, 200 steps, the mean loss of the last 20
+ * within 1% of fp32's, for bf16 and for fp16 with its dynamic scale, from one seed; with the argument "long" from
+ * three. */
 #include "tests/mpi/checked.h"
 
 static const struct {

@@ -1,5 +1,5 @@
-/* Overflows in fp16, for every way of sharding: one anywhere skips the step everywhere and changes no state, and the loss scale
- * finds its level by DeepSpeed's rule, the same on all ranks. */
+/* Overflows in fp16, for every way of sharding: one anywhere skips the step everywhere and changes no state, and the
+ * loss scale finds its level by DeepSpeed's rule, the same on all ranks. */
 #include "tests/mpi/half.h"
 
 static void overflow_config(char *out, size_t size, int strategy, const char *fp16) {
@@ -31,7 +31,8 @@ static double fingerprint(struct grid_result *r, enum sl_role role) {
   return sum;
 }
 
-/* A scale of 2^26: DeepSpeed's rule with hysteresis 2 skips until it fits, every rank the same; then training goes on. */
+/* A scale of 2^26: DeepSpeed's rule with hysteresis 2 skips until it fits, every rank the same; then training goes
+ * on. */
 static void scale_finds_its_level(const struct sl_exec_ops *host, int strategy, bool consecutive) {
   enum { N = 14 };
   struct grid_result r;
@@ -89,7 +90,8 @@ static int64_t overflowed(struct grid_result *r) {
   return count;
 }
 
-/* The smallest scale that overflows at all does so in few elements, which only some ranks own: all skip nevertheless. */
+/* The smallest scale that overflows at all does so in few elements, which only some ranks own: all skip
+ * nevertheless. */
 static void one_ranks_overflow_is_everyones(const struct sl_exec_ops *host) {
   struct grid_result r;
   char config[2048], fp16[64];

@@ -1,6 +1,6 @@
-/* Honest memory: a step whose arena is above 1 GB, and what the kernel says that the process has. The arena is one plan for
- * both, so agreement of arenas proves nothing; this does: anonymous and shared memory beyond what the process had after
- * MPI and BLAS warmed up is the predicted arena, to 2% or 48 MB. */
+/* Honest memory: a step whose arena is above 1 GB, and what the kernel says that the process has. The arena is one plan
+ * for both, so agreement of arenas proves nothing; this does: anonymous and shared memory beyond what the process had
+ * after MPI and BLAS warmed up is the predicted arena, to 2% or 48 MB. */
 #include "tests/mpi/grid.h"
 
 static int rank, world, failures;
@@ -38,7 +38,8 @@ static void compare(const char *what, int stage, int64_t predicted, int64_t proc
          100 * (double)(process - predicted) / (double)predicted);
 }
 
-/* The first row's logits alone are more than the bound. The types take different buffers: 16 bits have masters and fp32 workspace, a wire of another type the buckets it is cast to. */
+/* The first row's logits alone are more than the bound. The types take different buffers: 16 bits have masters and fp32
+ * workspace, a wire of another type the buckets it is cast to. */
 static const struct row {
   int stage, micro_batch, seq;
   const char *types;

@@ -1,6 +1,7 @@
-/* Training with states in host memory: every form of offload that DeepSpeed has, at its ZeRO stages, with tensor and pipeline
- * parallelism, in fp32 and 16 bits, trains as without it. What the two memories hold and what travels between them is what is
- * predicted, to the byte; and copies that are held to a link's rate are over no sooner than the link could carry them. */
+/* Training with states in host memory: every form of offload that DeepSpeed has, at its ZeRO stages, with tensor and
+ * pipeline parallelism, in fp32 and 16 bits, trains as without it. What the two memories hold and what travels between
+ * them is what is predicted, to the byte; and copies that are held to a link's rate are over no sooner than the link
+ * could carry them. */
 #include "sim/sim.h"
 #include "tests/mpi/checked.h"
 
@@ -25,8 +26,8 @@ enum { STEPS = 3 };
 #define SOME_IN_CPU                                                                                                    \
   ", \"sub_group_size\": 900, \"offload_param\": {\"device\": \"nvme\", \"nvme_path\": \".\", \"max_in_cpu\": 4000, "  \
   "\"buffer_count\": 2}"
-/* The first is what the others are held against. Gradients are summed in fp32 in all, as offloaded ones are. Where a step has one
- * micro-batch, they go to NVMe with the states. */
+/* The first is what the others are held against. Gradients are summed in fp32 in all, as offloaded ones are. Where a
+ * step has one micro-batch, they go to NVMe with the states. */
 static const struct {
   const char *keys;
   enum { ANY_STAGE, STAGE_3, STAGE_3_AT_ONCE } of; /* at once: a step's sequences in one micro-batch instead of two */
@@ -202,7 +203,8 @@ static void one_layout(const struct sl_exec_ops *host, int stage, int type, int 
   finish(&plain);
 }
 
-/* FSDP's CPUOffload: parameters, gradients and states of all blocks in host memory. fp32 parameters are their own masters. */
+/* FSDP's CPUOffload: parameters, gradients and states of all blocks in host memory. fp32 parameters are their own
+ * masters. */
 static void fsdp_offloads(const struct sl_exec_ops *host, int type) {
   struct trained run[2];
   char config[1024];

@@ -1,7 +1,7 @@
-/* 1-bit Adam: up to freeze_step the bits of AdamW without bias correction; behind it the same run gives the same bits, and what a
- * step adds to the momentum is in the new momentum and in the errors that are kept, to the last element, of any way to cut the job.
- * All with poison.
- * With the argument "long": 200 steps from three seeds, whose mean loss of the last 20 is within 1 % of AdamW's. */
+/* 1-bit Adam: up to freeze_step the bits of AdamW without bias correction; behind it the same run gives the same bits,
+ * and what a step adds to the momentum is in the new momentum and in the errors that are kept, to the last element, of
+ * any way to cut the job. All with poison. With the argument "long": 200 steps from three seeds, whose mean loss of the
+ * last 20 is within 1 % of AdamW's. */
 #include "core/op/quantized.h"
 #include "tests/mpi/checked.h"
 
@@ -84,7 +84,8 @@ static float *named(const struct grid_result *r, const char *name) {
   return NULL;
 }
 
-/* Per element of the flat space: the momentum, what errors of all data-parallel ranks keep of it, and the sum of their gradients. */
+/* Per element of the flat space: the momentum, what errors of all data-parallel ranks keep of it, and the sum of their
+ * gradients. */
 struct kept {
   size_t n;
   double *momentum, *error, *gradient;
@@ -124,7 +125,8 @@ static struct kept look(const struct grid_result *r, MPI_Comm peers) {
   return out;
 }
 
-/* New momentum + new errors = beta1 momentum + (1 - beta1) mean gradient + errors: of the first compressed step and the next. */
+/* New momentum + new errors = beta1 momentum + (1 - beta1) mean gradient + errors: of the first compressed step and the
+ * next. */
 static void nothing_is_lost(const struct sl_exec_ops *host, const char *sl) {
   char config[1024], freeze[64];
   struct kept kept[3];

@@ -67,8 +67,8 @@ static void same_bits(const struct sl_exec_ops *host, const char *config) {
   grid_close(&poisoned);
 }
 
-/* The backward of GELU says that it does not read its input, and reads it all the same: for the program those bytes are dead
- * once the forward is done with them. */
+/* The backward of GELU says that it does not read its input, and reads it all the same: for the program those bytes are
+ * dead once the forward is done with them. */
 static bool fault_shows(const struct sl_exec_ops *host, const char *config, bool poison) {
   struct fixture f;
   if (fixture_open(&f, model, config, "localhost", world, NULL) != SL_OK) MPI_Abort(MPI_COMM_WORLD, 1);

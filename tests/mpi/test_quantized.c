@@ -1,7 +1,8 @@
-/* ZeRO++'s quantised transfers, on 4 and 6 ranks that are nodes of two: gradients that went through 4 bits twice are close to those
- * that did not, and vectors, which are not quantised, have their bits; weights that were gathered in 8 bits train as the others
- * do; the same run gives the same bits. All with poison, so that a packed buffer that is given up too soon shows.
- * With the argument "long": 200 steps from three seeds, whose mean loss of the last 20 is within 1 % of the plain run's. */
+/* ZeRO++'s quantised transfers, on 4 and 6 ranks that are nodes of two: gradients that went through 4 bits twice are
+ * close to those that did not, and vectors, which are not quantised, have their bits; weights that were gathered in 8
+ * bits train as the others do; the same run gives the same bits. All with poison, so that a packed buffer that is given
+ * up too soon shows. With the argument "long": 200 steps from three seeds, whose mean loss of the last 20 is within 1 %
+ * of the plain run's. */
 #include "tests/mpi/checked.h"
 
 enum { STEPS = 3 };

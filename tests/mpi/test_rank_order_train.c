@@ -1,6 +1,6 @@
-/* Training in every order of the axes: which ranks share a node does not change what is computed, so losses and gradient norms
- * are those of the default order, and each rank sends, along every axis, the bytes that its prediction says and that its
- * coordinates send in the default order. */
+/* Training in every order of the axes: which ranks share a node does not change what is computed, so losses and
+ * gradient norms are those of the default order, and each rank sends, along every axis, the bytes that its prediction
+ * says and that its coordinates send in the default order. */
 #include "sim/sim.h"
 #include "tests/mpi/grid.h"
 
@@ -71,8 +71,8 @@ static void train(const struct sl_exec_ops *host, const char *order, const char 
   grid_close(&r);
 }
 
-/* The world's sums are formed in another order: their last bits may differ, and the shares of a ring that does not come out
- * even go by its members' numbers. */
+/* The world's sums are formed in another order: their last bits may differ, and the shares of a ring that does not come
+ * out even go by its members' numbers. */
 static void compare(const struct told *usual, const struct told *other, const char *order) {
   for (int s = 0; s < STEPS; s++) {
     expect(isfinite(other->loss[s]) && fabs(other->loss[s] - usual->loss[s]) < 1e-7 * usual->loss[s], "a loss differs",

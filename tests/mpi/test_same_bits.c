@@ -1,7 +1,8 @@
-/* What must not change a bit of losses, gradients or parameters, because it only moves bytes: storing dropout's masks in place
- * of drawing them again, a second copy of sharded parameters (hpZ), gathers without a limit or by the next forward; or because
- * it is the same kernels, called by a product for its epilogue. Pairs of configurations train side by side and are compared piece by piece
- * on every rank. The second of a pair runs with poison, so that a mask or a copy that is given up too soon shows. */
+/* What must not change a bit of losses, gradients or parameters, because it only moves bytes: storing dropout's masks
+ * in place of drawing them again, a second copy of sharded parameters (hpZ), gathers without a limit or by the next
+ * forward; or because it is the same kernels, called by a product for its epilogue. Pairs of configurations train side
+ * by side and are compared piece by piece on every rank. The second of a pair runs with poison, so that a mask or a
+ * copy that is given up too soon shows. */
 #include "tests/mpi/grid.h"
 
 enum { STEPS = 3 };

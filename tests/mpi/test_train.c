@@ -147,7 +147,8 @@ static void check_report(const struct sl_run *r, int world) {
            1e-6 * (double)report->process_bytes, 1e-6 * (double)report->context_bytes);
 }
 
-/* Bytes that this rank has put on the wire by the program, per group: what a witness outside (tests/witness) must count. */
+/* Bytes that this rank has put on the wire by the program, per group: what a witness outside (tests/witness) must
+ * count. */
 static int64_t wire_of(const struct sl_run *r, enum sl_group group, enum sl_program_kind kind) {
   const struct sl_program *p = &r->job->classes[0].programs[kind];
   const struct sl_members m = sl_plan_group(r->job->plan, group, r->local_ranks[0]);

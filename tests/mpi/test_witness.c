@@ -1,6 +1,6 @@
-/* Traffic three times over: what the host backend reports, what a witness that knows no program counted of its MPI calls
- * (tests/witness, preloaded) step by step, and what the simulator charged for the same job. All three agree to the byte, per
- * group; host and simulator also row by row, and in the order of calls. */
+/* Traffic three times over: what the host backend reports, what a witness that knows no program counted of its MPI
+ * calls (tests/witness, preloaded) step by step, and what the simulator charged for the same job. All three agree to
+ * the byte, per group; host and simulator also row by row, and in the order of calls. */
 #include "tests/mpi/grid.h"
 
 #include <dlfcn.h>
@@ -77,8 +77,8 @@ static void give_up(const char *why) {
   MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
-/* Number types: of parameters, of gradients on the wire, and of gradients between micro-batches. The first is fp32, and the
- * last HALF_WIRES are fp32 parameters whose gradients travel in 16 bits. */
+/* Number types: of parameters, of gradients on the wire, and of gradients between micro-batches. The first is fp32, and
+ * the last HALF_WIRES are fp32 parameters whose gradients travel in 16 bits. */
 static const char *const types[] = {
     "",
     "\"bf16\": {\"enabled\": true}, ",

@@ -121,7 +121,8 @@ static void models_and_clusters_are_held_out_whole(void **unused) {
   sl_refit_runs_free(&runs);
 }
 
-/* Each installation counts alike: one that is 20 % off in all its runs and one that is right make 0.182 / 1.645 / sqrt(2). */
+/* Each installation counts alike: one that is 20 % off in all its runs and one that is right make 0.182 / 1.645 /
+ * sqrt(2). */
 static void an_installation_is_one_of_many(void **unused) {
   (void)unused;
   struct sl_refit_run runs[4] = {{.weight = 1, .measured_s = 12},

@@ -154,7 +154,8 @@ static void what_no_run_tells_stays_at_its_prior(void **unused) {
   sl_refit_solution_free(&s);
 }
 
-/* Of one row and one number all is known in closed form: 1 / (J^2 + 1 / sd^2), J = slope / 0.02 where the row is met. */
+/* Of one row and one number all is known in closed form: 1 / (J^2 + 1 / sd^2), J = slope / 0.02 where the row is
+ * met. */
 static void the_covariance_is_the_inverse_of_the_squares(void **unused) {
   (void)unused;
   struct toy t = {.asked = 0};
@@ -168,7 +169,8 @@ static void the_covariance_is_the_inverse_of_the_squares(void **unused) {
   assert_int_equal(sl_refit_covariance(&q, weight, &local, covariance), SL_OK);
   assert_true(fabs(covariance[0] * (0.4 * 0.4 / (0.02 * 0.02) + 1 / (0.5 * 0.5)) - 1) < 1e-9);
   assert_true(fabs(covariance[NUMBERS + 1] / (2 * 2) - 1) < 1e-9);
-  /* Missed by e = 5 scales: rho^2 = 2 (sqrt(26) - 1), its root's derivative e / (sqrt(1 + e^2) rho), and the row tells 1 / rho^2. */
+  /* Missed by e = 5 scales: rho^2 = 2 (sqrt(26) - 1), its root's derivative e / (sqrt(1 + e^2) rho), and the row tells
+   * 1 / rho^2. */
   local.seconds[1] = t.measured[1] * exp(5 * 0.02);
   const double rho2 = 2 * (sqrt(26) - 1), slope = 5 / sqrt(26 * rho2) * 0.4 / 0.02;
   assert_int_equal(sl_refit_covariance(&q, weight, &local, covariance), SL_OK);

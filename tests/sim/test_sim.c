@@ -26,8 +26,8 @@ static void a_step_ends_with_its_overhead(void **state) {
   }
 }
 
-/* 3 s of compute, known exactly, and 4 s of an all-reduce over tp, known to 10 %: each collective counts as one of its own
- * group, though dp has one member. */
+/* 3 s of compute, known exactly, and 4 s of an all-reduce over tp, known to 10 %: each collective counts as one of its
+ * own group, though dp has one member. */
 static void an_error_bar_knows_the_group_of_each_call(void **state) {
   (void)state;
   struct sl_op_cost entries[] = {
@@ -208,8 +208,8 @@ static void a_receive_takes_only_its_own_sender(void **state) {
   world_free(&w);
 }
 
-/* Two pipeline ranks whose two members have programs of their own, as where each updates other parameters: a send goes to
- * the class of the same member, not to the class whose number is the pipeline rank's. */
+/* Two pipeline ranks whose two members have programs of their own, as where each updates other parameters: a send goes
+ * to the class of the same member, not to the class whose number is the pipeline rank's. */
 static void a_send_goes_to_its_own_member(void **state) {
   (void)state;
   for (int fold = 0; fold < 2; fold++) {

@@ -42,7 +42,8 @@ static void two_on_one_card_have_half_each(void **state) {
   }
 }
 
-/* 12, 40 and 80 bytes: thirds until the first is over at 18, halves until 28 bytes more of the second are at 46, then all. */
+/* 12, 40 and 80 bytes: thirds until the first is over at 18, halves until 28 bytes more of the second are at 46, then
+ * all. */
 static void a_short_third_gives_way_to_the_others(void **state) {
   (void)state;
   struct world w;
@@ -58,7 +59,8 @@ static void a_short_third_gives_way_to_the_others(void **state) {
   world_free(&w);
 }
 
-/* One begins while another is under way: 20 of 60 bytes are over at 10, then each has half until the second, of 10, is over at 20. */
+/* One begins while another is under way: 20 of 60 bytes are over at 10, then each has half until the second, of 10, is
+ * over at 20. */
 static void one_that_begins_later_takes_half_from_then_on(void **state) {
   (void)state;
   struct world w;
@@ -99,7 +101,8 @@ static void a_card_has_two_ways(void **state) {
   world_free(&w);
 }
 
-/* Of the 1.25 s of an all_reduce of 2 bytes a fifth is latency, so alone it takes 0.8 of the card; of two, each has half of it. */
+/* Of the 1.25 s of an all_reduce of 2 bytes a fifth is latency, so alone it takes 0.8 of the card; of two, each has
+ * half of it. */
 static void a_call_takes_no_more_than_it_moves(void **state) {
   (void)state;
   struct world w;

@@ -235,7 +235,8 @@ static void a_device_that_lacks_a_number_is_refused(void **state) {
   sl_error_clear();
 }
 
-/* A copy is as long as its larger side, an update on the host moves its bytes in the share of one of the node's ranks. */
+/* A copy is as long as its larger side, an update on the host moves its bytes in the share of one of the node's
+ * ranks. */
 static void offload_costs_the_link_or_the_host(void **state) {
   (void)state;
   struct sl_cluster c = cpu_cluster();
@@ -255,8 +256,8 @@ static void offload_costs_the_link_or_the_host(void **state) {
   assert_seconds(seconds, 3e-6 + 6000 * 3 / 29e9);
 }
 
-/* 10 blocks of 4 KiB and one of 1000 bytes, of a node's third of 6 GB/s: one by one each waits for its latency; with 4 on their way a
- * quarter of that is seen; with more than there are, one latency. */
+/* 10 blocks of 4 KiB and one of 1000 bytes, of a node's third of 6 GB/s: one by one each waits for its latency; with 4
+ * on their way a quarter of that is seen; with more than there are, one latency. */
 static void nvme_costs_blocks_by_the_queue(void **state) {
   (void)state;
   struct sl_cluster c = cpu_cluster();

@@ -80,8 +80,8 @@ static void a_message_ends_the_lead(void **state) {
   world_free(&w);
 }
 
-/* One rank of two works for 3 s, calls a collective of 4 s and works for 1 s. When does each of them end? The host takes 2 s
- * for a kernel and 5 for a call. */
+/* One rank of two works for 3 s, calls a collective of 4 s and works for 1 s. When does each of them end? The host
+ * takes 2 s for a kernel and 5 for a call. */
 static void ends_with_a_call(bool blocking, double ends[3]) {
   struct world w;
   struct drive d;
@@ -119,8 +119,8 @@ static void where_launches_block_host_and_device_add_up(void **state) {
   assert_time(ends[2], 14 + 2 + 1);
 }
 
-/* Two pipeline ranks of two tensor-parallel ranks: a call holds its host up by 3 s a member where the pipeline leaves the node and the
- * model has more blocks than that has ranks. */
+/* Two pipeline ranks of two tensor-parallel ranks: a call holds its host up by 3 s a member where the pipeline leaves
+ * the node and the model has more blocks than that has ranks. */
 static void a_pipeline_across_nodes_stalls_tensor_parallel_calls(void **state) {
   (void)state;
   for (int pp = 1; pp <= 2; pp++) {

@@ -123,9 +123,9 @@ static void more_is_never_slower(void **state) {
   improve_all("shardlab", 17, 1e-12);
 }
 
-/* Kernel sets whose transfers slow compute, or whose host launches what can start in order of time, are no sums and maxima any
- * more: what begins earlier may run beside other work, or stand in front of it on the host. So a step may be longer by that: of 8000
- * changes 60 made one longer, by 1.7 % at most. */
+/* Kernel sets whose transfers slow compute, or whose host launches what can start in order of time, are no sums and
+ * maxima any more: what begins earlier may run beside other work, or stand in front of it on the host. So a step may be
+ * longer by that: of 8000 changes 60 made one longer, by 1.7 % at most. */
 static void more_is_hardly_slower_beside_transfers_and_hosts(void **state) {
   (void)state;
   static const char *const kernels[] = {"megatron-fused", "torch-eager", "nanotron", "megatron-unfused"};

@@ -74,7 +74,8 @@ static void one_rank_stands_for_a_data_parallel_world(void **state) {
   }
 }
 
-/* Tensor groups of 6 on nodes of 8 lie over the nodes' borders in several ways: one rank of each kind stands for the others. */
+/* Tensor groups of 6 on nodes of 8 lie over the nodes' borders in several ways: one rank of each kind stands for the
+ * others. */
 static void groups_over_borders_agree_with_all_ranks(void **state) {
   (void)state;
   static const struct { int world, pp; } jobs[] = {{48, 1}, {96, 2}, {60, 1}};

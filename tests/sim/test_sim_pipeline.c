@@ -259,7 +259,8 @@ static void one_f_one_b_holds_as_many_micro_batches_as_stages_follow(void **stat
   }
 }
 
-/* Middle stages of equally many layers: one micro-batch less at each step down the pipeline, so equal steps of memory. */
+/* Middle stages of equally many layers: one micro-batch less at each step down the pipeline, so equal steps of
+ * memory. */
 static void activation_memory_falls_with_the_stage(void **state) {
   (void)state;
   struct fixture f;

@@ -63,7 +63,8 @@ static void a_node_sends_by_all_its_links(void **state) {
   }
 }
 
-/* A ring attains a share of its links, which falls with the units that it goes through; a ring inside a unit knows none of it. */
+/* A ring attains a share of its links, which falls with the units that it goes through; a ring inside a unit knows none
+ * of it. */
 static void a_ring_attains_a_share_that_falls_with_its_nodes(void **state) {
   (void)state;
   for (int nodes = 1; nodes <= 3; nodes++) {
@@ -80,8 +81,9 @@ static void a_ring_attains_a_share_that_falls_with_its_nodes(void **state) {
   }
 }
 
-/* Where the links inside become faster than those between nodes, the ramp stays that of the slower to start: a message, however
- * small, is never slower. Nodes of 6 with 6 x 3 byte/s between them, where 11 bytes take as long as nothing: 11 / 18 s. */
+/* Where the links inside become faster than those between nodes, the ramp stays that of the slower to start: a message,
+ * however small, is never slower. Nodes of 6 with 6 x 3 byte/s between them, where 11 bytes take as long as nothing: 11
+ * / 18 s. */
 static void a_faster_link_makes_no_message_slower(void **state) {
   (void)state;
   for (int n = 1; n <= 64; n *= 8) {
@@ -102,7 +104,8 @@ static void a_faster_link_makes_no_message_slower(void **state) {
   }
 }
 
-/* Nodes of 4 whose links NCCL knows, of 1e9 byte/s inside and 2e8 a device between them; a message of 1e6 is half as fast. */
+/* Nodes of 4 whose links NCCL knows, of 1e9 byte/s inside and 2e8 a device between them; a message of 1e6 is half as
+ * fast. */
 static double nccl_ring(enum sl_op_kind kind, int64_t bytes, int nodes) {
   struct world w;
   world_init(&w, 1, 4 * nodes, 1);
@@ -116,8 +119,8 @@ static double nccl_ring(enum sl_op_kind kind, int64_t bytes, int nodes) {
   return seconds;
 }
 
-/* NCCL 2.28.9, tuning.cc: a ring's base of LL, LL128 and Simple is 6.6, 14.0 and 8.4 us, its hops of NVLink 0.6, 1.9 and 3.4, of the
- * network 2.7, 4.0 and 14.0; with several nodes a hop inside is 1 us at least, of Simple 3. */
+/* NCCL 2.28.9, tuning.cc: a ring's base of LL, LL128 and Simple is 6.6, 14.0 and 8.4 us, its hops of NVLink 0.6, 1.9
+ * and 3.4, of the network 2.7, 4.0 and 14.0; with several nodes a hop inside is 1 us at least, of Simple 3. */
 static void nccls_rings_take_the_fastest_protocol(void **state) {
   (void)state;
   assert_seconds(nccl_ring(SL_OP_ALL_GATHER, 400, 1), 6.6e-6 + 3 * 0.6e-6 + 2 * 300 / 1e9);
@@ -148,8 +151,8 @@ static void assert_close(double got, double published, double percent) {
   if (fabs(got / published - 1) > percent / 100) fail_msg("%.1f GB/s, published %.1f GB/s", got, published);
 }
 
-/* Large messages, where a plateau is reached. Nothing here was fitted: links are NCCL's own figures, whole, since nothing but the
- * test runs; what collectives attain of them in training stands beside them. */
+/* Large messages, where a plateau is reached. Nothing here was fitted: links are NCCL's own figures, whole, since
+ * nothing but the test runs; what collectives attain of them in training stands beside them. */
 static void published_bus_bandwidths_are_met(void **state) {
   (void)state;
   const int64_t gib = 1 << 30;

@@ -313,8 +313,8 @@ static void *product_again(const void *context) {
 
 static const struct stand_in_work a_product = {STAND_IN_KERNEL, take_product, product_again, NULL};
 
-/* What an algorithm was found for, at addresses that it can use. Of a bias no preference tells the heuristic the alignment,
- * and its kernels read 16 bytes at once (pytorch #194497). */
+/* What an algorithm was found for, at addresses that it can use. Of a bias no preference tells the heuristic the
+ * alignment, and its kernels read 16 bytes at once (pytorch #194497). */
 static bool is_found(const struct product *p, const cublasLtMatmulAlgo_t *algo, const void *workspace, size_t bytes) {
   struct limits limits;
   memcpy(&limits, algo, sizeof limits);

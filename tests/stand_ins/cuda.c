@@ -130,7 +130,8 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void 
   return stand_in_put(stream, &a_call, call);
 }
 
-/* A stream that waits for a word of the host's, at least `value`; a word that is not pinned is not the device's to read. */
+/* A stream that waits for a word of the host's, at least `value`; a word that is not pinned is not the device's to
+ * read. */
 struct word_wait {
   const uint32_t *word;
   uint32_t value;

@@ -1,5 +1,6 @@
-/* The fibers of tests/stand_ins/emulate.h. A fiber is entered once by makecontext and left and re-entered by the compiler's
- * own setjmp and longjmp: swapcontext asks the kernel, and so does each longjmp that the address sanitizer intercepts. */
+/* The fibers of tests/stand_ins/emulate.h. A fiber is entered once by makecontext and left and re-entered by the
+ * compiler's own setjmp and longjmp: swapcontext asks the kernel, and so does each longjmp that the address sanitizer
+ * intercepts. */
 #include "tests/stand_ins/emulate.h"
 
 #include <cstdio>
@@ -68,8 +69,8 @@ void arrive(void *) {}
 void depart(void *) {}
 #endif
 
-/* Places where threads meet. A barrier's is not the next one's: who is late at the one must not learn what others did on
- * their way to the other. */
+/* Places where threads meet. A barrier's is not the next one's: who is late at the one must not learn what others did
+ * on their way to the other. */
 char block_place[2], warp_place[32][2], launch_place, end_place;
 
 /* --- fibers --- */
@@ -161,8 +162,8 @@ bool release(size_t from, size_t to, state why) {
   return true;
 }
 
-/* The threads from `from` of a warp as far as they get without the rest of the block: what one warp does too early or too
- * late shows against the others. */
+/* The threads from `from` of a warp as far as they get without the rest of the block: what one warp does too early or
+ * too late shows against the others. */
 bool run_warp(size_t from) {
   bool moved = false;
   do

@@ -1,6 +1,7 @@
-/* The stand-in's memory: a device's blocks, pinned memory and copies. Copies and fills are work of a stream; the host waits
- * where a CUDA runtime does, and only there: for what arrives in its own memory, and before memory is given back. What
- * comes from memory that is not pinned is read at once, as the runtime has it in its own pinned memory before it returns. */
+/* The stand-in's memory: a device's blocks, pinned memory and copies. Copies and fills are work of a stream; the host
+ * waits where a CUDA runtime does, and only there: for what arrives in its own memory, and before memory is given back.
+ * What comes from memory that is not pinned is read at once, as the runtime has it in its own pinned memory before it
+ * returns. */
 #include "tests/stand_ins/graph.h"
 #include "tests/stand_ins/parts.h"
 #include "tests/stand_ins/queue.h"

@@ -1,10 +1,11 @@
 /* An NCCL that is none: communicators, groups and calls. Bytes go through memory that the ranks share
  * (exchange.h).
  *
- * A call is work of its stream, and the stream waits in it until all members have come to theirs; the host does not, and
- * other streams go on. A communicator's calls come in the order in which they were made, whatever their streams. With an
- * odd seed the GPU has room for one NCCL kernel at a time, and they come in the order of all calls of the process: whoever
- * counts on two of them running side by side hangs. Members that disagree on what they call are an error. */
+ * A call is work of its stream, and the stream waits in it until all members have come to theirs; the host does not,
+ * and other streams go on. A communicator's calls come in the order in which they were made, whatever their streams.
+ * With an odd seed the GPU has room for one NCCL kernel at a time, and they come in the order of all calls of the
+ * process: whoever counts on two of them running side by side hangs. Members that disagree on what they call are an
+ * error. */
 #include "tests/stand_ins/exchange.h"
 #include "tests/stand_ins/graph.h"
 #include "tests/stand_ins/queue.h"
@@ -72,7 +73,8 @@ static bool take_batch(void *context) {
   return true;
 }
 
-/* A launch of a graph: calls of its own, after those made before. They come in the order in which a graph's are asked for. */
+/* A launch of a graph: calls of its own, after those made before. They come in the order in which a graph's are asked
+ * for. */
 static void *batch_again(const void *context) {
   const struct batch *batch = context;
   const size_t bytes = sizeof *batch + batch->count * sizeof *batch->calls;
@@ -358,8 +360,9 @@ ncclResult_t ncclBroadcast(const void *from, void *to, size_t count, ncclDataTyp
   return put_all(head_of("broadcast", count, type, root), comm->rank == root ? from : NULL, to, comm, stream);
 }
 
-/* An exchange of all with all, as the backend has it: a group of a send to each member and a receive from each, of pieces that
- * stand one behind the other. Once the last of them is there it is one call, of which each member posts all that it sends. */
+/* An exchange of all with all, as the backend has it: a group of a send to each member and a receive from each, of
+ * pieces that stand one behind the other. Once the last of them is there it is one call, of which each member posts all
+ * that it sends. */
 static struct pieces {
   ncclComm_t comm;
   const char *from;

@@ -1,6 +1,6 @@
-/* The stand-ins keep CUDA's and NCCL's rules, so that what runs on them well does not do so by luck: work is done late and
- * in any order that no wait forbids, memory is read then, a wait is for the record before it, members of a communicator
- * wait for each other, and what could hang does. */
+/* The stand-ins keep CUDA's and NCCL's rules, so that what runs on them well does not do so by luck: work is done late
+ * and in any order that no wait forbids, memory is read then, a wait is for the record before it, members of a
+ * communicator wait for each other, and what could hang does. */
 #include "tests/stand_ins/stand_in.h"
 
 #include <cuda.h>
@@ -82,7 +82,8 @@ static void CUDART_CB count(void *calls) {
   ++*(int *)calls;
 }
 
-/* A call of the host is a stream's work like any other, and a stream that waits for a pinned word stands until it is that large. */
+/* A call of the host is a stream's work like any other, and a stream that waits for a pinned word stands until it is
+ * that large. */
 static void a_stream_waits_for_a_word(void **state) {
   (void)state;
   CUresult (*wait)(CUstream, CUdeviceptr, cuuint32_t, unsigned);

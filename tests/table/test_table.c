@@ -184,8 +184,8 @@ static void broken_tables_say_where(void **state) {
   broken(text, "t.csv:4:1: id: is \"odd, one\", as in line 2; expected a name of its own");
 }
 
-/* A framework's allocator gives back what it does not use before it runs out: a little less memory than it would reserve is
- * enough. More memory never turns what fits into what does not, and what fits is within the memory. */
+/* A framework's allocator gives back what it does not use before it runs out: a little less memory than it would
+ * reserve is enough. More memory never turns what fits into what does not, and what fits is within the memory. */
 static void more_memory_always_fits(void **state) {
   (void)state;
   struct sl_table_inputs in = inputs_of(USUAL);

@@ -37,7 +37,8 @@ static void frameworks_choose_presets(void **state) {
   }
 }
 
-/* Megatron-LM in fp16 and DeepSpeed scatter a pipeline's messages over tp ranks; DeepSpeed's pipeline reduces gradients at once. */
+/* Megatron-LM in fp16 and DeepSpeed scatter a pipeline's messages over tp ranks; DeepSpeed's pipeline reduces gradients
+ * at once. */
 static void frameworks_behave_as_they_do(void **state) {
   (void)state;
   static const struct {
@@ -96,8 +97,8 @@ static void deepspeed_counts_its_ends(void **state) {
   done(&in);
 }
 
-/* What ran in an installation of its own framework is what its rows call megatron. Embedding, last norm and head are dealt to the
- * stages beside the blocks. */
+/* What ran in an installation of its own framework is what its rows call megatron. Embedding, last norm and head are
+ * dealt to the stages beside the blocks. */
 static void installations_have_frameworks(void **state) {
   (void)state;
   const char *const row[] = {"cluster", "alephalpha-a100", "gpu", "a100-sxm-80g", "arch", "llama",      "precision",
@@ -130,7 +131,8 @@ static void nanotron_cuts_by_cost(void **state) {
   done(&in);
 }
 
-/* torchtitan's have that of the rank that needs most. Its stages are cut by its own rule, and its "selective" is by op. */
+/* torchtitan's have that of the rank that needs most. Its stages are cut by its own rule, and its "selective" is by
+ * op. */
 static void torchtitan_has_ways_of_its_own(void **state) {
   (void)state;
   static const int64_t thin[] = {4, 5, 5, 4};

@@ -1,7 +1,8 @@
 /* The cuda backend's own code, run where no GPU is: on stand-ins for CUDA, cuBLASLt and NCCL (stand_in.h) and the
- * emulated kernels. One to five ranks train from PyTorch's start with every ZeRO stage and on pipelines, each run in another
- * order of streams, and get PyTorch's losses; products with an epilogue train as those without do; one rank of four runs
- * alone; a rank that hangs or dies, whose NCCL fails or whose kernel faults, ends the job, with its op named. */
+ * emulated kernels. One to five ranks train from PyTorch's start with every ZeRO stage and on pipelines, each run in
+ * another order of streams, and get PyTorch's losses; products with an epilogue train as those without do; one rank of
+ * four runs alone; a rank that hangs or dies, whose NCCL fails or whose kernel faults, ends the job, with its op
+ * named. */
 #include "tests/stand_ins/ranks.h"
 #include "tests/support/job_fixture.h"
 
@@ -208,7 +209,8 @@ static void pipelines_and_tensor_parallel_ranks_equal_pytorch(void **state) {
   equals_pytorch(&(struct one){"gpt2_odd", "adamw_clip", 5, 0, 1, 5, 1, -1, -1, -1, NULL});
 }
 
-/* In every order of streams that the program's waits allow: gathers and reductions beside backward, messages both ways. */
+/* In every order of streams that the program's waits allow: gathers and reductions beside backward, messages both
+ * ways. */
 static void any_order_of_streams_equals_pytorch(void **state) {
   (void)state;
   static const char schedule[] = "{\"schedule\": \"1f1b\"}";
@@ -217,7 +219,8 @@ static void any_order_of_streams_equals_pytorch(void **state) {
     equals_pytorch(&(struct one){"mlp", "sgd_clip", 4, 2 + round % 2, 1, 1, 1, -1, -1, -1, NULL});
 }
 
-/* Behind each step, and training is what it is without. The first batch is that of the first step, whose loss has fallen since. */
+/* Behind each step, and training is what it is without. The first batch is that of the first step, whose loss has
+ * fallen since. */
 static void evaluations_change_nothing(void **state) {
   (void)state;
   static const char own[] = "{\"eval_interval\": 1, \"eval_iters\": 1}";
@@ -248,7 +251,8 @@ static void a_padded_vocabulary_equals_pytorch(void **state) {
   equals_pytorch(&(struct one){"llama_odd", "sgd", 1, 0, 1, 1, 1, -1, -1, -1, by_8});
 }
 
-/* Every product is one in tf32 where that is set, and none where it is not; losses then are near those of fp32, not equal. */
+/* Every product is one in tf32 where that is set, and none where it is not; losses then are near those of fp32, not
+ * equal. */
 static void tf32_is_what_the_plan_says(void **state) {
   (void)state;
   double losses[STEPS];
@@ -289,8 +293,8 @@ static void near(const struct told *a, const struct told *b, double bound, const
                b->norms[i]);
 }
 
-/* With epilogues, with a library that has none, and from a plan without: the same in fp32. In 16 bits GELU's argument is
- * rounded in the last two alone, which is worth a unit in the last place of single activations. */
+/* With epilogues, with a library that has none, and from a plan without: the same in fp32. In 16 bits GELU's argument
+ * is rounded in the last two alone, which is worth a unit in the last place of single activations. */
 static void epilogues_train_as_their_ops_do(void **state) {
   (void)state;
   static const struct {
@@ -371,8 +375,8 @@ static void a_rank_that_hangs_ends_the_job(void **state) {
   assert_true(took < 30);
 }
 
-/* In a collective, in a message of the pipeline, and in the first message of a connection, when there are no ops yet: the
- * others, who stand in the same call, end too. */
+/* In a collective, in a message of the pipeline, and in the first message of a connection, when there are no ops yet:
+ * the others, who stand in the same call, end too. */
 static void an_error_of_nccl_names_rank_and_op(void **state) {
   (void)state;
   static const struct {

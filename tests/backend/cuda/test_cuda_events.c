@@ -209,8 +209,8 @@ static void workspace_is_what_the_programs_ask_for(void **state) {
   /* six micro-batches of 129 tokens and 129 targets of four bytes, each on a boundary of 256 */
   assert_int_equal(w.staging_bytes, 6 * 2 * 768);
   assert_int_equal(w.values_bytes, 4 << 16);
-  /* of what GPT-2 asks for without a buffer, the sums of a norm over all gradients, the losses or a bias's gradient that is made
-   * apart in fp32 are the largest */
+  /* of what GPT-2 asks for without a buffer, the sums of a norm over all gradients, the losses or a bias's gradient
+   * that is made apart in fp32 are the largest */
   const struct sl_program *p = &f.job.classes[0].programs[SL_PROGRAM_STEP];
   int64_t most = 0;
   for (size_t i = 0; i < p->op_count; i++) {

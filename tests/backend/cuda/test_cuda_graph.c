@@ -1,7 +1,7 @@
-/* Steps as CUDA graphs, on the stand-ins, which do a graph's work in a random order that its edges allow: with a graph a job
- * trains to the bit as without it, dropout and micro-batches included, alone, sharded and in a pipeline; a steady step costs
- * the host a few calls; where no graph can be, or none can be made, the steps go on op by op and say why; and what goes
- * wrong in a graph is noticed as elsewhere. */
+/* Steps as CUDA graphs, on the stand-ins, which do a graph's work in a random order that its edges allow: with a graph
+ * a job trains to the bit as without it, dropout and micro-batches included, alone, sharded and in a pipeline; a steady
+ * step costs the host a few calls; where no graph can be, or none can be made, the steps go on op by op and say why;
+ * and what goes wrong in a graph is noticed as elsewhere. */
 #include "core/check/rendezvous.h"
 #include "core/run/executor.h"
 #include "tests/stand_ins/ranks.h"
@@ -176,7 +176,8 @@ static void where_none_can_be_the_reason_is_said(void **state) {
   assert_string_equal(run[0].launches, "op by op: the CPU or NVMe has ops between kernels");
 }
 
-/* A rank that stands still in a graph, in its third call, ends the job, and it is told in which of the graph's ops the others wait. */
+/* A rank that stands still in a graph, in its third call, ends the job, and it is told in which of the graph's ops the
+ * others wait. */
 static void a_rank_that_hangs_in_a_graph_ends_the_job(void **state) {
   (void)state;
   const struct one c = {2, 1, 1, "", "", 3, false};
@@ -194,7 +195,8 @@ static void a_rank_that_hangs_in_a_graph_ends_the_job(void **state) {
   assert_true(told[0].losses[2] != 0 && told[0].losses[3] == 0);
 }
 
-/* A kernel that faults in a graph is told as one that is not known, for which the command runs the job again, marked. */
+/* A kernel that faults in a graph is told as one that is not known, for which the command runs the job again,
+ * marked. */
 static void a_fault_in_a_graph_ends_the_job(void **state) {
   (void)state;
   const struct one c = {1, 0, 1, "", "", 0, false};

@@ -1,6 +1,7 @@
 /* What a step of GPT-2 124M launches: the backend's own code runs on the stand-ins, whose GPU is idle and does nothing
- * (parts.h), and what it enqueues is counted. A graph's nodes are those of a steady step; the last step, which is timed and
- * therefore launched op by op, tells which op they belong to. Prints a table, and holds its numbers to their bars. */
+ * (parts.h), and what it enqueues is counted. A graph's nodes are those of a steady step; the last step, which is timed
+ * and therefore launched op by op, tells which op they belong to. Prints a table, and holds its numbers to their
+ * bars. */
 #include "core/run/executor.h"
 #include "tests/stand_ins/ranks.h"
 #include "tests/support/job_fixture.h"

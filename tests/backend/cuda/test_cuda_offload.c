@@ -1,6 +1,7 @@
-/* Offload on the cuda backend, where no GPU is: states in pinned memory and on NVMe, updated by the CPU between streams that run in
- * any order. Every form of it trains as without it; what each memory holds, what each link carries and the order of calls are what
- * is predicted; and what goes wrong on a disk, or a driver that lacks a call, ends the run with one line. */
+/* Offload on the cuda backend, where no GPU is: states in pinned memory and on NVMe, updated by the CPU between streams
+ * that run in any order. Every form of it trains as without it; what each memory holds, what each link carries and the
+ * order of calls are what is predicted; and what goes wrong on a disk, or a driver that lacks a call, ends the run with
+ * one line. */
 #include "core/check/rendezvous.h"
 #include "sim/sim.h"
 #include "tests/stand_ins/ranks.h"
@@ -194,8 +195,8 @@ static void offload_of_16_bits_trains_as_without(void **state) {
   trains_as_without(fp16, 1, 1e-3);
 }
 
-/* A bit that changes on the disk between two steps ends the run at its next read, which says whose it was; what waits for it on
- * the device runs dry first. */
+/* A bit that changes on the disk between two steps ends the run at its next read, which says whose it was; what waits
+ * for it on the device runs dry first. */
 static void a_flipped_bit_ends_the_run(void **state) {
   (void)state;
   for (int world = 1; world <= 2; world++) {

@@ -1,5 +1,5 @@
-/* The sums that collectives take, against the conversions of kernels/: a sum in float, rounded once, in place or not. No
- * process but this one. */
+/* The sums that collectives take, against the conversions of kernels/: a sum in float, rounded once, in place or not.
+ * No process but this one. */
 #include "backend/host/add.h"
 #include "kernels/convert.h"
 #include "kernels/philox.h"

@@ -301,8 +301,8 @@ static int32_t in_type(struct rank *k, enum sl_dtype d, int32_t i, size_t n) {
   return out;
 }
 
-/* Accumulating and overwriting, with layernorm's bias and without: operands in the order of their rows. Weights alone, if
- * they overwrite, leave their gradients in fp32, which are not rounded before they are stored. */
+/* Accumulating and overwriting, with layernorm's bias and without: operands in the order of their rows. Weights alone,
+ * if they overwrite, leave their gradients in fp32, which are not rounded before they are stored. */
 static void check_halves(enum sl_dtype d, bool rms, enum sl_access access) {
   struct rank *k = new_rank();
   const enum sl_op_kind kind = rms ? SL_OP_RMSNORM_BWD : SL_OP_LAYERNORM_BWD;

@@ -1,5 +1,5 @@
-/* A file as a memory: what is read is what was written, whatever stretches are asked for, in blocks of any number at once; and what
- * goes wrong on the disk is one error with the file's name and whose bytes they are. */
+/* A file as a memory: what is read is what was written, whatever stretches are asked for, in blocks of any number at
+ * once; and what goes wrong on the disk is one error with the file's name and whose bytes they are. */
 #include "backend/common/nvme.h"
 
 #include <setjmp.h>
@@ -104,7 +104,8 @@ static void what_is_read_is_what_was_written(void **state) {
   free(memory);
 }
 
-/* Of 11 blocks by queues of 3: what is left goes block by block as others arrive, in threes when all have, or a call each. */
+/* Of 11 blocks by queues of 3: what is left goes block by block as others arrive, in threes when all have, or a call
+ * each. */
 static void blocks_are_sent_as_the_rules_say(void **state) {
   (void)state;
   enum { BLOCKS = 11 };
@@ -120,7 +121,8 @@ static void blocks_are_sent_as_the_rules_say(void **state) {
   free(memory);
 }
 
-/* A read and a write at once, of stretches that share a page as often as not: the read finds its own bytes as they were. */
+/* A read and a write at once, of stretches that share a page as often as not: the read finds its own bytes as they
+ * were. */
 static void both_ways_at_once(void **state) {
   (void)state;
   char *truth = calloc(1, BYTES), *memory = malloc(BYTES), *read = malloc(BYTES), *through[2] = {blocks(), blocks()};

@@ -1,5 +1,6 @@
 /* label: unit
- * Files appear whole or not at all: nothing is left by what is dropped, refused or killed, and planted links are not followed. */
+ * Files appear whole or not at all: nothing is left by what is dropped, refused or killed, and planted links are not
+ * followed. */
 #include "core/base/new_file.h"
 #include "core/base/remove.h"
 
@@ -255,8 +256,8 @@ static void folders_go_with_their_files(void **state) {
   assert_int_equal(files_in_folder(), 0);
 }
 
-/* Who removes what others left does not touch a folder that its writer holds, nor does a folder that a signal has begun to remove
- * get its name. */
+/* Who removes what others left does not touch a folder that its writer holds, nor does a folder that a signal has begun
+ * to remove get its name. */
 static void folders_that_are_written_stay(void **state) {
   (void)state;
   char *hidden = sl_new_file_hidden(path, 0);

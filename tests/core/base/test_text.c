@@ -65,7 +65,8 @@ static void messages_are_tame(void **state) {
   sl_error_clear();
 }
 
-/* A terminal of single bytes acts on 0x9b alone, and one of UTF-8 writes what stands behind U+202E from right to left. */
+/* A terminal of single bytes acts on 0x9b alone, and one of UTF-8 writes what stands behind U+202E from right to
+ * left. */
 static void what_is_no_text_is_escaped(void **state) {
   (void)state;
   static const char *const cases[][2] = {

@@ -1,6 +1,6 @@
 /* label: unit
- * sl_check refuses broken programs: each test takes a sound job, plants one fault in memory, and asks for the message that
- * names it. The first table breaks what one rank does with its bytes, the second how two ranks meet. */
+ * sl_check refuses broken programs: each test takes a sound job, plants one fault in memory, and asks for the message
+ * that names it. The first table breaks what one rank does with its bytes, the second how two ranks meet. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* label: unit
- * Checkpoints without a backend: what one plan saves any other reads, element by element; and nothing that is damaged, cut short,
- * missing, or of another model is taken for one. */
+ * Checkpoints without a backend: what one plan saves any other reads, element by element; and nothing that is damaged,
+ * cut short, missing, or of another model is taken for one. */
 #include "core/base/file.h"
 #include "core/checkpoint/folder.h"
 #include "core/checkpoint/hash.h"
@@ -158,7 +158,8 @@ static void replicas_share(void **state) {
   ranks_close(&r);
 }
 
-/* Each piece begins as far behind a block's boundary in the copy as in its file: whole blocks go to the disk from where they are. */
+/* Each piece begins as far behind a block's boundary in the copy as in its file: whole blocks go to the disk from where
+ * they are. */
 static void copies_are_aligned_with_files(void **state) {
   (void)state;
   struct ranks r;
@@ -328,8 +329,8 @@ static void every_file_is_asked_for(void **state) {
   }
 }
 
-/* What a rank claims is verified as it is read, whether it is asked for or not; of a weight that could not be read in part it hears before
- * a step, also where it could be later. */
+/* What a rank claims is verified as it is read, whether it is asked for or not; of a weight that could not be read in
+ * part it hears before a step, also where it could be later. */
 static void what_is_claimed_is_verified(void **state) {
   (void)state;
   enum { UNREAD, DAMAGED, CUT, CASES };

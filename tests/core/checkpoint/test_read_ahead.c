@@ -1,6 +1,6 @@
 /* label: unit
- * Pieces that threads read ahead: each is what was saved, in whatever turns they are taken; what is given up is said to be, and is verified
- * all the same; of what is damaged nothing is given out. */
+ * Pieces that threads read ahead: each is what was saved, in whatever turns they are taken; what is given up is said to
+ * be, and is verified all the same; of what is damaged nothing is given out. */
 #include "core/checkpoint/held.h"
 #include "core/checkpoint/read_ahead.h"
 #include "tests/core/checkpoint/ranks.h"
@@ -50,7 +50,8 @@ static size_t all(void) {
   return (size_t)from.manifest.piece_count;
 }
 
-/* Two ranks without tensor parallelism: local elements are the logical ones. The tensor's number is in the last bits of each. */
+/* Two ranks without tensor parallelism: local elements are the logical ones. The tensor's number is in the last bits of
+ * each. */
 static void is_piece(const float *values, size_t entry) {
   const struct sl_manifest_piece *p = &from.manifest.pieces[entry];
   const enum sl_role role = from.manifest.tensors[p->tensor].role;

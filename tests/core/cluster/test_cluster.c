@@ -139,7 +139,8 @@ static void write_file(const char *path, const char *text) {
   fclose(out);
 }
 
-/* A profile that is not built in is found by its name, beside the program and under its prefix; without a slash only. */
+/* A profile that is not built in is found by its name, beside the program and under its prefix; without a slash
+ * only. */
 static void a_profile_beside_the_program_has_a_name(void **state) {
   (void)state;
   static const char *const folders[] = {"bin/profiles", "share", "share/shardlab", "share/shardlab/profiles"};

@@ -1,7 +1,7 @@
 /* label: unit
- * Thousands of configurations as DeepSpeed's own code judges them (tests/peers/deepspeed_config.tsv, made by deepspeed_config.py):
- * shardlab accepts and refuses the same and gives keys the same meaning, but for what tests/peers/deepspeed_differences.tsv lists
- * with its reason. A line of that list that nothing needs fails too. */
+ * Thousands of configurations as DeepSpeed's own code judges them (tests/peers/deepspeed_config.tsv, made by
+ * deepspeed_config.py): shardlab accepts and refuses the same and gives keys the same meaning, but for what
+ * tests/peers/deepspeed_differences.tsv lists with its reason. A line of that list that nothing needs fails too. */
 #include "core/config/config.h"
 
 #include <fnmatch.h>

@@ -1,5 +1,6 @@
 /* label: unit
- * The keys of parallelism: lists as arrays and as text, DeepSpeed's spellings of the same, cross checks, and the dump. */
+ * The keys of parallelism: lists as arrays and as text, DeepSpeed's spellings of the same, cross checks, and the
+ * dump. */
 #include "core/config/config.h"
 
 #include <stdio.h>

@@ -1,5 +1,6 @@
 /* label: unit
- * torchtitan's TOML and Accelerate's YAML: what a setting becomes, defaults, earlier names; what is not modelled is refused with its key. */
+ * torchtitan's TOML and Accelerate's YAML: what a setting becomes, defaults, earlier names; what is not modelled is
+ * refused with its key. */
 #include "core/interop/accelerate.h"
 #include "core/interop/paths.h"
 #include "core/interop/torchtitan.h"

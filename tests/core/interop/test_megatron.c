@@ -1,6 +1,6 @@
 /* label: unit
- * Megatron-LM's arguments as launch scripts give them: variables, comments, continued lines; what is not modelled is refused by name, and
- * what has no counterpart is said once. */
+ * Megatron-LM's arguments as launch scripts give them: variables, comments, continued lines; what is not modelled is
+ * refused by name, and what has no counterpart is said once. */
 #include "core/interop/megatron.h"
 #include "core/interop/paths.h"
 

@@ -1,5 +1,6 @@
 /* label: unit
- * TOML 1.0: what a text means, as JSON, and where what is none is refused. Expectations are those of the specification's own examples. */
+ * TOML 1.0: what a text means, as JSON, and where what is none is refused. Expectations are those of the
+ * specification's own examples. */
 #include "core/base/json_places.h"
 #include "core/interop/toml.h"
 

@@ -1,5 +1,6 @@
 /* label: unit
- * YAML as PyYAML's safe_load reads it, as JSON, with places; what would need more than one look to understand is refused. */
+ * YAML as PyYAML's safe_load reads it, as JSON, with places; what would need more than one look to understand is
+ * refused. */
 #include "core/base/json_places.h"
 #include "core/interop/yaml.h"
 

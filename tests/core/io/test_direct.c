@@ -1,5 +1,6 @@
 /* label: unit
- * Ranges that go past the page cache, beside those that do not: whatever their offsets and lengths, all bytes are where they belong. */
+ * Ranges that go past the page cache, beside those that do not: whatever their offsets and lengths, all bytes are where
+ * they belong. */
 #include "core/base/machine.h"
 #include "core/io/direct.h"
 

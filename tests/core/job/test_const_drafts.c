@@ -1,6 +1,6 @@
 /* label: unit
- * The stages of a job are functions of what they are given: the same drafts, lowered twice, make the same programs, and are
- * afterwards what they were, byte for byte. */
+ * The stages of a job are functions of what they are given: the same drafts, lowered twice, make the same programs, and
+ * are afterwards what they were, byte for byte. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,6 @@
 /* label: unit
- * Hostfiles and selections: the cases of DeepSpeed's own tests (tests/unit/launcher/test_run.py), and what those leave open. */
+ * Hostfiles and selections: the cases of DeepSpeed's own tests (tests/unit/launcher/test_run.py), and what those leave
+ * open. */
 #include "core/launch/hosts.h"
 
 #include <setjmp.h>

@@ -1,6 +1,7 @@
 /* label: unit
- * Where a framework sends by torch.distributed.send, a rank of a pipeline does one thing at a time: every message waits for the ops
- * and messages before it, and every op for the messages before it. And tensor parallelism as that framework's modules have it. */
+ * Where a framework sends by torch.distributed.send, a rank of a pipeline does one thing at a time: every message waits
+ * for the ops and messages before it, and every op for the messages before it. And tensor parallelism as that
+ * framework's modules have it. */
 #include "core/check/rendezvous.h"
 #include "tests/support/job_fixture.h"
 
@@ -44,7 +45,8 @@ static bool is_message(uint32_t lane) {
   return lane >= SL_LANE_SEND_F && lane <= SL_LANE_RECV_B;
 }
 
-/* Of the step's issues: how many messages, or computing ops behind messages, may start before what stands before them is over. */
+/* Of the step's issues: how many messages, or computing ops behind messages, may start before what stands before them
+ * is over. */
 static int too_early(const struct sl_program *p) {
   known *at = calloc(p->issue_count, sizeof *at), count = {0};
   uint32_t(*issue_of)[SL_LANE_COUNT] = calloc(p->issue_count, sizeof *issue_of);
@@ -106,7 +108,8 @@ static void count_calls(const char *more, int calls[3]) {
   fixture_close(&f);
 }
 
-/* q, k and v are one module, gate and up are two: three sums; of sequence parallelism one each, and gathered inputs were kept. */
+/* q, k and v are one module, gate and up are two: three sums; of sequence parallelism one each, and gathered inputs
+ * were kept. */
 static void gate_and_up_are_summed_apart(void **state) {
   (void)state;
   int calls[3];

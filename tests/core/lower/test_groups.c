@@ -1,8 +1,8 @@
 /* label: unit
- * A second parameter group beside the dense one, as experts are: the weights of every mlp of GPT-2 count as one of two sets of
- * experts, of which the members of a pair of ranks hold one each. So they are summed and split over every other rank, while the
- * dense parameters go over all. No family has experts yet: the group is put into the plan by hand, and what is lowered must
- * follow from it alone. */
+ * A second parameter group beside the dense one, as experts are: the weights of every mlp of GPT-2 count as one of two
+ * sets of experts, of which the members of a pair of ranks hold one each. So they are summed and split over every other
+ * rank, while the dense parameters go over all. No family has experts yet: the group is put into the plan by hand, and
+ * what is lowered must follow from it alone. */
 #include "core/check/rendezvous.h"
 #include "core/program/locate.h"
 #include "tests/support/job_fixture.h"

@@ -92,7 +92,8 @@ static void hpz_gathers_for_the_backward_inside_its_group(void **unused) {
   open_job(&plain, "", "", STEPS, WORLD);
   const struct sent all = run(&plain);
   const double ring = 15.0 / 16;
-  /* 2 bytes; the tied embedding is gathered for both its uses in each pass but for the last of the backward, which reads none */
+  /* 2 bytes; the tied embedding is gathered for both its uses in each pass but for the last of the backward, which
+   * reads none */
   assert_bytes(all.gathered[SL_GROUP_SHARD], STEPS * 2 * ring * (double)(M + WTE + BACKWARD), "ZeRO-3 gathers");
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
     char key[64];
@@ -160,7 +161,8 @@ static void groups_that_shard_among_themselves_reduce_across_once(void **unused)
   }
 }
 
-/* FSDP's flag, which changes nothing elsewhere. Without it gathers do not wait for compute: they hide better, or as well, and more units are whole at a time. */
+/* FSDP's flag, which changes nothing elsewhere. Without it gathers do not wait for compute: they hide better, or as
+ * well, and more units are whole at a time. */
 static void gathers_without_a_limit_hide_better_and_need_more(void **unused) {
   (void)unused;
   static const struct {

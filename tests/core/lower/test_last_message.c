@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-/* Ops of backward passes of the class's step that stand behind a reduction which the next compute op waits for, and reductions
- * in all. */
+/* Ops of backward passes of the class's step that stand behind a reduction which the next compute op waits for, and
+ * reductions in all. */
 static void count_held_up(const struct sl_program *step, int *held_up, int *reductions) {
   *held_up = *reductions = 0;
   for (size_t i = 0; i < step->instance_count; i++) {

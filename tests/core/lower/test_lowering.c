@@ -1,6 +1,7 @@
 /* label: unit
- * Programs of GPT-2, Llama and MLP against closed forms computed here, from the models' published sizes alone: bytes of model
- * state, bytes on the wire, the arena against what is live at once; sl_check passes on all of them; text forms. */
+ * Programs of GPT-2, Llama and MLP against closed forms computed here, from the models' published sizes alone: bytes of
+ * model state, bytes on the wire, the arena against what is live at once; sl_check passes on all of them; text
+ * forms. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,8 +17,8 @@
 #include "core/program/print.h"
 #include "tests/support/job_fixture.h"
 
-/* What the test knows of a model: the sizes in its config.json and from them every parameter tensor, in order of use, with
- * how often a micro-batch's forward and backward read it. */
+/* What the test knows of a model: the sizes in its config.json and from them every parameter tensor, in order of use,
+ * with how often a micro-batch's forward and backward read it. */
 enum { MAX_TENSORS = 1024 };
 struct sizes {
   const char *spec;
@@ -292,8 +293,8 @@ static void bytes_on_the_wire(void **state) {
   }
 }
 
-/* FSDP reduces each block when its backward is done, and the root when all is: also where the head is not the embedding, so
- * that the root's gradients come first and last. */
+/* FSDP reduces each block when its backward is done, and the root when all is: also where the head is not the
+ * embedding, so that the root's gradients come first and last. */
 static void layers_reduce_one_by_one(void **state) {
   (void)state;
   for (int m = 0; m < MODELS; m++) {
@@ -329,9 +330,9 @@ static int64_t reductions(const struct sizes *m, int stage, int64_t bucket) {
   return calls;
 }
 
-/* A bucket of DeepSpeed's closes before the gradient that would overfill it, whatever gradient that is: the model is one
- * call where it fits, and two where it is too large by one element, also where the last to come is a tied embedding, whose
- * gradient has stood in memory since the head's backward. */
+/* A bucket of DeepSpeed's closes before the gradient that would overfill it, whatever gradient that is: the model is
+ * one call where it fits, and two where it is too large by one element, also where the last to come is a tied
+ * embedding, whose gradient has stood in memory since the head's backward. */
 static void a_model_that_fits_a_bucket_is_one_call(void **state) {
   (void)state;
   for (int m = 0; m < MODELS; m++) {

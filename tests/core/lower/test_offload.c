@@ -1,6 +1,6 @@
 /* label: unit
- * Offload in closed forms: bytes of model state in host and device memory for offload_optimizer and offload_param, from the
- * model's size alone; what the host needs beyond states to stage gradients and parameters; sl_check passes. */
+ * Offload in closed forms: bytes of model state in host and device memory for offload_optimizer and offload_param, from
+ * the model's size alone; what the host needs beyond states to stage gradients and parameters; sl_check passes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -37,8 +37,8 @@ static int64_t round_up(int64_t n, int64_t multiple) {
   return (n + multiple - 1) / multiple * multiple;
 }
 
-/* Elements that a rank owns, and of the flat parameters it computes with (stages 1 and 2), of gpt2-tiny: 4 layers, width 128,
- * 256 tokens, 256 positions. Flat partitions are padded to 2 x world, stage 3 splits each parameter. */
+/* Elements that a rank owns, and of the flat parameters it computes with (stages 1 and 2), of gpt2-tiny: 4 layers,
+ * width 128, 256 tokens, 256 positions. Flat partitions are padded to 2 x world, stage 3 splits each parameter. */
 static void sizes(const struct point *p, int64_t *shard, int64_t *flat) {
   enum { C = 128 };
   static const int64_t block[] = {C, C, 3 * C * C, 3 * C, C * C, C, C, C, 4 * C * C, 4 * C, 4 * C * C, C};
@@ -57,8 +57,9 @@ static void expect(const struct point *p, const char *what, int64_t got, int64_t
            (long long)want);
 }
 
-/* Host: 12 bytes a parameter of the shard stay (fp32 master and moments), and where asked the parameters; 4 bytes of fp32
- * gradient are there for the update, and the updated parameters on their way to the device. Device: what computes. */
+/* Host: 12 bytes a parameter of the shard stay (fp32 master and moments), and where asked the parameters; 4 bytes of
+ * fp32 gradient are there for the update, and the updated parameters on their way to the device. Device: what
+ * computes. */
 static void compare(const struct point *p) {
   struct fixture f;
   int64_t shard, flat;
@@ -86,8 +87,8 @@ static void compare(const struct point *p) {
   fixture_close(&f);
 }
 
-/* Own parts of gradients leave the device with the call that reduces them: of one rank, and where each parameter is split, no more
- * than two calls' worth is ever there. */
+/* Own parts of gradients leave the device with the call that reduces them: of one rank, and where each parameter is
+ * split, no more than two calls' worth is ever there. */
 static void gradients_leave_by_call(void **state) {
   (void)state;
   enum { CALL = 300000 }; /* reduce_bucket_size of open_point, more than any tensor has elements */
@@ -146,9 +147,10 @@ static void expect_gradients_moved(const struct point *p, const struct sl_class 
   expect(p, "gradients that are read", moved[SL_LANE_NVME_READ], on_nvme ? shard : 0);
 }
 
-/* On NVMe: 12 bytes a parameter of the shard and where asked the parameters, each on its own, and 4 of fp32 gradients, if a step has
- * one micro-batch. In host memory remain the gradients of several, the sets that a sub-group of states is updated in, a pool of
- * buffers of the largest part of a parameter, the updated parameters of a sub-group on their way, and the blocks of either way. */
+/* On NVMe: 12 bytes a parameter of the shard and where asked the parameters, each on its own, and 4 of fp32 gradients,
+ * if a step has one micro-batch. In host memory remain the gradients of several, the sets that a sub-group of states is
+ * updated in, a pool of buffers of the largest part of a parameter, the updated parameters of a sub-group on their way,
+ * and the blocks of either way. */
 static void bytes_on_nvme(void **state) {
   (void)state;
   enum { BLOCKS = 16384 * 3 + 4096, POOL = 2, LARGEST = 4 * 128 * 128 };
@@ -193,8 +195,8 @@ static void bytes_on_nvme(void **state) {
   }
 }
 
-/* Parts of gpt2-tiny's parameters, in the order of the model, in sub-groups that close with the parameter which reaches `most`
- * elements: elements of the first int((1 - ratio) n) of n, and of those that end within `limit`. */
+/* Parts of gpt2-tiny's parameters, in the order of the model, in sub-groups that close with the parameter which reaches
+ * `most` elements: elements of the first int((1 - ratio) n) of n, and of those that end within `limit`. */
 static void count_subgroups(int world, int64_t most, double ratio, int64_t limit, int64_t *device, int64_t *within) {
   enum { C = 128, TENSORS = 2 + 4 * 12 + 2 };
   static const int64_t block[] = {C, C, 3 * C * C, 3 * C, C * C, C, C, C, 4 * C * C, 4 * C, 4 * C * C, C};
@@ -215,8 +217,8 @@ static void count_subgroups(int world, int64_t most, double ratio, int64_t limit
   for (int i = 0; i < n && ends[i] <= limit; i++) *within = ends[i];
 }
 
-/* Twin-Flow: states and gradients of the first sub-groups are on the device, of the others in host memory or on NVMe. max_in_cpu: parameters of
- * the first sub-groups are in host memory, of the others on NVMe. */
+/* Twin-Flow: states and gradients of the first sub-groups are on the device, of the others in host memory or on NVMe.
+ * max_in_cpu: parameters of the first sub-groups are in host memory, of the others on NVMe. */
 static void bytes_in_two_memories(void **state) {
   (void)state;
   enum { POOL = 2, LARGEST = 4 * 128 * 128, MOST = 70000 };

@@ -1,7 +1,7 @@
 /* label: unit
- * Gradients that are reduced at once: Megatron-LM's local DDP and nanotron at ZeRO-1 make one all-reduce of all that a pipeline
- * rank holds, and none of its products is left when it starts. (An embedding tied to the head of another rank is apart.) And how
- * nanotron gathers what was updated. */
+ * Gradients that are reduced at once: Megatron-LM's local DDP and nanotron at ZeRO-1 make one all-reduce of all that a
+ * pipeline rank holds, and none of its products is left when it starts. (An embedding tied to the head of another rank
+ * is apart.) And how nanotron gathers what was updated. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -69,8 +69,8 @@ static void one_call_behind_the_last_product(void **state) {
   }
 }
 
-/* nanotron's updated parameters go through lists: around the gather a copy of the own part, and two of the whole, all there at
- * once; and the gather stands between what fills them and what empties them. */
+/* nanotron's updated parameters go through lists: around the gather a copy of the own part, and two of the whole, all
+ * there at once; and the gather stands between what fills them and what empties them. */
 static void parameters_are_gathered_into_lists(void **state) {
   (void)state;
   struct fixture f;

@@ -1,7 +1,7 @@
 /* label: unit
- * overlap_param_gather: each bucket of updated parameters is gathered once a step, and once a batch of an evaluation, in a stage's first forward, before the first op
- * that reads it, which waits for that gather, one bucket ahead of what is computed; and what is refused. That bits stay what they
- * are is test_same_bits's. */
+ * overlap_param_gather: each bucket of updated parameters is gathered once a step, and once a batch of an evaluation,
+ * in a stage's first forward, before the first op that reads it, which waits for that gather, one bucket ahead of what
+ * is computed; and what is refused. That bits stay what they are is test_same_bits's. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

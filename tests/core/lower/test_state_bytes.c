@@ -1,7 +1,7 @@
 /* label: unit
- * Model states of 16-bit training in closed forms: 2 bytes a parameter, 2 or 4 a gradient, 12 of fp32 master and moments,
- * over each strategy's partitions, from the model's size alone; the type that optimizers read gradients in; an embedding's
- * bytes in each type. */
+ * Model states of 16-bit training in closed forms: 2 bytes a parameter, 2 or 4 a gradient, 12 of fp32 master and
+ * moments, over each strategy's partitions, from the model's size alone; the type that optimizers read gradients in; an
+ * embedding's bytes in each type. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -73,7 +73,8 @@ static void expect(const char *config, int world, const char *what, int64_t got,
     fail_msg("world %d, %s: %s are %lld bytes, expected %lld", world, config, what, (long long)got, (long long)want);
 }
 
-/* `kept`: grad_accum_dtype; NULL = the default, which is fp32 for bf16 at stage 0 and the parameters' type elsewhere. */
+/* `kept`: grad_accum_dtype; NULL = the default, which is fp32 for bf16 at stage 0 and the parameters' type
+ * elsewhere. */
 static void compare(const struct strategy *s, bool fp16, int world, const char *kept) {
   const struct sl_build_options options = {.save_grads = true};
   struct fixture f;
@@ -143,8 +144,8 @@ static void open_typed(struct fixture *f, const struct strategy *s, const char *
   if (sl_check(&f->job) != SL_OK) fail_msg("%s: %s", config, sl_error_message());
 }
 
-/* DeepSpeed copies a reduced sum back into the tensor that it was cast from, so what travelled is not what the optimizer
- * reads. */
+/* DeepSpeed copies a reduced sum back into the tensor that it was cast from, so what travelled is not what the
+ * optimizer reads. */
 static void optimizers_read_the_type_that_gradients_accumulate_in(void **state) {
   (void)state;
   static const struct {

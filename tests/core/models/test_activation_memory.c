@@ -1,6 +1,7 @@
 /* label: unit
- * Activation memory against what Megatron-LM published (Korthikanti et al., arXiv:2205.05198), and storing dropout's masks
- * against the closed form of what it adds. Both count what the layers of the first pipeline rank keep for their backward. */
+ * Activation memory against what Megatron-LM published (Korthikanti et al., arXiv:2205.05198), and storing dropout's
+ * masks against the closed form of what it adds. Both count what the layers of the first pipeline rank keep for their
+ * backward. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -40,8 +41,8 @@ static const struct {
     {"full", ", \"recompute\": \"full\""},
 };
 
-/* Largest activation bytes of the first pipeline rank. What is in flight there does not change with more micro-batches than
- * these. */
+/* Largest activation bytes of the first pipeline rank. What is in flight there does not change with more micro-batches
+ * than these. */
 static double activations(const struct model *m, int layers, const char *keys) {
   struct fixture f;
   char model[256], config[512];
@@ -68,8 +69,8 @@ static double activations(const struct model *m, int layers, const char *keys) {
   return bytes;
 }
 
-/* What the layers of the first pipeline rank keep: how much more it needs with one layer more in each of its stages, times
- * the layers of a stage. The ends (embedding, logits) and the transients of a backward cancel. */
+/* What the layers of the first pipeline rank keep: how much more it needs with one layer more in each of its stages,
+ * times the layers of a stage. The ends (embedding, logits) and the transients of a backward cancel. */
 static double kept_by_layers(const struct model *m, const char *keys) {
   const int stages = m->pp * m->virtual_stages;
   const double now = activations(m, m->layers, keys), more = activations(m, m->layers + stages, keys);
@@ -102,7 +103,8 @@ static const char *stored_keys(enum technique t) {
   return keys;
 }
 
-/* Figure 7: every technique relative to tensor parallelism alone, within 3 % on average; 0.2 % was seen, 1.1 % at worst. */
+/* Figure 7: every technique relative to tensor parallelism alone, within 3 % on average; 0.2 % was seen, 1.1 % at
+ * worst. */
 static void techniques_save_what_was_published(void **state) {
   (void)state;
   double sum = 0, worst = 0;
@@ -135,8 +137,8 @@ static void first_pipeline_ranks_hold_what_was_published(void **state) {
   }
 }
 
-/* A layer's bytes by the paper's section 4, in units of sbh: 10 not split by tensor parallelism and 24 that are, and 5 a s / h
- * of attention. Masks are 1 a s / h, 2 of the 10, and the dropped probabilities 2 a s / h. */
+/* A layer's bytes by the paper's section 4, in units of sbh: 10 not split by tensor parallelism and 24 that are, and 5
+ * a s / h of attention. Masks are 1 a s / h, 2 of the 10, and the dropped probabilities 2 a s / h. */
 static void masks_add_what_the_paper_counts(void **state) {
   (void)state;
   const struct model *m = &models[0];

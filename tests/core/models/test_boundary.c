@@ -1,7 +1,7 @@
 /* label: unit
- * Messages of a pipeline that tp members share out: a member sends and receives 1 / tp of the residual stream, the next stage
- * gathers what arrives once a micro-batch each way, and nothing of it happens where the stream is cut already or stays inside
- * a rank. That losses are those of one rank is grid3d's to prove. */
+ * Messages of a pipeline that tp members share out: a member sends and receives 1 / tp of the residual stream, the next
+ * stage gathers what arrives once a micro-batch each way, and nothing of it happens where the stream is cut already or
+ * stays inside a rank. That losses are those of one rank is grid3d's to prove. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -73,7 +73,8 @@ static void strategies_take_in_what_they_can(void **state) {
       {"gpt2-tiny", "localhost", "", ON, 1, ALL},
       {"gpt2-tiny", "localhost", STAGE("2"), ON, 3, ALL},
       {"gpt2-tiny", "localhost", STAGE("3"), ON, 2, ALL},
-      /* the bias of a row-parallel layer is added behind its all_reduce, its gradient is made of what all members have */
+      /* the bias of a row-parallel layer is added behind its all_reduce, its gradient is made of what all members
+       * have */
       {"gpt2-tiny", "localhost", "", ON ", \"tp\": 2", 2, ALL},
       /* ... and with sequence parallelism of this member's rows, when the weight's is made of all */
       {"gpt2-tiny",
@@ -144,8 +145,8 @@ static void operands_are_those_of_the_pair(void **state) {
   fixture_close(&f);
 }
 
-/* A library's epilogue overwrites: from the second micro-batch on the bias's gradient is added by an op of its own, while
- * the weight's goes on being added in place. */
+/* A library's epilogue overwrites: from the second micro-batch on the bias's gradient is added by an op of its own,
+ * while the weight's goes on being added in place. */
 static void accumulation_adds_what_epilogues_overwrite(void **state) {
   (void)state;
   struct fixture on, off;
@@ -176,9 +177,9 @@ static void sum(const struct fixture *f, double *flops, double *bytes) {
   }
 }
 
-/* The same arithmetic, and of rows: gelu does not read what the product has at hand (I), gelu_bwd neither reads nor writes
- * it once more (2 I), bias_bwd does not read the gradients (3C, C, I and C); and the norms behind a block's two residuals
- * do not read what those have made (2 C; test_norm_fusion.c). */
+/* The same arithmetic, and of rows: gelu does not read what the product has at hand (I), gelu_bwd neither reads nor
+ * writes it once more (2 I), bias_bwd does not read the gradients (3C, C, I and C); and the norms behind a block's two
+ * residuals do not read what those have made (2 C; test_norm_fusion.c). */
 static void flops_stay_and_bytes_are_saved(void **state) {
   (void)state;
   struct fixture on, off;

@@ -1,7 +1,7 @@
 /* label: unit
- * Kernel sets: the passes of each are those of its rows, counted from the model's shape alone; what a framework keeps beside
- * our buffers lives from a forward to its backward; full recomputation repeats a block as far as its framework does; and no
- * op of our own is touched. */
+ * Kernel sets: the passes of each are those of its rows, counted from the model's shape alone; what a framework keeps
+ * beside our buffers lives from a forward to its backward; full recomputation repeats a block as far as its framework
+ * does; and no op of our own is touched. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +16,8 @@
 #include "core/program/memory_report.h"
 #include "tests/support/job_fixture.h"
 
-/* A small Llama: 3 layers, 4 heads of 16, 2 key/value heads, inner width 96, 2 sequences of 32 tokens, vocabulary 80. */
+/* A small Llama: 3 layers, 4 heads of 16, 2 key/value heads, inner width 96, 2 sequences of 32 tokens, vocabulary
+ * 80. */
 enum { LAYERS = 3, HEADS = 4, KV = 2, HEAD = 16, INNER = 96, B = 2, T = 32, V = 80, C = HEADS * HEAD, R = B * T };
 
 static const char *const sets[] = {
@@ -120,8 +121,8 @@ static void passes_are_those_of_the_rows(void **state) {
   }
 }
 
-/* The program of a set is that of our own kernels where those take in nothing, pass by pass removed, but for the copies of
- * gradients that our products leave in fp32. */
+/* The program of a set is that of our own kernels where those take in nothing, pass by pass removed, but for the copies
+ * of gradients that our products leave in fp32. */
 static void our_own_ops_stay(void **state) {
   (void)state;
   struct fixture own, other;
@@ -164,7 +165,8 @@ static void what_is_kept_lives_until_its_backward(void **state) {
   }
 }
 
-/* Backwards undo what was done last first: of what a layer keeps they read the newest. What is made again is not kept before. */
+/* Backwards undo what was done last first: of what a layer keeps they read the newest. What is made again is not kept
+ * before. */
 static void what_is_kept_is_read_newest_first(void **state) {
   (void)state;
   const char *const recompute[] = {"none", "full"};
@@ -226,8 +228,8 @@ static void attention_says_its_kernel(void **state) {
   }
 }
 
-/* An RMSNorm in Python moves 36 bytes an element forward and 70 backward where one kernel moves 4 and 8; a softmax in Python 36
- * and 40 beside ours where one kernel moves 4 and 6. */
+/* An RMSNorm in Python moves 36 bytes an element forward and 70 backward where one kernel moves 4 and 8; a softmax in
+ * Python 36 and 40 beside ours where one kernel moves 4 and 6. */
 static void norms_and_softmax_are_fused_one_by_one(void **state) {
   (void)state;
   const struct {
@@ -250,7 +252,8 @@ static void norms_and_softmax_are_fused_one_by_one(void **state) {
   fixture_close(&plain);
 }
 
-/* Probabilities that are dropped are read and written once more each way, 5 bytes each with the mask, and by one kernel. */
+/* Probabilities that are dropped are read and written once more each way, 5 bytes each with the mask, and by one
+ * kernel. */
 static void dropped_probabilities_are_a_pass(void **state) {
   (void)state;
   int64_t bytes[2], launches[2];
@@ -287,8 +290,8 @@ static int64_t launches_over(const struct sl_config *config, enum sl_op_kind kin
   return launches;
 }
 
-/* nanotron's attention has (sequences, tokens), its products (tokens, sequences): of one sequence both are the same, and what is copied
- * between them, once forward and twice backward, is not. */
+/* nanotron's attention has (sequences, tokens), its products (tokens, sequences): of one sequence both are the same,
+ * and what is copied between them, once forward and twice backward, is not. */
 static void one_sequence_is_not_transposed(void **state) {
   struct fixture f;
   (void)state;
@@ -300,8 +303,8 @@ static void one_sequence_is_not_transposed(void **state) {
   fixture_close(&f);
 }
 
-/* Products of Megatron-LM, as ours, add to fp32 gradients themselves, and so do our norms and the embedding; nanotron and DeepSpeed add each
- * weight's apart. */
+/* Products of Megatron-LM, as ours, add to fp32 gradients themselves, and so do our norms and the embedding; nanotron
+ * and DeepSpeed add each weight's apart. */
 static void gradients_are_added_as_the_framework_does(void **state) {
   (void)state;
   const struct {
@@ -330,7 +333,8 @@ static void gradients_are_added_as_the_framework_does(void **state) {
   }
 }
 
-/* Beside Megatron-LM's update: clipping, the copy to the parameters and zeros, and of fp16 what its loss scale asks for. */
+/* Beside Megatron-LM's update: clipping, the copy to the parameters and zeros, and of fp16 what its loss scale asks
+ * for. */
 static void optimizers_go_over_gradients_more_than_once(void **state) {
   (void)state;
   for (int fp16 = 0; fp16 < 2; fp16++) {
@@ -355,8 +359,8 @@ static void optimizers_go_over_gradients_more_than_once(void **state) {
   }
 }
 
-/* Of a vocabulary that two ranks share, one that gathers has all logits on both, in a buffer and in the loss; the gradient of its own
- * part goes on. The statistics that the others share are not made. */
+/* Of a vocabulary that two ranks share, one that gathers has all logits on both, in a buffer and in the loss; the
+ * gradient of its own part goes on. The statistics that the others share are not made. */
 static void logits_are_gathered(void **state) {
   (void)state;
   for (int gathers = 0; gathers < 2; gathers++) {

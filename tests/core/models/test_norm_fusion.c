@@ -53,7 +53,8 @@ static void strategies_leave_no_op_that_a_norm_can_take_in(void **state) {
       /* where members hold parts of the vocabulary, the embedding's dropout is an op in its forward, too */
       {DROPS, "dgx-h100", ", \"tp\": 2", 2, {4, 5, 0, 1}},
       {DROPS, "dgx-h100", ", \"tp\": 2, \"sequence_parallel\": true", 2, {4, 5, 0, 1}},
-      /* a block is made again behind the norm that follows it and before its last dropout; its first residual is made again */
+      /* a block is made again behind the norm that follows it and before its last dropout; its first residual is made
+       * again */
       {DROPS, "dgx-h100", ", \"recompute\": \"full\"", 1, {6, 2, 0, 2}},
       /* the first stage's output leaves it, and the second one's gradient arrives */
       {DROPS, "dgx-h100", ", \"pp\": 2, \"schedule\": \"1f1b\"", 2, {1, 1, 1, 1}},
@@ -93,8 +94,8 @@ static const struct sl_op *first_dropout(const struct fixture *f) {
   return op;
 }
 
-/* Each has the fields of the op that is taken in and the operands of both; with tensor parallelism a bias, and of a part of
- * the sequence this member's place. */
+/* Each has the fields of the op that is taken in and the operands of both; with tensor parallelism a bias, and of a
+ * part of the sequence this member's place. */
 static void operands_are_those_of_the_pair(void **state) {
   (void)state;
   struct fixture apart, f;
@@ -127,7 +128,8 @@ static void sum(const struct fixture *f, double *flops, double *bytes) {
   }
 }
 
-/* The stream is not read by four norms, nor its gradient by four dropouts: 8 columns of fp32. The arena is no larger. */
+/* The stream is not read by four norms, nor its gradient by four dropouts: 8 columns of fp32. The arena is no
+ * larger. */
 static void flops_stay_and_the_stream_is_read_less(void **state) {
   (void)state;
   struct fixture on, off;
@@ -195,8 +197,8 @@ static void what_stands_apart_stays_apart(void **state) {
 
 enum { DOUT = OTHER + 1, DX, DBRANCH, SCRATCH };
 
-/* A branch's gradient overwrites the norm's, and whoever reads it finds it there; not where that is needed once more, in this
- * block, or has another shape. */
+/* A branch's gradient overwrites the norm's, and whoever reads it finds it there; not where that is needed once more,
+ * in this block, or has another shape. */
 static void a_branch_gradient_overwrites_what_nobody_needs(void **state) {
   (void)state;
   for (int way = 0; way < 4; way++) {

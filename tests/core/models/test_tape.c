@@ -1,7 +1,7 @@
 /* label: unit
- * What follows from a forward that was written once: in which order ops are drafted, undone and made again under each policy of
- * recomputation, which values are kept, and where gradients stand. That the numbers are right is for tests/golden and the
- * equivalence grids; here ops leave their names. */
+ * What follows from a forward that was written once: in which order ops are drafted, undone and made again under each
+ * policy of recomputation, which values are kept, and where gradients stand. That the numbers are right is for
+ * tests/golden and the equivalence grids; here ops leave their names. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -80,7 +80,8 @@ static int add(struct sl_tape *t, const struct sl_rule *rule, int kind, int x, e
   return out;
 }
 
-/* A block of two branches, each of a product, what is made of it, and what ends the branch; and what reads the block. */
+/* A block of two branches, each of a product, what is made of it, and what ends the branch; and what reads the
+ * block. */
 static void record_block(struct sl_tape *t) {
   sl_tape_section(t, -1, 0);
   const int x = add(t, &reads_nothing, 0, 0, SL_MADE_OUTPUT, 0);
@@ -166,7 +167,8 @@ static void a_list_that_is_too_long_is_said(void **state) {
   close_tape(&o);
 }
 
-/* Two norms of one stream, both added to it: the first to be undone adds its input's gradient to what the other has yet to read. */
+/* Two norms of one stream, both added to it: the first to be undone adds its input's gradient to what the other has yet
+ * to read. */
 static void a_shared_gradient_is_copied_before_it_is_added_to(void **state) {
   (void)state;
   struct open o;

@@ -1,6 +1,6 @@
 /* label: unit
- * Blocks as torch compiles them: the casts of torchao's float8 by hand, gathers in 8 bits, transfers in pieces and where they
- * stand, and what recomputation by op keeps. */
+ * Blocks as torch compiles them: the casts of torchao's float8 by hand, gathers in 8 bits, transfers in pieces and
+ * where they stand, and what recomputation by op keeps. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +13,8 @@
 #include "core/program/memory_report.h"
 #include "tests/support/job_fixture.h"
 
-/* A small Llama: 3 layers, 4 heads of 16, 2 key/value heads, inner width 96, 2 sequences of 32 tokens, vocabulary 80. */
+/* A small Llama: 3 layers, 4 heads of 16, 2 key/value heads, inner width 96, 2 sequences of 32 tokens, vocabulary
+ * 80. */
 enum { LAYERS = 3, HEADS = 4, KV = 2, HEAD = 16, INNER = 96, B = 2, T = 32, V = 80, C = HEADS * HEAD, R = B * T };
 enum { KVS = KV * HEAD, WEIGHTS = 2 * C * C + 2 * C * KVS + 3 * C * INNER }; /* of a block */
 
@@ -78,7 +79,8 @@ static void the_head_is_no_product_in_fp8(void **state) {
   fixture_close(&f);
 }
 
-/* Beside an update of all parameters, torch's foreach AdamW moves 50 bytes of each in twelve kernels more; the fused one does not. */
+/* Beside an update of all parameters, torch's foreach AdamW moves 50 bytes of each in twelve kernels more; the fused
+ * one does not. */
 static void adamw_by_foreach(void **state) {
   (void)state;
   static const char *const sets[] = {"torch-compile-blocks", "torch-compile"};
@@ -139,7 +141,8 @@ static struct counted count(const char *keys) {
   return n;
 }
 
-/* Four gathers of a block (two inputs, two gradients) and as many reduce-scatters, of which two are of sums of products. */
+/* Four gathers of a block (two inputs, two gradients) and as many reduce-scatters, of which two are of sums of
+ * products. */
 static void transfers_go_in_pieces(void **state) {
   (void)state;
   const struct counted whole = count(COMPILED PARALLEL), pieces = count(COMPILED PARALLEL ", \"async_tp\": true");
@@ -185,7 +188,8 @@ static void blocks_are_gathered_in_fp8(void **state) {
   }
 }
 
-/* Every transfer of tensor parallelism is waited for where it stands, and the sum of inputs' gradients comes behind the weights'. */
+/* Every transfer of tensor parallelism is waited for where it stands, and the sum of inputs' gradients comes behind the
+ * weights'. */
 static void transfers_are_waited_for(void **state) {
   (void)state;
   struct fixture f;

@@ -1,7 +1,7 @@
 /* label: unit
- * tp_comm_overlap: which transfers of a block go in pieces and which in bulk, that a product waits for the piece that it reads and
- * for no later one, that a piece of a sum leaves while the next is made, and what is refused. That losses, gradients, bytes and the
- * arena are right is the equivalence grid's (tests/mpi/grid3d.h). */
+ * tp_comm_overlap: which transfers of a block go in pieces and which in bulk, that a product waits for the piece that
+ * it reads and for no later one, that a piece of a sum leaves while the next is made, and what is refused. That losses,
+ * gradients, bytes and the arena are right is the equivalence grid's (tests/mpi/grid3d.h). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -71,8 +71,8 @@ static struct counted count(const char *model, int tp, const char *keys, enum sl
   return n;
 }
 
-/* Forward: the inputs of qkv and fc1, the sums of proj and fc2, each in pieces. Backward: the gradients that come to proj and fc2 in
- * pieces; the inputs of qkv and fc1, and the sums of their gradients, in bulk. */
+/* Forward: the inputs of qkv and fc1, the sums of proj and fc2, each in pieces. Backward: the gradients that come to
+ * proj and fc2 in pieces; the inputs of qkv and fc1, and the sums of their gradients, in bulk. */
 static void blocks_are_cut_as_userbuffers_cut_them(void **state) {
   (void)state;
   static const struct { int tp, pieces; } cases[] = {{2, 2}, {4, 2}, {8, 4}};

@@ -1,7 +1,7 @@
 /* label: unit
- * The contract of an op as data: what its rows say of its operands, and that an op which breaks it is refused. Every lowered op
- * of the golden models, of the drawn configurations and of `shardlab check` is held against its rows by sl_check, which those
- * tests call. */
+ * The contract of an op as data: what its rows say of its operands, and that an op which breaks it is refused. Every
+ * lowered op of the golden models, of the drawn configurations and of `shardlab check` is held against its rows by
+ * sl_check, which those tests call. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

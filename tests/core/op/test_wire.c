@@ -11,7 +11,8 @@
 
 enum { PARTS = 3, MEMBERS = 7 };
 
-/* A bucket of elements [lo, hi) of a range that members share by `stride`; parts of 11, 1 and 23 elements from lo on. */
+/* A bucket of elements [lo, hi) of a range that members share by `stride`; parts of 11, 1 and 23 elements from lo
+ * on. */
 static struct sl_op bucket(enum sl_op_kind kind, struct sl_slice *slices, int64_t lo, int64_t hi, int64_t stride) {
   static const int64_t counts[PARTS] = {11, 1, 23};
   struct sl_op op = sl_op_plain(kind, SL_F32, SL_PHASE_FORWARD);

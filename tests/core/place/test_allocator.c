@@ -1,5 +1,6 @@
 /* label: unit
- * The model of PyTorch's caching allocator against sequences worked out by hand, and against what holds of any sequence. */
+ * The model of PyTorch's caching allocator against sequences worked out by hand, and against what holds of any
+ * sequence. */
 #include "core/place/allocator.h"
 
 #include <setjmp.h>
@@ -57,7 +58,8 @@ static void small_and_large_are_apart(void **state) {
   sl_allocator_free(&a);
 }
 
-/* 30 and 50 MiB are free: 29 MiB take the smaller whole, for 1 MiB is not worth a cut, 40 MiB leave 10 of the larger one. */
+/* 30 and 50 MiB are free: 29 MiB take the smaller whole, for 1 MiB is not worth a cut, 40 MiB leave 10 of the larger
+ * one. */
 static void the_smallest_that_is_large_enough(void **state) {
   struct sl_allocator a = {0};
   (void)state;
@@ -75,7 +77,8 @@ static void the_smallest_that_is_large_enough(void **state) {
   sl_allocator_free(&a);
 }
 
-/* Three blocks of one segment, given back in an order in which the last one joins both neighbours: all of it is free again. */
+/* Three blocks of one segment, given back in an order in which the last one joins both neighbours: all of it is free
+ * again. */
 static void neighbours_join(void **state) {
   struct sl_allocator a = {0};
   (void)state;

@@ -1,7 +1,7 @@
 /* label: property
- * The arena of pipelines with many stages a rank: at most 1.05 times the most bytes that are live at once, over schedules,
- * stages, micro-batches and strategies; and activations that take as many slots as the rank has micro-batches in flight,
- * counted over all of its stages. */
+ * The arena of pipelines with many stages a rank: at most 1.05 times the most bytes that are live at once, over
+ * schedules, stages, micro-batches and strategies; and activations that take as many slots as the rank has
+ * micro-batches in flight, counted over all of its stages. */
 #include "core/check/rendezvous.h"
 #include "core/program/memory_report.h"
 #include "tests/support/job_fixture.h"

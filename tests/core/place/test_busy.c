@@ -42,7 +42,8 @@ static bool certain(const uint32_t *starts, struct sl_busy_life noted, struct sl
   return false;
 }
 
-/* The lowest offset for `bytes` beside those noted that are certain to meet `life`; beside those that do, with `all`. */
+/* The lowest offset for `bytes` beside those noted that are certain to meet `life`; beside those that do, with
+ * `all`. */
 static int64_t lowest(const struct noted *noted, const uint32_t *starts, int64_t offset, int64_t bytes,
                       struct sl_busy_life life, bool all) {
   for (bool moved = true; moved;) {

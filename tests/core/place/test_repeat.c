@@ -1,6 +1,7 @@
 /* label: property
- * What repeats in a step is placed once, and stored once where that is asked for: with and without that, and on one thread and on
- * three, the programs are the same, byte for byte, over schedules, strategies and numbers of micro-batches; and what placing takes, counted in steps, grows no faster than the configuration. */
+ * What repeats in a step is placed once, and stored once where that is asked for: with and without that, and on one
+ * thread and on three, the programs are the same, byte for byte, over schedules, strategies and numbers of
+ * micro-batches; and what placing takes, counted in steps, grows no faster than the configuration. */
 #include "core/program/memory_report.h"
 #include "tests/support/job_fixture.h"
 
@@ -81,7 +82,8 @@ static void same_memory(const struct sl_class *a, const struct sl_class *b) {
   }
 }
 
-/* A curve needs every life, so nothing is left out where one is asked for. Returns whether anything was left out without. */
+/* A curve needs every life, so nothing is left out where one is asked for. Returns whether anything was left out
+ * without. */
 static bool same_with_repeats(const struct point *p) {
   struct fixture whole, short_cut, once;
   uint64_t derived[2] = {0};

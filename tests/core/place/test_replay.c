@@ -1,6 +1,7 @@
 /* label: reference
- * What nanotron's allocator reserves on a pipeline's first rank, held against runs that its authors published (nanotron.csv of
- * experiments/published/training, whose figures are rounded to 0.1 GiB), and what follows from a host that is ahead. */
+ * What nanotron's allocator reserves on a pipeline's first rank, held against runs that its authors published
+ * (nanotron.csv of experiments/published/training, whose figures are rounded to 0.1 GiB), and what follows from a host
+ * that is ahead. */
 #include "core/program/memory_report.h"
 #include "tests/support/job_fixture.h"
 

@@ -1,6 +1,6 @@
 /* label: property
- * What a framework's allocator reserves for a program: at least what is live at once in a step, and no less than it cannot do
- * without; nothing where shardlab's own arena is what is asked for. */
+ * What a framework's allocator reserves for a program: at least what is live at once in a step, and no less than it
+ * cannot do without; nothing where shardlab's own arena is what is asked for. */
 #include "core/program/memory_report.h"
 #include "tests/support/job_fixture.h"
 
@@ -57,15 +57,16 @@ static int64_t beyond_live(const char *kernels) {
   return beyond;
 }
 
-/* A host ahead of its device finds what collectives used not free yet: 8 results of row-parallel products more, at least, where the
- * kernels are nearly the same. */
+/* A host ahead of its device finds what collectives used not free yet: 8 results of row-parallel products more, at
+ * least, where the kernels are nearly the same. */
 static void a_host_ahead_needs_more(void **state) {
   (void)state;
   const int64_t partial = INT64_C(2) * 1024 * 768 * 2;
   assert_true(beyond_live("aleph-alpha-scaling") > beyond_live("megatron-unfused") + 8 * partial);
 }
 
-/* Without its lead the same host needs as much as one that has none: the messages' and collectives' blocks are free at once. */
+/* Without its lead the same host needs as much as one that has none: the messages' and collectives' blocks are free at
+ * once. */
 static void a_host_behind_needs_less(void **state) {
   (void)state;
   struct fixture f;

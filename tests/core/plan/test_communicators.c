@@ -24,7 +24,8 @@ static int communicators(const char *model, const char *preset, const char *more
   return count;
 }
 
-/* tp, dp, pipeline; the model's (tp x pp) and the world's where they are none of these; a tied embedding at both ends. */
+/* tp, dp, pipeline; the model's (tp x pp) and the world's where they are none of these; a tied embedding at both
+ * ends. */
 static void one_for_each_group_of_ranks(void **state) {
   (void)state;
   assert_int_equal(communicators("gpt2", "ddp", "", 1, 0), 0);

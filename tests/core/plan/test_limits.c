@@ -1,6 +1,7 @@
 /* label: unit
- * Numbers that are too large: products and sums saturate, and every limit of a micro-batch, a step, a buffer and a rank's memory is
- * refused at its first value beyond, with the key, the value and the limit, however far that value is from fitting. */
+ * Numbers that are too large: products and sums saturate, and every limit of a micro-batch, a step, a buffer and a
+ * rank's memory is refused at its first value beyond, with the key, the value and the limit, however far that value is
+ * from fitting. */
 #include "core/base/checked.h"
 #include "core/base/limits.h"
 #include "core/lower/build.h"

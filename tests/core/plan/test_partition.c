@@ -1,7 +1,7 @@
 /* label: unit
- * PyTorch's own partitions (tests/golden/partition, made by PyTorch's code): which rank ZeroRedundancyOptimizer gives each
- * parameter to, and how DDP cuts gradients into buckets, for GPT-2 124M, an odd GPT-2 and an MLP. And Megatron-LM's rule for
- * buckets, in closed form. */
+ * PyTorch's own partitions (tests/golden/partition, made by PyTorch's code): which rank ZeroRedundancyOptimizer gives
+ * each parameter to, and how DDP cuts gradients into buckets, for GPT-2 124M, an odd GPT-2 and an MLP. And
+ * Megatron-LM's rule for buckets, in closed form. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -129,9 +129,9 @@ static void buckets_are_ddps(void **state) {
   }
 }
 
-/* Megatron-LM's rule (core/distributed, param_and_grad_buffer.py) on the parameters of one stage from the last to the first: a
- * bucket closes with the parameter that makes max(40e6, 1e6 dp) elements full, on the first pipeline rank's first model stage;
- * any other stage is one. No member's part is padded: the sizes here are multiples of dp. */
+/* Megatron-LM's rule (core/distributed, param_and_grad_buffer.py) on the parameters of one stage from the last to the
+ * first: a bucket closes with the parameter that makes max(40e6, 1e6 dp) elements full, on the first pipeline rank's
+ * first model stage; any other stage is one. No member's part is padded: the sizes here are multiples of dp. */
 static struct buckets megatrons(const struct fixture *f, int stage) {
   struct buckets b = {0};
   const struct sl_pp_rank *s = &f->plan.pp_ranks[stage];

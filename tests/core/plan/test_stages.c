@@ -55,7 +55,8 @@ static void expect_stages(const struct sl_plan *plan, const char *name, const ch
     assert_int_equal(plan->pp_ranks[rank].stage_count, rank < plan->stage_count);
 }
 
-/* The models of nanotron's benchmarks. The first ranks' share of their published memory is that of 10, 5 and 3 layers. */
+/* The models of nanotron's benchmarks. The first ranks' share of their published memory is that of 10, 5 and 3
+ * layers. */
 static void layers_by_cost(void **state) {
   (void)state;
   static const struct cut cuts[] = {
@@ -78,7 +79,8 @@ static void layers_by_cost(void **state) {
   }
 }
 
-/* Empty at the front, in between, behind; and ranks without a stage: the programs are proved and have the ends where they are. */
+/* Empty at the front, in between, behind; and ranks without a stage: the programs are proved and have the ends where
+ * they are. */
 static void empty_stages_are_proved(void **state) {
   (void)state;
   static const struct {

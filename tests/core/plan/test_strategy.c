@@ -1,6 +1,6 @@
 /* label: unit
- * Presets: what each framework refuses, in its words; what it overrules and says so; groups that shard among themselves; and
- * that the table of frameworks says of today what the presets accept. */
+ * Presets: what each framework refuses, in its words; what it overrules and says so; groups that shard among
+ * themselves; and that the table of frameworks says of today what the presets accept. */
 #include "core/plan/frameworks.h"
 #include "core/plan/strategy.h"
 
@@ -24,7 +24,8 @@ static void collect(void *context, const char *message) {
 
 static struct sl_config chosen; /* what the latest choose() made of the configuration, without its document */
 
-/* The strategy of a "shardlab" section (and the rest, both without their braces) for `dp` replicas of 6 micro-batches. */
+/* The strategy of a "shardlab" section (and the rest, both without their braces) for `dp` replicas of 6
+ * micro-batches. */
 static enum sl_status choose(struct sl_strategy *s, const char *section, const char *rest, int dp) {
   char text[1024];
   struct sl_config config;

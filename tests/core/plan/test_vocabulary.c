@@ -1,6 +1,6 @@
 /* label: unit
- * A vocabulary padded by make_vocab_size_divisible_by: its size is Megatron-LM's, every row of the model stands in one place,
- * and nothing but the tensors of the vocabulary and what is made with them changes. */
+ * A vocabulary padded by make_vocab_size_divisible_by: its size is Megatron-LM's, every row of the model stands in one
+ * place, and nothing but the tensors of the vocabulary and what is made with them changes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* label: cli
- * Records of one plan side by side: every planted difference is found, times are judged where they mean something, and a record
- * that contradicts itself is refused. */
+ * Records of one plan side by side: every planted difference is found, times are judged where they mean something, and
+ * a record that contradicts itself is refused. */
 #include "core/record/compare.h"
 #include "core/record/record.h"
 #include "tests/support/cli_run.h"

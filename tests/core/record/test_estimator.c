@@ -64,8 +64,8 @@ static void figure_1_of_the_paper(void **state) {
   assert_int_equal(rows, 4);
 }
 
-/* Every cell to its printed digit. The paper rounds its first column (41.25 is 41.3) and cuts off in the others (513.5 is
- * 513, 4187.5 is 4187). */
+/* Every cell to its printed digit. The paper rounds its first column (41.25 is 41.3) and cuts off in the others (513.5
+ * is 513, 4187.5 is 4187). */
 static void table_1_of_the_paper(void **state) {
   (void)state;
   char line[1000], *f[FIELDS];

@@ -1,6 +1,7 @@
 /* label: cli
- * Predicted and measured traces of one plan in three dimensions, side by side: what the Trace Event Format asks of every event,
- * a named and placed process for each rank of each kind, a named track for each lane, and the same ops on the same tracks. */
+ * Predicted and measured traces of one plan in three dimensions, side by side: what the Trace Event Format asks of
+ * every event, a named and placed process for each rank of each kind, a named track for each lane, and the same ops on
+ * the same tracks. */
 #include "core/run/trace.h"
 
 #include <setjmp.h>
@@ -132,7 +133,8 @@ static void assert_one_time_axis(const struct process *ranks) {
   }
 }
 
-/* Measured below predicted, rank by rank; the lanes in the same order; and the same ops on each, one after the other. */
+/* Measured below predicted, rank by rank; the lanes in the same order; and the same ops on each, one after the
+ * other. */
 static void assert_side_by_side(const struct view *v) {
   int slices = 0;
   for (int r = 0; r < RANKS; r++) {

@@ -98,7 +98,8 @@ static uint64_t reference(const unsigned char *data, size_t count) {
   return hash;
 }
 
-/* Shard is group 2 and none is 9, an all_gather is 42 and a send 44 in every record, whatever their numbers in the program. */
+/* Shard is group 2 and none is 9, an all_gather is 42 and a send 44 in every record, whatever their numbers in the
+ * program. */
 static void the_hash_is_fnv_1a_of_little_endian_fields(void **state) {
   (void)state;
   unsigned char data[32] = {2, 0, 0, 0, 42, 0, 0, 0, 0x78, 0x56, 0x34, 0x12, 5, 0, 0, 0,

@@ -12,7 +12,8 @@
 #include "core/run/phases.h"
 #include "tests/support/job_fixture.h"
 
-/* Ops on lanes, an instance each action: F on compute, a gather beside it; B on compute, a reduction that ends later; STEP. */
+/* Ops on lanes, an instance each action: F on compute, a gather beside it; B on compute, a reduction that ends later;
+ * STEP. */
 static struct sl_op ops[] = {{.kind = SL_OP_GEMM, .lane = SL_LANE_COMPUTE},
                              {.kind = SL_OP_ALL_GATHER, .lane = SL_LANE_DP},
                              {.kind = SL_OP_GEMM, .lane = SL_LANE_COMPUTE},

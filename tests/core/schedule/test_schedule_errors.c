@@ -1,5 +1,6 @@
 /* label: unit
- * Schedules that are wrong on purpose: each is refused with its place, be it an action, a line of a file or a number. */
+ * Schedules that are wrong on purpose: each is refused with its place, be it an action, a line of a file or a
+ * number. */
 #include "tests/support/schedules.h"
 
 /* A schedule that is wrong: what is said, and the cell that the grid puts in brackets on the marked line. */

@@ -1,6 +1,7 @@
 /* label: unit
- * Ids of hostile texts by nine tokenizers against those of the package that made them (tests/golden/make_tokenizers.py); texts without an
- * end in sight; and every part of a tokenizer.json that is refused by name. */
+ * Ids of hostile texts by nine tokenizers against those of the package that made them
+ * (tests/golden/make_tokenizers.py); texts without an end in sight; and every part of a tokenizer.json that is refused
+ * by name. */
 #include "core/tokenizer/tokenizer.h"
 
 #include "core/base/file.h"

@@ -83,7 +83,8 @@ static void swiglu(enum sl_number type) {
 
 static void rope(enum sl_number type) {
   static const size_t sizes[][5] = {{3, 7, 5, 26, 133}, {2, 9, 4, 16, 64}}; /* B T heads D stride */
-  /* all of a head; then neighbours of a part of each, in groups of heads with a gap behind each, by scaled frequencies */
+  /* all of a head; then neighbours of a part of each, in groups of heads with a gap behind each, by scaled
+   * frequencies */
   static const struct sl_rope ropes[] = {
       {.base = 10000},
       {.base = 10000, .dim = 10, .interleaved = 1, .scaling = SL_ROPE_LINEAR, .factor = 4},

@@ -1,5 +1,5 @@
-/* One-bit momentum on the GPU against the host's. Numbers are codes times powers of two, and so are their sums, scales and errors: all
- * is equal byte by byte. A step that is skipped changes nothing. */
+/* One-bit momentum on the GPU against the host's. Numbers are codes times powers of two, and so are their sums, scales
+ * and errors: all is equal byte by byte. A step that is skipped changes nothing. */
 #include "tests/kernels/gpu/cases.h"
 
 #include "kernels/onebit.h"

@@ -1,5 +1,6 @@
-/* Block quantisation on the GPU against the host's, byte by byte: packed pieces in every order, of 8 and of 4 bits, their numbers
- * and sums. What is added are codes times powers of two, so that sums are exact in whatever order and however fused. */
+/* Block quantisation on the GPU against the host's, byte by byte: packed pieces in every order, of 8 and of 4 bits,
+ * their numbers and sums. What is added are codes times powers of two, so that sums are exact in whatever order and
+ * however fused. */
 #include "tests/kernels/gpu/cases.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* The kernels that memory bounds read and write at most 1.1 times the bytes that they must: counted in the emulated kernels
- * (traffic.h), each access for itself, on sizes that are no multiple of anything. */
+/* The kernels that memory bounds read and write at most 1.1 times the bytes that they must: counted in the emulated
+ * kernels (traffic.h), each access for itself, on sizes that are no multiple of anything. */
 #include "tests/kernels/gpu/cases.h"
 #include "tests/kernels/gpu/traffic.h"
 
@@ -52,8 +52,8 @@ static void classifier(enum sl_number type) {
   device_delete(losses);
 }
 
-/* The gradient once for its tokens and once for its positions, and each row of the tables that is met read and written. Tokens
- * themselves are not counted: every block reads them, out of a cache. */
+/* The gradient once for its tokens and once for its positions, and each row of the tables that is met read and written.
+ * Tokens themselves are not counted: every block reads them, out of a cache. */
 static void embedding_backward(enum sl_number type) {
   enum { ROWS = 70, KINDS = 9 };
   const struct sl_embedding_shape shape = {.B = 1, .T = ROWS, .C = 520, .n_rows = 50};
@@ -89,8 +89,8 @@ static void norms_forward(enum sl_number type) {
   judge_traffic(2 * bytes_of(&x), "RMSNorm");
 }
 
-/* Of a row that registers hold: x and the gradient read, dx written. Partial sums of the weights are at most 128 rows of
- * floats, whatever the rows, and not counted. */
+/* Of a row that registers hold: x and the gradient read, dx written. Partial sums of the weights are at most 128 rows
+ * of floats, whatever the rows, and not counted. */
 static void layernorm_backward(enum sl_number type) {
   const size_t rows = 2560, C = 64;
   struct tensor x = tensor_new(type, rows * C, 0, -1, 1), dout = tensor_new(type, rows * C, 0, -1, 1);

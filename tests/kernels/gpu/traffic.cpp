@@ -1,5 +1,5 @@
-/* The counter of tests/kernels/gpu/traffic.h: the emulated kernels are compiled for the thread sanitizer, which calls a function at
- * each access, and linked without it; ours only count. */
+/* The counter of tests/kernels/gpu/traffic.h: the emulated kernels are compiled for the thread sanitizer, which calls a
+ * function at each access, and linked without it; ours only count. */
 #include "tests/kernels/gpu/traffic.h"
 
 #include <cstdint>
