@@ -224,7 +224,7 @@ static void every_small_schedule_is_sound(void **state) {
       }
     }
   }
-  assert_in_range(tried, 4500 / SL_EVERY, 16 * 24 * 7 * 3);
+  assert_in_range(tried, 4400 / SL_EVERY, 16 * 24 * 7 * 3);
 }
 
 static void a_stage_is_whole_no_longer_than_the_window(void **state) {
