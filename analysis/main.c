@@ -7,6 +7,7 @@
 #include "analysis/watch.h"
 #include "core/base/printable.h"
 #include "core/base/standard.h"
+#include "core/record/environment.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -40,6 +41,7 @@ static const char usage[] =
     "       far it is off for models and clusters held out, writes FOLDER/{predictions,numbers}.csv and, with --write, "
     "the\n"
     "       numbers into the files of a folder of profiles\n\n"
+    "shardlab-analyze --version prints the version\n\n"
     "example:\n  shardlab-analyze table out predicted.json measured.json && shardlab-analyze plot out\n";
 
 static enum sl_status table(const char *folder, char **paths, int n) {
@@ -148,6 +150,10 @@ static enum sl_status dispatch(int argc, char **argv) {
   const char *last = argc > 0 ? argv[argc - 1] : ""; /* also after a subcommand */
   if (argc >= 2 && argc <= 3 && (strcmp(last, "--help") == 0 || strcmp(last, "-h") == 0)) {
     fputs(usage, stdout);
+    return SL_OK;
+  }
+  if (argc == 2 && strcmp(argv[1], "--version") == 0) {
+    printf("shardlab-analyze %s\n", SL_VERSION);
     return SL_OK;
   }
   if (argc >= 4 && strcmp(argv[1], "table") == 0) return table(argv[2], argv + 3, argc - 3);

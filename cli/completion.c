@@ -73,5 +73,7 @@ enum sl_status sl_completion_print(const struct sl_command *const *commands, int
   if (zsh) fputs("#compdef shardlab\nautoload -U +X bashcompinit && bashcompinit\n", out);
   put_function(commands, count, out);
   fputs("complete -F _shardlab shardlab\n", out);
+  /* zsh reads the file as the function's body when a word is first to be completed, and that word wants its answer */
+  if (zsh) fputs("[ \"${funcstack[1]}\" != _shardlab ] || _bash_complete -F _shardlab\n", out);
   return SL_OK;
 }

@@ -43,7 +43,8 @@ add_custom_command(OUTPUT ${pages}/stamp VERBATIM DEPENDS shardlab
 add_custom_target(pages ALL DEPENDS ${pages}/stamp)
 install(DIRECTORY ${pages}/man1 DESTINATION ${CMAKE_INSTALL_MANDIR} COMPONENT shardlab)
 install(FILES ${pages}/bash/shardlab DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions COMPONENT shardlab)
-install(FILES ${pages}/zsh/_shardlab DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions COMPONENT shardlab)
+set(SL_ZSH_FUNCTIONS site-functions CACHE STRING "Folder of share/zsh for completions; a package of Debian's has vendor-completions")
+install(FILES ${pages}/zsh/_shardlab DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/${SL_ZSH_FUNCTIONS} COMPONENT shardlab)
 
 # A wheel (pyproject.toml) has the module beside what it calls, and the libraries that a machine may lack; a package of the system
 # has it where that one's Python looks.

@@ -49,6 +49,7 @@ static void other_shells_are_refused(void **state) {
   assert_int_equal(shardlab(scratch, "help --man fish"), 2);
   assert_int_equal(shardlab(scratch, "help --completion zsh"), 0);
   assert_int_equal(strncmp(out, "#compdef shardlab\n", 18), 0);
+  assert_non_null(strstr(out, "|| _bash_complete -F _shardlab\n")); /* tests/cli/zsh.sh: whether zsh takes it so */
 }
 
 /* JSON itself in place of a file's name. */
