@@ -89,6 +89,7 @@ static void add_here(const char *folder, struct sl_words *words) {
   static const char *const forward[] = {"-x", "OMP_NUM_THREADS", "-x", "OPENBLAS_NUM_THREADS",
                                         "-x", SL_LAUNCH_MARK,    NULL};
   sl_words_add_all(words, forward);
+  add_mca(words, "pml", "ob1");               /* what passes messages on by btl; others would be opened and asked */
   add_mca(words, "btl", "^tcp," NO_MESSAGES); /* sockets are not needed and take time */
   if (!is_set("OMPI_MCA_btl_vader_single_copy_mechanism") && !may_read_siblings())
     add_mca(words, "btl_vader_single_copy_mechanism", "none");

@@ -71,7 +71,7 @@ build() {
 }
 
 ranks() { # N PROGRAM ARGUMENT...
-  timeout 200 mpirun -np "$1" --bind-to none --oversubscribe --mca btl self,vader "$copy/build/bin/$2" "${@:3}"
+  timeout 200 mpirun -np "$1" --bind-to none --oversubscribe --mca pml ob1 --mca btl self,vader "$copy/build/bin/$2" "${@:3}"
 }
 
 run_test() {
