@@ -1,7 +1,8 @@
-/* 1-bit Adam: up to freeze_step the bits of AdamW without bias correction; behind it the same run gives the same bits,
- * and what a step adds to the momentum is in the new momentum and in the errors that are kept, to the last element, of
- * any way to cut the job. All with poison. With the argument "long": 200 steps from three seeds, whose mean loss of the
- * last 20 is within 1 % of AdamW's. */
+/* 1-bit Adam: up to freeze_step the bits of AdamW without bias correction, whatever bias_correction says; behind it the
+ * same run gives the same bits, and what a step adds to the momentum is in the new momentum and in the errors that are
+ * kept, to the last element, of any way to cut the job. All with poison. With the argument "long": 200 steps from three
+ * seeds, whose mean loss of the last 20 is within 1 % of AdamW's, and 200 steps that end at freeze_step, whose losses
+ * are the bits of AdamW's without bias correction. */
 #include "core/op/quantized.h"
 #include "tests/mpi/checked.h"
 
@@ -61,6 +62,24 @@ static void compare(const struct sl_exec_ops *host, int at) {
   const double own = other.run.results[FREEZE].grad_norm, mean = plain.run.results[FREEZE].grad_norm;
   if (other.fixture.plan.dp > 1) expect(own > mean && own < 4 * mean, "norm", own, mean, config[1]);
   grid_close(&plain), grid_close(&other), grid_close(&again);
+}
+
+/* Of a run that ends at freeze_step every loss and norm has the bits of AdamW without bias correction. */
+static void never_compressed(const struct sl_exec_ops *host, const char *more, const char *sl, int steps) {
+  struct grid_result plain, other;
+  char config[2][1024], params[96];
+  snprintf(params, sizeof params, ", \"bias_correction\": true, \"freeze_step\": %d", steps);
+  config_of(config[0], sizeof config[0], "AdamW", ", \"bias_correction\": false", more, 7, sl);
+  config_of(config[1], sizeof config[1], "OneBitAdam", params, more, 7, sl);
+  train(&plain, host, config[0], steps);
+  train(&other, host, config[1], steps);
+  for (int s = 0; s < steps; s++) {
+    const struct sl_step_result *a = &plain.run.results[s], *b = &other.run.results[s];
+    expect(b->program != SL_PROGRAM_COMPRESSED, "a step that is not compressed", b->program, s, config[1]);
+    expect(a->loss == b->loss, "loss before freeze_step", b->loss, a->loss, config[1]);
+    expect(a->grad_norm == b->grad_norm, "norm before freeze_step", b->grad_norm, a->grad_norm, config[1]);
+  }
+  grid_close(&plain), grid_close(&other);
 }
 
 /* ---- nothing is lost ---- */
@@ -187,10 +206,15 @@ static void learns_as_adam(const struct sl_exec_ops *host) {
 
 int main(int argc, char **argv) {
   const struct sl_exec_ops *host = checked_open(&argc, &argv);
-  if (argc > 1)
+  if (argc > 1) {
     learns_as_adam(host);
-  else
-    for (size_t i = 0; i < (world == 4 ? sizeof cases / sizeof *cases : 1); i++) compare(host, (int)i);
+    never_compressed(host, "", "", LONG_STEPS);
+  } else {
+    for (size_t i = 0; i < (world == 4 ? sizeof cases / sizeof *cases : 1); i++) {
+      compare(host, (int)i);
+      never_compressed(host, cases[i].more, cases[i].sl, STEPS);
+    }
+  }
   if (argc == 1 && world > 1) nothing_is_lost(host, "");
   if (argc == 1 && world == 4) nothing_is_lost(host, ", \"pp\": 2"), nothing_is_lost(host, ", \"tp\": 2");
   return checked_close();
