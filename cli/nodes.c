@@ -156,17 +156,19 @@ void sl_nodes_free(struct sl_nodes *nodes) {
 
 /* Whether this word is one of those flags. *apart: its value is the next word. */
 static bool is_of_hosts(const char *word, bool worldless, bool *apart) {
-  static const char *const valued[] = {"--hostfile", "--hosts",        "--include",     "--exclude",     "--num-nodes",
-                                       "--num-gpus", "--launcher",     "--master-addr", "--master-port", "--node-rank",
-                                       "--ssh-port", "--max-restarts", "--world"};
-  static const char *const bare[] = {"--no-ssh", "--dry-run"};
+  static const char *const valued[] = {"hostfile", "hosts",        "include",     "exclude",     "num-nodes",
+                                       "num-gpus", "launcher",     "master-addr", "master-port", "node-rank",
+                                       "ssh-port", "max-restarts", "world"};
+  static const char *const bare[] = {"no-ssh", "dry-run"};
   *apart = false;
+  if (strncmp(word, "--", 2) != 0) return false;
+  const char *flag = word + 2;
+  const size_t length = strcspn(flag, "=");
   for (size_t i = 0; i < sizeof bare / sizeof *bare; i++)
-    if (strcmp(word, bare[i]) == 0) return true;
+    if (sl_options_named(bare[i], flag, length)) return true;
   for (size_t i = 0; i < sizeof valued / sizeof *valued - !worldless; i++) {
-    const size_t n = strlen(valued[i]);
-    if (strncmp(word, valued[i], n) != 0 || (word[n] != '\0' && word[n] != '=')) continue;
-    *apart = word[n] == '\0';
+    if (!sl_options_named(valued[i], flag, length)) continue;
+    *apart = flag[length] == '\0';
     return true;
   }
   return false;

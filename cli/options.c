@@ -14,10 +14,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+bool sl_options_named(const char *name, const char *flag, size_t length) {
+  if (strlen(name) != length) return false;
+  for (size_t i = 0; i < length; i++)
+    if ((flag[i] == '_' ? '-' : flag[i]) != name[i]) return false;
+  return true;
+}
+
 static const struct sl_option *find(const char *name, size_t length, unsigned commands) {
   for (int i = 0; i < sl_options_count; i++)
-    if (strlen(sl_options_table[i].name) == length && strncmp(sl_options_table[i].name, name, length) == 0 &&
-        (sl_options_table[i].commands & commands))
+    if (sl_options_named(sl_options_table[i].name, name, length) && (sl_options_table[i].commands & commands))
       return &sl_options_table[i];
   return NULL;
 }

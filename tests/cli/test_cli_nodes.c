@@ -50,6 +50,22 @@ static void a_dry_run_prints_commands(void **state) {
   drop_file("hosts");
 }
 
+/* DeepSpeed's launcher has underscores in its flags: they choose hosts, and none of them reaches a rank. */
+static void flags_as_deepspeed_writes_them(void **state) {
+  (void)state;
+  write_file("hosts", "worker-0 slots=2\nworker-1 slots=4\nworker-2 slots=4\n");
+  check_dry("--hostfile hosts --num_nodes=2 --num_gpus 2 --backend cuda --master_addr 10.0.0.5 --master_port 4242 "
+            "--ssh_port 2200",
+            2,
+            (const char *[]){" -p 2200 worker-0 'cd ",
+                             "--hosts=worker-0:0,1@worker-1:0,1 --master-addr=10.0.0.5 --master-port=4242'", NULL});
+  assert_null(strstr(out, "--num_")), assert_null(strstr(out, "--master_")), assert_null(strstr(out, "--ssh_"));
+  check_dry("--hostfile hosts --num_nodes 1 --backend cuda --no_ssh --node_rank 0 --master_addr a", 2,
+            (const char *[]){"env RANK=0 LOCAL_RANK=0 WORLD_SIZE=2 ", NULL});
+  assert_null(strstr(out, "--no_ssh")), assert_null(strstr(out, "--node_rank"));
+  drop_file("hosts");
+}
+
 /* A launcher that only says what it was called with. */
 static void srun_is_started(void **state) {
   char path[4096];
@@ -97,7 +113,9 @@ static void this_machine_as_a_host(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(a_dry_run_prints_commands), cmocka_unit_test(srun_is_started),
-                                     cmocka_unit_test(a_file_of_variables), cmocka_unit_test(this_machine_as_a_host)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(a_dry_run_prints_commands),
+                                     cmocka_unit_test(flags_as_deepspeed_writes_them),
+                                     cmocka_unit_test(srun_is_started), cmocka_unit_test(a_file_of_variables),
+                                     cmocka_unit_test(this_machine_as_a_host)};
   return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
 }
