@@ -253,6 +253,18 @@ static enum sl_status check_same_order(const struct sl_json *predicted, const st
                       predicted->name);
 }
 
+/* With 1-bit Adam steps up to freeze_step and behind it send other bytes, and a record has those of its last step. */
+static enum sl_status check_same_steps(const struct sl_json *predicted, const struct sl_json *measured) {
+  const bool a = json_object_get(predicted->root, "compressed_step_time_s") != NULL;
+  const bool b = json_object_get(measured->root, "compressed_step_time_s") != NULL;
+  const long long steps = (long long)json_integer_value(json_object_get(measured->root, "steps"));
+  if (a == b) return SL_OK;
+  return sl_json_fail(measured, "steps",
+                      "is %lld, %s behind freeze_step, and %s has %s there; expected a prediction of as many steps: "
+                      "predict --steps %lld",
+                      steps, b ? "some of them" : "none of them", predicted->name, a ? "one" : "none", steps);
+}
+
 static void kind_of(char out[16], const struct sl_json *doc) {
   snprintf(out, 16, "%s", json_string_value(json_object_get(doc->root, "kind")));
 }
@@ -265,6 +277,7 @@ enum sl_status sl_compare_records(struct sl_comparison *out, const struct sl_jso
   SL_TRY(check_same(predicted, measured, "plan"));
   SL_TRY(check_same_order(predicted, measured));
   SL_TRY(check_same(predicted, measured, "model"));
+  SL_TRY(check_same_steps(predicted, measured));
   kind_of(out->predicted_kind, predicted);
   kind_of(out->measured_kind, measured);
   out->functional = json_is_true(json_object_get(predicted->root, "functional")) ||

@@ -41,7 +41,8 @@ struct sl_comparison {
 /* Compares two validated records of the same plan and model. If the measured one is of a rank that ran alone (as_rank),
  * only that rank's compute, memory and calls are compared; the rest is shown as a prediction. time_tolerance < 0: times
  * are only shown. Errors: SL_ERR_INPUT if the records are of different plans or models, naming the first key that
- * differs. Rows out of tolerance are no error, see `failed`. */
+ * differs, or if only one has steps behind freeze_step of 1-bit Adam. Rows out of tolerance are no error, see `failed`.
+ */
 enum sl_status sl_compare_records(struct sl_comparison *out, const struct sl_json *predicted,
                                   const struct sl_json *measured, double time_tolerance);
 void sl_comparison_free(struct sl_comparison *comparison);

@@ -1,7 +1,7 @@
 /* label: cli
  * 1-bit Adam is predicted as it is measured: arenas, and calls, bytes and wire of both kinds of steps, beside what else
  * may be asked for. A prediction has a step of each kind wherever freeze_step is; a measurement that ends before it has
- * none behind it. */
+ * none behind it, and is compared with a prediction of as many steps. */
 #include "tests/support/cli_run.h"
 
 #include <jansson.h>
@@ -95,8 +95,26 @@ static void a_prediction_has_both_steps(void **state) {
   json_decref(record);
 }
 
+static void a_comparison_is_of_the_same_steps(void **state) {
+  static const char *const how[] = {"predict --json both.json", "predict --steps 2 --json early.json",
+                                    "measure --steps 2 --json measured.json --data " SL_SOURCE_DIR
+                                    "/examples/corpus.txt"};
+  (void)state;
+  if (!has_host()) skip();
+  write_config(0, 2);
+  for (size_t i = 0; i < sizeof how / sizeof *how; i++)
+    assert_int_equal(
+        shardlab(scratch, "%s --model %s/tests/mpi/gpt2_narrow.json --config c.json --world 2", how[i], SL_SOURCE_DIR),
+        0);
+  assert_int_equal(shardlab(scratch, "compare early.json measured.json"), 0);
+  assert_int_equal(shardlab(scratch, "compare both.json measured.json"), 2);
+  assert_non_null(strstr(err, "steps: is 2, none of them behind freeze_step, and both.json has one there; expected a "
+                              "prediction of as many steps: predict --steps 2\n"));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(measured_as_predicted),
-                                     cmocka_unit_test(a_prediction_has_both_steps)};
+                                     cmocka_unit_test(a_prediction_has_both_steps),
+                                     cmocka_unit_test(a_comparison_is_of_the_same_steps)};
   return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
 }
