@@ -158,20 +158,10 @@ void sl_nodes_free(struct sl_nodes *nodes) {
 static bool is_of_hosts(const char *word, bool worldless, bool *apart) {
   static const char *const valued[] = {"hostfile", "hosts",        "include",     "exclude",     "num-nodes",
                                        "num-gpus", "launcher",     "master-addr", "master-port", "node-rank",
-                                       "ssh-port", "max-restarts", "world"};
-  static const char *const bare[] = {"no-ssh", "dry-run"};
-  *apart = false;
-  if (strncmp(word, "--", 2) != 0) return false;
-  const char *flag = word + 2;
-  const size_t length = strcspn(flag, "=");
-  for (size_t i = 0; i < sizeof bare / sizeof *bare; i++)
-    if (sl_options_named(bare[i], flag, length)) return true;
-  for (size_t i = 0; i < sizeof valued / sizeof *valued - !worldless; i++) {
-    if (!sl_options_named(valued[i], flag, length)) continue;
-    *apart = flag[length] == '\0';
-    return true;
-  }
-  return false;
+                                       "ssh-port", "max-restarts", NULL};
+  static const char *const bare[] = {"no-ssh", "dry-run", NULL}, *const world[] = {"world", NULL},
+                           *const none[] = {NULL};
+  return sl_options_among(word, valued, bare, apart) || (worldless && sl_options_among(word, world, none, apart));
 }
 
 void sl_nodes_arguments(struct sl_words *words, int argc, char **argv, bool worldless) {

@@ -14,16 +14,32 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-bool sl_options_named(const char *name, const char *flag, size_t length) {
+/* Does `flag`, a word's first `length` characters behind its dashes, name the option `name`? */
+static bool names(const char *flag, size_t length, const char *name) {
   if (strlen(name) != length) return false;
   for (size_t i = 0; i < length; i++)
-    if ((flag[i] == '_' ? '-' : flag[i]) != name[i]) return false;
+    if ((flag[i] == '_' ? '-' : flag[i]) != name[i]) return false; /* DeepSpeed's launcher has --num_nodes */
+  return true;
+}
+
+static bool is_one_of(const char *flag, size_t length, const char *const *list) {
+  while (*list != NULL && !names(flag, length, *list)) list++;
+  return *list != NULL;
+}
+
+bool sl_options_among(const char *word, const char *const *valued, const char *const *bare, bool *apart) {
+  *apart = false;
+  if (strncmp(word, "--", 2) != 0) return false;
+  const size_t length = strcspn(word + 2, "=");
+  if (is_one_of(word + 2, length, bare)) return true;
+  if (!is_one_of(word + 2, length, valued)) return false;
+  *apart = word[2 + length] == '\0';
   return true;
 }
 
 static const struct sl_option *find(const char *name, size_t length, unsigned commands) {
   for (int i = 0; i < sl_options_count; i++)
-    if (sl_options_named(sl_options_table[i].name, name, length) && (sl_options_table[i].commands & commands))
+    if (names(name, length, sl_options_table[i].name) && (sl_options_table[i].commands & commands))
       return &sl_options_table[i];
   return NULL;
 }

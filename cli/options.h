@@ -103,9 +103,9 @@ struct sl_command {
   enum sl_status (*run)(const struct sl_options *options);
 };
 
-/* Does the word `flag`, its first `length` characters without dashes, name the option `name`? Underscores are read as
- * hyphens: DeepSpeed's launcher has --num_nodes. */
-bool sl_options_named(const char *name, const char *flag, size_t length);
+/* Whether a word is one of these flags, "--name" or, with a value, "--name value" or "--name=value"; both lists end with
+ * NULL. *apart: its value is the next word. Underscores are read as hyphens here and in sl_options_parse. */
+bool sl_options_among(const char *word, const char *const *valued, const char *const *bare, bool *apart);
 /* Parses argv[0..argc) (after the command's name) for `command`. *help is set if --help is among them. Errors:
  * SL_ERR_INPUT naming the flag, its value and what was expected. */
 enum sl_status sl_options_parse(struct sl_options *options, const struct sl_command *command, int argc, char **argv,

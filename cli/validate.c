@@ -25,16 +25,8 @@
 
 /* Whether a flag is validate's own and must not be passed to measure. *apart: its value is the next word. */
 static bool own_flag(const char *word, bool *apart) {
-  *apart = false;
-  if (strcmp(word, "--require-fit") == 0) return true;
-  static const char *const own[] = {"--time-tolerance", "--json", "--trace"};
-  for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
-    const size_t n = strlen(own[i]);
-    if (strncmp(word, own[i], n) != 0 || (word[n] != '\0' && word[n] != '=')) continue;
-    *apart = word[n] == '\0';
-    return true;
-  }
-  return false;
+  static const char *const valued[] = {"time-tolerance", "json", "trace", NULL}, *const bare[] = {"require-fit", NULL};
+  return sl_options_among(word, valued, bare, apart);
 }
 
 /* "shardlab measure <the user's flags> --json - [--trace FILE]"; the caller owns the list, the words are borrowed. */

@@ -172,7 +172,7 @@ static void one_warning_for_all_ranks(void **state) {
 static void validate_judges(void **state) {
   (void)state;
   if (!has_host()) skip();
-  if (shardlab(scratch, "validate %s --time-tolerance 1000", training) != 0) fail_msg("%s%s", out, err);
+  if (shardlab(scratch, "validate %s --time_tolerance 1000 --require_fit", training) != 0) fail_msg("%s%s", out, err);
   assert_null(strstr(out, "FAIL"));
   assert_int_equal(shardlab(scratch, "validate %s --time-tolerance 0 --json v.json", training), 1);
   assert_int_equal(lines_with(out, "FAIL"), 1);
