@@ -5,8 +5,6 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-static const double most_failures = 3000; /* per interval; with more failures there is no progress worth simulating */
-
 double sl_goodput_daly(const struct sl_goodput_model *m, double interval_s) {
   const double cycle = expm1((interval_s + m->save_s) / m->mtbf_s), restart = exp(m->restart_s / m->mtbf_s);
   return interval_s / (m->mtbf_s * restart * cycle);
@@ -54,6 +52,8 @@ enum sl_status sl_goodput_draw(const struct sl_goodput_model *model, double inte
 #include <gsl/gsl_sf_gamma.h>
 #include <gsl/gsl_sf_lambert.h>
 #include <gsl/gsl_statistics_double.h>
+
+static const double most_failures = 3000; /* per interval; with more failures there is no progress worth simulating */
 
 double sl_goodput_best_s(const struct sl_goodput_model *m) {
   return m->mtbf_s * (1 + gsl_sf_lambert_W0(-exp(-1 - m->save_s / m->mtbf_s)));

@@ -55,10 +55,6 @@ static double soft(double e) {
   return copysign(sqrt(2 * (sqrt(1 + e * e) - 1)), e);
 }
 
-static double soft_slope(double e) {
-  return fabs(e) < 1e-6 ? 1 : e / (sqrt(1 + e * e) * soft(e));
-}
-
 static double miss(const struct sl_refit_problem *q, const double *weight, size_t i, double seconds) {
   return weight[i] * log(seconds / q->measured[i]) / scale;
 }
@@ -94,6 +90,10 @@ enum sl_status sl_refit_covariance(const struct sl_refit_problem *problem, const
 #include <gsl/gsl_multifit_nlinear.h>
 
 enum { ITERATIONS = 100 };
+
+static double soft_slope(double e) {
+  return fabs(e) < 1e-6 ? 1 : e / (sqrt(1 + e * e) * soft(e));
+}
 
 /* The context of GSL's functions. */
 struct inner {
