@@ -218,7 +218,6 @@ static enum sl_status measure_counts(const struct sl_options *options, int most,
   int counts[MAX_RANK_COUNTS];
   const int n = rank_counts(most, counts), rounds = rounds_of(options);
   char said[96];
-  SL_TRY(sl_children_open());
   snprintf(said, sizeof said, "%s/said", sl_children_folder());
   sl_said_share(said); /* every round would warn of the same */
   for (int round = 0; round < rounds; round++) {
@@ -331,6 +330,8 @@ static enum sl_status run(const struct sl_options *options) {
   SL_TRY(name_folder(options->out, folder));
   snprintf(points_path, sizeof points_path, "%s/points.json", folder);
   SL_GO(check_request(options, &most, &all, points_path));
+  sl_children_name_folder(folder);
+  SL_GO(sl_children_open());
   if (mkdir(folder, 0777) != 0 && errno != EEXIST)
     SL_GO(sl_fail(SL_ERR_INPUT, "--out: %s: cannot be created: %s", folder, strerror(errno)));
   warn_of_others();

@@ -301,6 +301,7 @@ static enum sl_status run_here(struct sl_options options, bool inside, const str
                    "--poison: fills dead memory with NaN, which --detect-anomaly would find; expected one");
   SL_TRY(sl_timeout_read(&limit_s));
   name_outputs(&options);
+  if (place.rank == 0 && options.checkpoint != NULL) sl_children_name_folder(options.checkpoint);
   if (inside) {
     sl_guard_open(limit_s, place.rank);
     /* a peer or launcher on a lost host must cause a connection error, not a silent death */

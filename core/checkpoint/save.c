@@ -51,7 +51,7 @@ enum sl_status sl_saver_open(struct sl_saver **out, const struct sl_saver_option
   saver->options = *options;
   saver->job = job;
   saver->lock = -1;
-  SL_GO_FAIL(sl_folder_make(options->folder));
+  SL_GO_FAIL(sl_folder_check(options->folder));
   SL_GO_FAIL(sl_folder_hidden(&saver->hidden, options->folder, options->start));
   *out = saver;
   return SL_OK;
@@ -154,15 +154,18 @@ enum sl_status sl_saver_wait(struct sl_saver *saver, const struct sl_run *run) {
 
 /* ---- a save ---- */
 
+/* The folder of all checkpoints appears with the first of them: a run that ends before leaves none. */
+static enum sl_status make_folders(struct sl_saver *saver) {
+  if (saver->told.saves == 1) SL_TRY(sl_folder_make(saver->options.folder)); /* one removed later is not made again */
+  sl_folder_sweep(saver->options.folder);
+  SL_TRY(sl_new_folder_create(saver->hidden));
+  saver->lock = sl_folder_lock(saver->hidden);
+  return sl_part_open(&saver->part, saver->job, 0, saver->hidden);
+}
+
 /* Rank 0 creates the folder and the model's files in it; then the others can open those. */
 static enum sl_status open_folder(struct sl_saver *saver, const struct sl_run *run) {
-  enum sl_status status = SL_OK;
-  if (saver->rank == 0) {
-    sl_folder_sweep(saver->options.folder);
-    status = sl_new_folder_create(saver->hidden);
-    saver->lock = sl_folder_lock(saver->hidden);
-  }
-  if (saver->rank == 0 && status == SL_OK) status = sl_part_open(&saver->part, saver->job, 0, saver->hidden);
+  enum sl_status status = saver->rank == 0 ? make_folders(saver) : SL_OK;
   SL_TRY(agree(run, status));
   if (saver->rank > 0) status = sl_part_open(&saver->part, saver->job, saver->rank, saver->hidden);
   return agree(run, status);

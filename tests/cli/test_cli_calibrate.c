@@ -64,6 +64,23 @@ static void calibrate_adds_to_its_own_machine(void **state) {
   rmdir(path);
 }
 
+/* One that is ended leaves no empty folder: its janitor sees to that where it could not (SIGKILL). */
+static void calibrate_leaves_no_folder(void **state) {
+  (void)state;
+  static const char *const signals[] = {"TERM", "KILL"};
+  if (!has_host()) skip();
+  for (int i = 0; i < 2; i++) {
+    char command[1200];
+    snprintf(command, sizeof command,
+             "cd '%s' && { '%s/bin/shardlab' calibrate --quick --world 1 --out p.json >out 2>&1 & } && "
+             "for i in $(seq 600); do test -d p.fit && break; sleep 0.05; done; test -d p.fit && kill -%s $! && "
+             "for i in $(seq 600); do test -d p.fit || break; sleep 0.05; done; rm out",
+             scratch, SL_BINARY_DIR, signals[i]);
+    assert_int_equal(system(command), 0);
+    assert_int_equal(files_in(scratch), 0);
+  }
+}
+
 /* A profile with standard errors gives an interval, in the record and in the text, that holds the step time. */
 static void calibrated_predictions_carry_an_interval(void **state) {
   (void)state;
@@ -103,6 +120,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(calibrate_asks_first),
       cmocka_unit_test(calibrate_adds_to_its_own_machine),
+      cmocka_unit_test(calibrate_leaves_no_folder),
       cmocka_unit_test(calibrated_predictions_carry_an_interval),
   };
   return cmocka_run_group_tests(tests, make_scratch, remove_scratch);

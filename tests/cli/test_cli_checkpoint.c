@@ -3,6 +3,8 @@
  * predicted. */
 #include "tests/support/cli_run.h"
 
+#include <sys/resource.h>
+
 #define JOB "--model gpt2-tiny --config " SL_SOURCE_DIR "/examples/ds_zero2.json --world 2 --seq 33"
 
 static const char training[] = JOB " --data " SL_SOURCE_DIR "/examples/corpus.txt --steps 3";
@@ -29,7 +31,27 @@ static void checkpoints_as_predicted(void **state) {
   assert_int_equal(system(command), 0);
 }
 
+/* A first save that fails leaves no folder, nor those above that were made for it; one that was there stays. */
+static void no_folder_without_a_checkpoint(void **state) {
+  (void)state;
+  if (!has_host()) skip();
+  struct rlimit before;
+  char command[600];
+  snprintf(command, sizeof command, "%s/there", scratch);
+  assert_int_equal(mkdir(command, 0777), 0);
+  assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+  const struct rlimit small = {1 << 16, before.rlim_max};
+  assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+  const int status = shardlab(scratch, "measure %s --world 1 --checkpoint there/a/b", training);
+  assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+  assert_int_equal(status, 1);
+  assert_non_null(strstr(only_line(), "there/a/b/"));
+  assert_non_null(strstr(err, "File too large"));
+  assert_int_equal(rmdir(command), 0); /* nothing is in it */
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(checkpoints_as_predicted)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(checkpoints_as_predicted),
+                                     cmocka_unit_test(no_folder_without_a_checkpoint)};
   return cmocka_run_group_tests_name("cli_checkpoint", tests, make_scratch, remove_scratch);
 }

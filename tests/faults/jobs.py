@@ -164,6 +164,9 @@ class Event:
         hidden = [name for name in names if name.startswith(".")]
         if hidden and not self.unswept():
             faults.append(f"hidden files are left: {hidden}")
+        empty = [name for name in names if os.path.isdir(f"{self.work}/{name}") and not os.listdir(f"{self.work}/{name}")]
+        if empty and not self.unswept():
+            faults.append(f"empty folders are left: {empty}")
         for name in names:
             if name.startswith("out.") and name.endswith((".json", ".trace")):
                 try:
