@@ -103,19 +103,26 @@ static const char *child_of(const char *path, const char *parent) {
   return dot != NULL ? dot + 1 : path;
 }
 
-/* All keys that `section` knows; `names` has MAX_NAMES entries. */
+/* Several sections may have one path: the parameters of one optimizer and of another. */
+static size_t add_name(const char **names, size_t n, const char *name) {
+  if (name == NULL || n == MAX_NAMES) return n;
+  for (size_t i = 0; i < n; i++)
+    if (strcmp(names[i], name) == 0) return n;
+  names[n] = name;
+  return n + 1;
+}
+
+/* All keys that `section` knows, each once; `names` has MAX_NAMES entries. */
 static size_t known_names(const struct sl_section *section, const char **names) {
   size_t n = 0;
-  for (size_t i = 0; i < sl_field_count && n + 2 <= MAX_NAMES; i++) {
+  for (size_t i = 0; i < sl_field_count; i++) {
     if (strcmp(sl_fields[i].section, section->name) != 0) continue;
-    names[n++] = sl_fields[i].key;
-    if (sl_fields[i].alias != NULL) names[n++] = sl_fields[i].alias;
+    n = add_name(names, n, sl_fields[i].key);
+    n = add_name(names, n, sl_fields[i].alias);
   }
-  for (size_t i = 0; i < sl_section_count && n + 2 <= MAX_NAMES; i++) {
-    const char *child = child_of(sl_sections[i].path, section->path);
-    const char *alias = child_of(sl_sections[i].alias_path, section->path);
-    if (child != NULL) names[n++] = child;
-    if (alias != NULL) names[n++] = alias;
+  for (size_t i = 0; i < sl_section_count; i++) {
+    n = add_name(names, n, child_of(sl_sections[i].path, section->path));
+    n = add_name(names, n, child_of(sl_sections[i].alias_path, section->path));
   }
   return n;
 }

@@ -240,6 +240,8 @@ static void warnings_given(void **state) {
         "\"gradient_clipping\"?");
   warns("{\"optimizer\": {\"type\": \"Adam\"},\n \"aio\": {\"queue_dept\": 3}}",
         "ds.json:2:10: aio.queue_dept: unknown key, ignored as DeepSpeed ignores it; did you mean \"queue_depth\"?");
+  warns("{\"scheduler\": {\"type\": \"WarmupLR\", \"zz\": 1}, \"optimizer\": {\"type\": \"Adam\"}}",
+        "ds.json:1:36: scheduler.zz: unknown key, ignored as DeepSpeed ignores it; expected one of type, params");
   warns("{\"optimizer\": {\"type\": \"Adam\"}, \"memory_breakdown\": true, \"aio\": {\"use_gds\": true},\n"
         " \"zero_optimization\": {\"round_robin_gradients\": true}, \"dump_state\": false}",
         "ds.json: known to DeepSpeed, not modelled yet and so without effect here: memory_breakdown, "
