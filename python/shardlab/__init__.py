@@ -8,6 +8,7 @@ Calls go to libshardlab (shardlab.h) by ctypes, which releases the interpreter's
 process is started, and neither MPI nor a GPU is needed.
 """
 import json as _json
+import numbers as _numbers
 import os as _os
 import warnings as _warnings
 
@@ -54,6 +55,15 @@ def _input(value):
     return _os.fspath(value)
 
 
+def _text(flag, value):
+    """A value as the command line has it; what has no such form would be its repr there, as a file's name for one."""
+    if isinstance(value, (bytes, _os.PathLike)):
+        return _os.fsdecode(value)
+    if isinstance(value, (str, _numbers.Real)):
+        return str(value)
+    raise TypeError(f"shardlab: {flag}: is a {type(value).__name__}; expected a text, a number or a path")
+
+
 def _words(flags):
     """micro_batch=2 -> --micro-batch=2; True: the flag alone; None and False: nothing; a list: its words with commas between."""
     for name, value in flags.items():
@@ -63,9 +73,9 @@ def _words(flags):
         if value is True:
             yield flag
         elif isinstance(value, (list, tuple)):
-            yield f"{flag}={','.join(map(str, value))}"
+            yield f"{flag}={','.join(_text(flag, one) for one in value)}"
         else:
-            yield f"{flag}={_os.fspath(value) if hasattr(value, '__fspath__') else value}"
+            yield f"{flag}={_text(flag, value)}"
 
 
 def predict(model=None, config=None, cluster=None, world=None, **flags):

@@ -2,6 +2,7 @@
 
 Records are the command's, errors its line; threads predict side by side while the interpreter goes on; nothing is printed.
 """
+import fractions
 import json
 import os
 import pathlib
@@ -74,6 +75,16 @@ class Predictions(unittest.TestCase):
             shardlab.predict(**JOB, json="-")
         with self.assertRaises(ValueError):
             shardlab.predict("gpt2\0", preset="ddp")
+
+    def test_flags_are_texts_numbers_and_paths(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for path in (os.fsencode(folder) + b"/a\xff.json", pathlib.Path(folder, "b.json")):
+                shardlab.predict(**JOB, trace=path)
+                self.assertTrue(os.path.exists(path))
+        self.assertEqual(shardlab.predict(**JOB, seed=fractions.Fraction(3))["options"], shardlab.predict(**JOB, seed=3)["options"])
+        for value in (lambda: 0, {"a": 1}, 1j, range(2), [2, None], object()):
+            with self.assertRaisesRegex(TypeError, "^shardlab: --trace: is a [a-zA-Z]+; expected a text, a number or a path$"):
+                shardlab.predict(**JOB, trace=value)
 
     def test_warnings_are_pythons(self):
         with warnings.catch_warnings(record=True) as said:
