@@ -3,6 +3,7 @@
 #include "analysis/plot.h"
 
 #include "core/base/new_file.h"
+#include "core/base/printable.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -108,26 +110,48 @@ static void drop_pictures(const char *folder, const char *name) {
   }
 }
 
+/* What gnuplot, the loader and fontconfig say is not for the terminal: it would stand beside our one line, and may be a
+ * variable of the environment as it is. The last line of it is the reason where gnuplot failed. -1: not kept. */
+static void last_line(int said, char *out, size_t size) {
+  const off_t end = said >= 0 ? lseek(said, 0, SEEK_END) : 0;
+  const off_t from = end >= (off_t)size ? end - (off_t)size + 1 : 0;
+  const ssize_t got = end > 0 ? pread(said, out, size - 1, from) : 0;
+  size_t length = got > 0 ? (size_t)got : 0;
+  while (length > 0 && strchr(" \t\r\n", out[length - 1]) != NULL) length--;
+  out[length] = '\0';
+  const char *line = strrchr(out, '\n');
+  if (line != NULL) memmove(out, line + 1, strlen(line + 1) + 1);
+}
+
+static _Noreturn void become(const char *program, const char *folder, char *script, int said) {
+  (void)signal(SIGPIPE, SIG_DFL);
+  if (said >= 0) (void)dup2(said, STDERR_FILENO);
+  if (chdir(folder) == 0) execl(program, "gnuplot", script, (char *)NULL);
+  _exit(127);
+}
+
 static enum sl_status run(const char *folder, const char *name) {
-  char script[80], program[4200];
+  char script[80], program[4200], why[300];
   snprintf(script, sizeof script, "%s.gp", name);
   if (!find_gnuplot(program, sizeof program))
     return sl_fail(SL_ERR_ABSENT, "gnuplot is not on PATH: install gnuplot-nox, then run it on %s/%s", folder, script);
   drop_pictures(folder, name);
   fflush(NULL);
+  const int said = memfd_create("gnuplot", MFD_CLOEXEC);
   const pid_t child = fork();
-  if (child < 0) return sl_fail(SL_ERR_IO, "cannot start a process: %s", strerror(errno));
-  if (child == 0) {
-    (void)signal(SIGPIPE, SIG_DFL);
-    if (chdir(folder) == 0) execl(program, "gnuplot", script, (char *)NULL);
-    _exit(127);
+  if (child < 0) {
+    if (said >= 0) close(said);
+    return sl_fail(SL_ERR_IO, "cannot start a process: %s", strerror(errno));
   }
+  if (child == 0) become(program, folder, script, said);
   int state = 0;
-  while (waitpid(child, &state, 0) < 0)
-    if (errno != EINTR) return sl_fail(SL_ERR_IO, "cannot wait for gnuplot: %s", strerror(errno));
+  while (waitpid(child, &state, 0) < 0 && errno == EINTR) continue;
+  last_line(said, why, sizeof why);
+  if (said >= 0) close(said);
   if (WIFEXITED(state) && WEXITSTATUS(state) == 0) return SL_OK;
   drop_pictures(folder, name);
-  return sl_fail(SL_ERR_IO, "gnuplot failed on %s/%s", folder, script);
+  return sl_fail(SL_ERR_IO, "gnuplot failed on %s/%s%s%s", folder, script, why[0] != '\0' ? ": " : "",
+                 sl_printable_of(why).text);
 }
 
 enum sl_status sl_plot_draw(const char *folder, const char *name, const char *body, int height) {

@@ -3,6 +3,7 @@
     plot.py SHARDLAB ANALYZE ROOT
 """
 import csv
+import os
 import pathlib
 import shutil
 import subprocess
@@ -13,8 +14,8 @@ shardlab, analyze, root = (pathlib.Path(word).resolve() for word in sys.argv[1:]
 tiny = ["--model", "gpt2-tiny", "--seq", "16", "--config", root / "examples/ds_zero2.json", "--quiet", "--json"]
 
 
-def run(*words, expected=0):
-    done = subprocess.run([str(w) for w in words], capture_output=True, text=True)
+def run(*words, expected=0, path=os.environ["PATH"]):
+    done = subprocess.run([str(w) for w in words], capture_output=True, text=True, env=os.environ | {"PATH": path})
     assert done.returncode == expected, f"{words}: {done.returncode}: {done.stderr}"
     return done
 
@@ -42,6 +43,14 @@ with tempfile.TemporaryDirectory() as name:
             assert row["label"] in text, row["label"]
     else:
         run(analyze, "table", folder, *records)
+    # what gnuplot says, and the libraries that it loads, stands in our one line where it failed, and nowhere where it did not
+    (folder / "bin").mkdir()
+    for status, says in ((0, ""), (3, "shardlab-analyze: error: gnuplot failed on {}/memory.gp: line 3: no \\u001b[31msuch thing\n")):
+        (folder / "bin/gnuplot").write_text(f"#!/bin/sh\nprintf 'ignoring \\033\\nline 3: no \\033[31msuch thing\\n\\n' >&2\nexit {status}\n")
+        (folder / "bin/gnuplot").chmod(0o755)
+        done = run(analyze, "plot", folder, *records, expected=status and 1, path=f"{folder}/bin:{os.environ['PATH']}")
+        said = "".join(line for line in done.stderr.splitlines(keepends=True) if "gnuplot" in line or "such" in line or "ignoring" in line)
+        assert said == says.format(folder) and "\x1b" not in done.stderr, done.stderr
     labels = [row["label"] for row in rows(folder)]
     assert labels == [f"world {w} ZeRO-{z} bf16 {b}" for w in (2, 4) for z, b in ((1, "false"), (3, "false"), (3, "true"))], labels
     assert [row["row"] for row in rows(folder)] == [str(i) for i in range(6)]
