@@ -37,13 +37,11 @@ const char *shardlab_version(void);
 /* Predict one training configuration, as `shardlab predict` does.
  *
  * model, config, cluster: what --model, --config and --cluster take: a built-in name, the path of a file, or the JSON
- * itself (a
- *   text that begins with '{'). NULL: not given; a config may be missing beside "--preset".
+ *   itself (a text that begins with '{'). NULL: not given; a config may be missing beside "--preset".
  * flags: the other words of the command line, NULL behind the last; NULL: none. --trace writes its file; flags that
- * write other
- *   files or predict more than one configuration (--json, --table, --out, --jobs) are bad input.
+ *   write other files or predict more than one configuration (--json, --table, --out, --jobs) are bad input.
  * result: receives a new result, whatever is returned, or NULL if there was no memory for one. Free it with
- * shardlab_free().
+ *   shardlab_free().
  *
  * All arguments remain the caller's and are not used after the return. Returns an enum shardlab_status. */
 int shardlab_predict(const char *model, const char *config, const char *cluster, const char *const *flags,

@@ -15,8 +15,7 @@ struct sl_saver_options {
 };
 
 struct sl_saver;
-/* Opens the saver of this process's rank; hooks of the run call it. A missing folder is created by the
- * first save. */
+/* Opens the saver of this process's rank; hooks of the run call it. A missing folder is created by the first save. */
 enum sl_status sl_saver_open(struct sl_saver **out, const struct sl_saver_options *options, const struct sl_job *job);
 /* For struct sl_run_hooks.started: allocates host memory for the copy, so that no step has to wait for it.
  * Collective. */
