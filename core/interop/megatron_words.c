@@ -142,7 +142,7 @@ static enum sl_status check_argument(const struct sl_arguments *a, const struct 
 
 enum sl_status sl_megatron_check_words(const struct sl_arguments *a) {
   char *const *program = program_of(a), *const *first = program != NULL ? program + 1 : a->words.list;
-  if (first < a->words.list + a->words.count && strncmp(*first, "--", 2) != 0)
+  if (first < a->words.list + a->words.count && (strncmp(*first, "--", 2) != 0 || (*first)[2] == '\0'))
     return stray(a, *first, program != NULL ? *program : "nothing");
   for (size_t i = 0; i < a->count; i++)
     if (program == NULL || a->list[i].values > program) SL_TRY(check_argument(a, &a->list[i]));

@@ -46,8 +46,11 @@ def main():
             assert abs(row["drawn"] - row["daly"]) < 5 * row["drawn_error"], row
         refused = [([*goodput], "--mtbf-hours: expected hours between failures"),
                    ([*goodput, "--mtbf-hours", "1", "--node-mtbf-hours", "1"], "--mtbf-hours: expected hours between failures"),
-                   ([*goodput, "--mtbf-hours", "0"], "--mtbf-hours: is '0'; expected a number from 1e-06 to 1e+09"),
+                   ([*goodput, "--mtbf-hours", "0"], "--mtbf-hours: is '0'; expected a number from 1e-06 to 1000000000"),
                    ([*goodput, "--mtbf-hours", "nan"], "--mtbf-hours: is 'nan'; expected a number from"),
+                   ([*goodput, "--mtbf-hours", "3", "--seed", "1.5"], "--seed: is '1.5'; expected an integer"),
+                   ([*goodput, "--mtbf-hours", "3", "--runs", "2.5"], "--runs: is '2.5'; expected an integer"),
+                   ([*goodput, "--mtbf-hours", "3", "--runs", "1"], "--runs: is '1'; expected a number from 2 to 1000000"),
                    ([*goodput, "--mtbf-hours"], "--mtbf-hours: expected a value behind it"),
                    ([*goodput, "--mtbf", "3"], "--mtbf: is no option of goodput"),
                    ([*goodput, record, "--mtbf-hours", "3"], "is a second record"),

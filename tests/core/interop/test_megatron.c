@@ -198,6 +198,7 @@ static void every_word_belongs_to_an_argument(void **state) {
        "--from-megatron: '9' behind --num-layers belongs to no argument; expected --NAME"},
       {NEEDED "--split", "--from-megatron: --split: has no value; expected one"},
       {NEEDED "--train-iters --bf16", "--from-megatron: --train-iters: has no value; expected one"},
+      {"--=x " NEEDED, "--from-megatron: '--' behind nothing belongs to no argument; expected --NAME"},
       {"stray " NEEDED, "--from-megatron: 'stray' behind nothing belongs to no argument; expected --NAME"},
       {"torchrun pretrain_gpt.py a " NEEDED,
        "--from-megatron: 'a' behind pretrain_gpt.py belongs to no argument; expected --NAME"},
