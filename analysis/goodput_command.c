@@ -44,24 +44,27 @@ static const struct number_option {
   const char *name;
   size_t offset;
   double low, high;
-} numbers[] = {{"--mtbf-hours", offsetof(struct request, mtbf_hours), 1e-6, 1e9},
-               {"--node-mtbf-hours", offsetof(struct request, node_mtbf_hours), 1e-6, 1e9},
-               {"--interval", offsetof(struct request, interval), 1, 1e9},
-               {"--restart-s", offsetof(struct request, restart_s), 0, 1e7},
-               {"--save-s", offsetof(struct request, save_s), 0, 1e7},
-               {"--write-s", offsetof(struct request, write_s), 0, 1e7},
-               {"--shape", offsetof(struct request, shape), 0.2, 10},
-               {"--runs", offsetof(struct request, runs), 2, 1e6},
-               {"--saves", offsetof(struct request, saves), 1, 1e6},
-               {"--seed", offsetof(struct request, seed), 0, 4294967295.0}};
+  bool whole;
+} numbers[] = {{"--mtbf-hours", offsetof(struct request, mtbf_hours), 1e-6, 1e9, false},
+               {"--node-mtbf-hours", offsetof(struct request, node_mtbf_hours), 1e-6, 1e9, false},
+               {"--interval", offsetof(struct request, interval), 1, 1e9, true},
+               {"--restart-s", offsetof(struct request, restart_s), 0, 1e7, false},
+               {"--save-s", offsetof(struct request, save_s), 0, 1e7, false},
+               {"--write-s", offsetof(struct request, write_s), 0, 1e7, false},
+               {"--shape", offsetof(struct request, shape), 0.2, 10, false},
+               {"--runs", offsetof(struct request, runs), 2, 1e6, true},
+               {"--saves", offsetof(struct request, saves), 1, 1e6, true},
+               {"--seed", offsetof(struct request, seed), 0, 4294967295.0, true}};
 
 static enum sl_status read_number(struct request *r, const char *name, const char *text) {
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
     char *end;
     if (strcmp(name, numbers[i].name) != 0) continue;
     const double value = strtod(text, &end);
+    if (numbers[i].whole && (end == text || *end != '\0' || value != floor(value)))
+      return sl_fail(SL_ERR_INPUT, "%s: is '%s'; expected an integer", name, text);
     if (end == text || *end != '\0' || !(value >= numbers[i].low && value <= numbers[i].high))
-      return sl_fail(SL_ERR_INPUT, "%s: is '%s'; expected a number from %g to %g", name, text, numbers[i].low,
+      return sl_fail(SL_ERR_INPUT, "%s: is '%s'; expected a number from %.10g to %.10g", name, text, numbers[i].low,
                      numbers[i].high);
     *(double *)((char *)r + numbers[i].offset) = value;
     return SL_OK;

@@ -146,6 +146,27 @@ static enum sl_status watch(char **paths, int n) {
   return sl_watch(paths, n, stdout);
 }
 
+/* Why these words are no command. */
+static enum sl_status misused(int argc, char **argv) {
+  static const char names[] = "table, plot, watch, goodput, fit or refit";
+  static const struct {
+    const char *name, *expected;
+  } commands[] = {{"table", "'table FOLDER RECORD.json...'"},
+                  {"plot", "'plot FOLDER [RECORD.json...]'"},
+                  {"watch", "'watch FILE.csv...'"},
+                  {"goodput", "'goodput RECORD.json --mtbf-hours H'"},
+                  {"fit", "'fit POINTS.json... --out PROFILE.json'"},
+                  {"refit", "'refit TABLE.csv... --out FOLDER'"},
+                  {"--help", "nothing behind it, or a command before it"},
+                  {"-h", "nothing behind it, or a command before it"},
+                  {"--version", "nothing behind it"}};
+  if (argc < 2) return sl_fail(SL_ERR_INPUT, "no command is given; expected %s; --help says more", names);
+  for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+    if (strcmp(argv[1], commands[i].name) == 0)
+      return sl_fail(SL_ERR_INPUT, "%s: words behind it: %d; expected %s", argv[1], argc - 2, commands[i].expected);
+  return sl_fail(SL_ERR_INPUT, "'%s' is no command; expected %s; --help says more", argv[1], names);
+}
+
 static enum sl_status dispatch(int argc, char **argv) {
   const char *last = argc > 0 ? argv[argc - 1] : ""; /* also after a subcommand */
   if (argc >= 2 && argc <= 3 && (strcmp(last, "--help") == 0 || strcmp(last, "-h") == 0)) {
@@ -162,8 +183,7 @@ static enum sl_status dispatch(int argc, char **argv) {
   if (argc >= 3 && strcmp(argv[1], "goodput") == 0) return sl_goodput_command(argc - 2, argv + 2);
   if (argc >= 3 && strcmp(argv[1], "refit") == 0) return sl_refit_command(argc - 2, argv + 2);
   if (argc >= 3 && strcmp(argv[1], "fit") == 0) return fit(argc - 2, argv + 2);
-  return sl_fail(SL_ERR_INPUT, "expected 'fit POINTS.json... --out PROFILE.json', 'table FOLDER RECORD.json...' or "
-                               "'plot FOLDER'; --help says more");
+  return misused(argc, argv);
 }
 
 int main(int argc, char **argv) {

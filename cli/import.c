@@ -14,12 +14,13 @@
 /* What is known before the file is read, and what the file says. */
 struct imported {
   int64_t world, per_node, layers; /* 0: not known */
+  bool is_text;                    /* arguments, no file */
   json_t *config, *model;
 };
 
 static enum sl_status read_megatron(const char *name, const char *text, size_t size, struct imported *out) {
   (void)size; /* the text ends with a zero byte */
-  return sl_megatron_read(name, text, out->layers == 0, &out->config, &out->model);
+  return sl_megatron_read(name, text, !out->is_text, out->layers == 0, &out->config, &out->model);
 }
 
 static enum sl_status read_torchtitan(const char *name, const char *text, size_t size, struct imported *out) {
@@ -81,7 +82,8 @@ static enum sl_status read_source(const struct source *source, const struct sl_o
     out->layers = model.n_layer;
     sl_model_free(&model);
   }
-  if (is_text(source)) return source->read(source->flag, source->spec, strlen(source->spec), out);
+  out->is_text = is_text(source);
+  if (out->is_text) return source->read(source->flag, source->spec, strlen(source->spec), out);
   SL_TRY(sl_file_load(source->spec, &text, &size));
   const enum sl_status status = source->read(source->spec, text, size, out);
   free(text);

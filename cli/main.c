@@ -65,15 +65,25 @@ static enum sl_status generate(const char *what, const char *of) {
   return SL_OK;
 }
 
+/* Nothing may stand behind the first `most` of these words. */
+static enum sl_status expect_end(int argc, char **argv, int most, const char *behind) {
+  if (argc <= most) return SL_OK;
+  return sl_fail(SL_ERR_INPUT, "%s: stands behind %s; expected nothing", argv[most],
+                 most > 0 ? argv[most - 1] : behind);
+}
+
 static enum sl_status help(int argc, char **argv) {
   const struct sl_command *command;
   if (argc < 1) {
     overview(stdout);
     return SL_OK;
   }
-  if (strcmp(argv[0], "--man") == 0 || strcmp(argv[0], "--completion") == 0 || strcmp(argv[0], "--commands") == 0)
+  if (strcmp(argv[0], "--man") == 0 || strcmp(argv[0], "--completion") == 0 || strcmp(argv[0], "--commands") == 0) {
+    SL_TRY(expect_end(argc, argv, strcmp(argv[0], "--commands") == 0 ? 1 : 2, NULL));
     return generate(argv[0], argc > 1 ? argv[1] : NULL);
+  }
   SL_TRY(find_command(argv[0], &command));
+  SL_TRY(expect_end(argc, argv, 1, NULL));
   sl_help_command(command, stdout);
   return SL_OK;
 }
@@ -84,10 +94,14 @@ static enum sl_status dispatch(int argc, char **argv) {
   bool want_help;
   if (argc < 2) return sl_fail(SL_ERR_INPUT, "no command is given; 'shardlab --help' lists them");
   if (strcmp(argv[1], "--version") == 0) {
+    SL_TRY(expect_end(argc - 2, argv + 2, 0, argv[1]));
     printf("shardlab %s\n", SL_VERSION);
     return SL_OK;
   }
-  if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) return help(0, NULL);
+  if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+    SL_TRY(expect_end(argc - 2, argv + 2, 0, argv[1]));
+    return help(0, NULL);
+  }
   if (strcmp(argv[1], "help") == 0) return help(argc - 2, argv + 2);
   SL_TRY(find_command(argv[1], &command));
   SL_TRY(sl_options_parse(&options, command, argc - 2, argv + 2, &want_help));

@@ -158,7 +158,7 @@ const struct sl_option sl_options_table[] = {
     {"init", TEXT, FIELD(init), NULL, "FILE", 0, 0, REAL_RUNS,
      "initial weights (else seeded): a safetensors file, or a folder of them with Hugging Face's index"},
     {"steps", INTEGER, FIELD(steps), "20", "N", 1, SL_MAX_STEPS, REAL_RUNS, "optimizer steps"},
-    {"steps", INTEGER, FIELD(steps), "1", "N", 1, SL_MAX_STEPS, SL_CMD_PREDICT,
+    {"steps", INTEGER, FIELD(steps), "1", "N", 1, SL_MAX_STEPS_AHEAD, SL_CMD_PREDICT,
      "optimizer steps (they repeat exactly)"},
     {"epochs", INTEGER, FIELD(epochs), NULL, "N", 1, SL_MAX_STEPS, SL_CMD_MEASURE,
      "instead of --steps: passes over the data, samples / global batch steps each"},

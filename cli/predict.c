@@ -27,9 +27,16 @@ static enum sl_status put_flops(struct sl_flops *flops, const struct sl_options 
   return status;
 }
 
+static enum sl_status check_steps(const struct sl_options *options, const char *trace) {
+  if (trace == NULL || options->steps <= SL_MAX_STEPS_TRACED) return SL_OK;
+  return sl_fail(SL_ERR_INPUT, "--steps: is %lld; expected at most %lld with --trace, since steps repeat",
+                 (long long)options->steps, (long long)SL_MAX_STEPS_TRACED);
+}
+
 /* `advise`: add the changes that would make a job fit that does not. */
 static enum sl_status predict(const struct sl_options *options, const char *trace, bool advise, json_t **record) {
   struct sl_setup setup;
+  SL_TRY(check_steps(options, trace));
   SL_TRY(sl_setup_job(&setup, options, SL_SETUP_SIMULATION));
   enum sl_status status = sl_fit_check(options, &setup);
   if (status == SL_OK && options->per_rank && setup.plan.world > SL_MAX_RANKS_APART)

@@ -51,13 +51,25 @@ enum sl_status sl_cuda_describe_device(struct sl_exec_devices *out) {
   return describe_software(out);
 }
 
-/* Identifies a device within the job as NCCL does: by host, boot, and PCI address. The number of devices that a process
- * sees is no help, because a launcher may show each process only its own. There must be no padding: names are compared
- * as bytes. */
-struct device_name {
+/* Names are compared as bytes, so there must be no padding. */
+struct node_name {
   char host[256], boot[64];
+};
+
+/* Identifies a device within the job as NCCL does: by host, boot, and PCI address. The number of devices that a process
+ * sees is no help, because a launcher may show each process only its own. */
+struct device_name {
+  struct node_name node;
   int32_t domain, bus, device;
 };
+
+static void know_node(struct node_name *name) {
+  memset(name, 0, sizeof *name);
+  if (gethostname(name->host, sizeof name->host - 1) != 0) name->host[0] = '\0';
+  FILE *boot = fopen("/proc/sys/kernel/random/boot_id", "r");
+  if (boot && !fgets(name->boot, sizeof name->boot, boot)) name->boot[0] = '\0';
+  if (boot) fclose(boot);
+}
 
 static enum sl_status choose_device(struct sl_cuda *cuda, struct device_name *name) {
   struct cudaDeviceProp p;
@@ -67,10 +79,7 @@ static enum sl_status choose_device(struct sl_cuda *cuda, struct device_name *na
   cuda->device = cuda->place.local_rank % devices;
   SL_CUDA_TRY(cudaGetDeviceProperties(&p, cuda->device));
   name->domain = p.pciDomainID, name->bus = p.pciBusID, name->device = p.pciDeviceID;
-  if (gethostname(name->host, sizeof name->host - 1) != 0) name->host[0] = '\0';
-  FILE *boot = fopen("/proc/sys/kernel/random/boot_id", "r");
-  if (boot && !fgets(name->boot, sizeof name->boot, boot)) name->boot[0] = '\0';
-  if (boot) fclose(boot);
+  know_node(&name->node);
   return SL_OK;
 }
 
@@ -234,6 +243,24 @@ static enum sl_status set_control(struct sl_cuda *cuda) {
   return SL_OK;
 }
 
+/* All ranks count time from one instant, so that their traces share a time axis and the first of their anomalies is
+ * told. Ranks of a node share its clock and take the instant of the first of them; nodes have only the agreement in
+ * common. */
+static enum sl_status start_clock(struct sl_cuda *cuda) {
+  struct start {
+    struct node_name node;
+    double epoch_s;
+  } mine, *all;
+  SL_TRY(sl_cuda_agree(cuda, sl_calloc(&all, (size_t)cuda->place.world, sizeof *all)));
+  know_node(&mine.node);
+  mine.epoch_s = cuda->epoch_s = sl_machine_clock();
+  const enum sl_status status = sl_star_exchange(&cuda->star, &mine, sizeof mine, all);
+  for (int i = cuda->place.world - 1; i >= 0 && status == SL_OK; i--)
+    if (memcmp(&all[i].node, &mine.node, sizeof mine.node) == 0) cuda->epoch_s = all[i].epoch_s;
+  free(all);
+  return status;
+}
+
 static enum sl_status make_noise(struct sl_cuda *cuda) {
   const struct sl_class *c = cuda->rank_class;
   for (size_t i = 0; i < c->buffer_count; i++) {
@@ -267,7 +294,6 @@ enum sl_status sl_cuda_open(struct sl_cuda **out, const struct sl_job *job, cons
   SL_TRY(sl_calloc(&cuda, 1, sizeof *cuda));
   cuda->job = job;
   cuda->options = *options;
-  cuda->epoch_s = sl_machine_clock();
   cuda->call_hash = SL_HASH_CALLS;
   cuda->timeout_s = 60;
   atomic_flag_clear(&cuda->ending);
@@ -282,6 +308,7 @@ enum sl_status sl_cuda_open(struct sl_cuda **out, const struct sl_job *job, cons
   cuda->peak_bytes = arena;
   SL_GO_FAIL(sl_cuda_agree(cuda, open_local(cuda)));
   SL_GO_FAIL(sl_cuda_graphs_agree(cuda));
+  SL_GO_FAIL(start_clock(cuda));
   cuda->opened = true;
   sl_cuda_watch_phase(cuda, NULL);
   *out = cuda;

@@ -20,6 +20,8 @@
 #define SL_MAX_BATCH (INT64_C(1) << 32)         /* sequences per step, over all ranks */
 #define SL_MAX_ACTIONS (INT64_C(1) << 24)       /* of a schedule: stages x micro-batches */
 #define SL_MAX_STEPS INT64_C(100000000)         /* of a run, which keeps results of each */
+#define SL_MAX_STEPS_AHEAD INT64_C(1000000)     /* of a prediction, whose record lists each */
+#define SL_MAX_STEPS_TRACED INT64_C(10000)      /* of a prediction, in a trace */
 #define SL_MAX_SAMPLES (INT64_C(1) << 40)       /* of random:N */
 #define SL_MAX_THREADS (INT64_C(1) << 12)       /* per rank, by flag */
 

@@ -4,6 +4,7 @@
 #include "core/interop/arguments.h"
 #include "core/interop/megatron_model.h"
 #include "core/interop/megatron_rows.h"
+#include "core/interop/megatron_words.h"
 #include "core/interop/paths.h"
 
 #include <stdlib.h>
@@ -195,7 +196,8 @@ static enum sl_status account(const struct sl_arguments *a) {
   return SL_OK;
 }
 
-enum sl_status sl_megatron_read(const char *name, const char *text, bool wants_model, json_t **config, json_t **model) {
+enum sl_status sl_megatron_read(const char *name, const char *text, bool is_script, bool wants_model, json_t **config,
+                                json_t **model) {
   struct sl_arguments a;
   enum sl_status status;
   *config = *model = NULL;
@@ -205,6 +207,8 @@ enum sl_status sl_megatron_read(const char *name, const char *text, bool wants_m
   SL_GO(make_config(*config, &a));
   if (wants_model) SL_GO(sl_megatron_model(&a, model));
   sl_arguments_pass(&a, sl_megatron_of_model);
+  if (!is_script) SL_GO(sl_megatron_check_words(&a));
+  if (!is_script) SL_GO(sl_megatron_check_rampup(&a));
   SL_GO(account(&a));
 done:
   sl_arguments_free(&a);

@@ -210,6 +210,21 @@ static enum sl_status put_traits(json_t *model, const struct sl_arguments *a, co
   return f->features & ROPE ? put_rotary(model, a) : SL_OK;
 }
 
+/* What norms add to a variance, and the deviation of initial weights. */
+static enum sl_status put_numbers(json_t *model, const struct sl_arguments *a, const struct form *f) {
+  static const char *const epsilons[] = {"layernorm-epsilon", "norm-epsilon"}; /* of 2021 and later */
+  const char *key = f->features & RMS                      ? "rms_norm_eps"
+                    : strcmp(f->family, "starcoder2") == 0 ? "norm_epsilon"
+                                                           : "layer_norm_epsilon";
+  double epsilon = 1e-5, deviation = 0.02;
+  for (int i = 0; i < 2; i++)
+    if (sl_arguments_has(a, epsilons[i])) SL_TRY(sl_arguments_real(a, epsilons[i], &epsilon));
+  if (sl_arguments_has(a, "init-method-std")) SL_TRY(sl_arguments_real(a, "init-method-std", &deviation));
+  json_object_set_new(model, key, json_real(epsilon));
+  json_object_set_new(model, "initializer_range", json_real(deviation));
+  return SL_OK;
+}
+
 enum sl_status sl_megatron_model(const struct sl_arguments *a, json_t **model) {
   const struct form *form = NULL;
   int64_t vocabulary;
@@ -220,5 +235,6 @@ enum sl_status sl_megatron_model(const struct sl_arguments *a, json_t **model) {
   *model = json_pack("{s:s}", "model_type", form->family);
   SL_TRY(put_sizes(*model, a, form, vocabulary));
   SL_TRY(put_dropouts(*model, a, form));
+  SL_TRY(put_numbers(*model, a, form));
   return put_traits(*model, a, form);
 }

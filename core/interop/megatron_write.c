@@ -142,6 +142,10 @@ static enum sl_status put_model(const json_t *model, FILE *out) {
   fprintf(out, "--hidden-dropout %.17g\n--attention-dropout %.17g\n",
           json_number_value(json_object_get(model, "resid_pdrop")),
           json_number_value(json_object_get(model, llama ? "attention_dropout" : "attn_pdrop")));
+  const json_t *epsilon = json_object_get(model, llama ? "rms_norm_eps" : "layer_norm_epsilon"),
+               *deviation = json_object_get(model, "initializer_range");
+  if (epsilon != NULL) fprintf(out, "--norm-epsilon %.17g\n", json_number_value(epsilon));
+  if (deviation != NULL) fprintf(out, "--init-method-std %.17g\n", json_number_value(deviation));
   return llama ? put_llama(model, out) : SL_OK;
 }
 

@@ -65,8 +65,12 @@ static enum sl_status read_lines(struct reader *r, const char *text, size_t size
   return SL_OK;
 }
 
-/* Does the text begin with an object on a line of its own? */
-static bool has_lines(const char *text, size_t size) {
+/* Are they lines of JSON? They are where a field of theirs is asked for or the file's name says so, else where the text
+ * begins with an object on a line of its own. */
+static bool has_lines(const struct sl_file *file, const char *field, const char *text) {
+  static const char suffix[] = ".jsonl";
+  const size_t size = file->size, length = strlen(file->name), behind = sizeof suffix - 1;
+  if (field != NULL || (length >= behind && strcmp(file->name + length - behind, suffix) == 0)) return true;
   const size_t blank = strspn(text, " \t\r\n");
   if (blank >= size || text[blank] != '{') return false;
   const char *end = memchr(text + blank, '\n', size - blank);
@@ -96,8 +100,8 @@ enum sl_status sl_data_text_read(const struct sl_file *file, const struct sl_dat
   SL_GO(sl_malloc(&bytes, file->size + 1, 1));
   SL_GO(sl_file_read(file, 0, bytes, file->size));
   bytes[file->size] = '\0';
-  SL_GO(has_lines(bytes, file->size) ? read_lines(&r, bytes, file->size)
-                                     : read_document(&r, file->name, bytes, file->size));
+  SL_GO(has_lines(file, text->field, bytes) ? read_lines(&r, bytes, file->size)
+                                            : read_document(&r, file->name, bytes, file->size));
   *ids = r.out.ids;
   *count = (int64_t)r.out.count;
   r.out.ids = NULL;

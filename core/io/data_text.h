@@ -12,8 +12,9 @@ struct sl_data_text {
   const char *eod;       /* a token of the tokenizer that is appended to every document; NULL: none */
 };
 
-/* The tokens of `file`, *count of them, in *ids, to be freed. A file that begins with "{" and whose first line is an
- * object is JSON lines, one document per line; any other is one document. Errors: SL_ERR_INPUT with the file and, for
+/* The tokens of `file`, *count of them, in *ids, to be freed. A file is JSON lines, one document per line, if
+ * `text` has a field, if its name ends with ".jsonl", or if it begins with "{" and its first line is an object; any
+ * other is one document. Errors: SL_ERR_INPUT with the file and, for
  * JSON lines, the line: invalid JSON, no such field or not a string, invalid UTF-8; those of the tokenizer; SL_ERR_IO;
  * SL_ERR_MEMORY. */
 enum sl_status sl_data_text_read(const struct sl_file *file, const struct sl_data_text *text, uint32_t **ids,

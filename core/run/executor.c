@@ -2,6 +2,7 @@
 #include "core/run/executor.h"
 
 #include "core/base/machine.h"
+#include "core/run/openmp.h"
 
 #include <dlfcn.h>
 #include <math.h>
@@ -46,16 +47,6 @@ static enum sl_status check_room(const char *name) {
       blas_threads(), need);
 }
 
-/* libgomp complains about it in each process, in lines of its own, and goes on with another number. */
-static enum sl_status check_threads(const char *name) {
-  static const char variable[] = "OMP_NUM_THREADS", list[] = "0123456789, ";
-  const char *text = getenv(variable);
-  if (strcmp(name, "host") != 0 || text == NULL) return SL_OK;
-  if (text[0] == '\0') return unsetenv(variable), SL_OK;
-  if (atoi(text) > 0 && text[strspn(text, list)] == '\0') return SL_OK;
-  return sl_fail(SL_ERR_INPUT, "%s: is '%s'; expected a number of threads, from 1", variable, text);
-}
-
 enum sl_status sl_exec_load(const char *name, const struct sl_exec_ops **out) {
   char path[4096];
   SL_TRY(module_path(name, path, sizeof path));
@@ -64,7 +55,7 @@ enum sl_status sl_exec_load(const char *name, const struct sl_exec_ops **out) {
                    name);
   }
   void *loaded = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
-  if (loaded == NULL) SL_TRY(check_threads(name));
+  if (loaded == NULL && strcmp(name, "host") == 0) SL_TRY(sl_openmp_load());
   if (loaded == NULL) SL_TRY(check_room(name));
   /* global, so that MPI's plug-ins find the MPI library */
   void *module = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
@@ -145,8 +136,8 @@ static enum sl_status run_program(struct sl_run *run, struct cursor *cursors, en
   uint64_t left = 0;
   for (int i = 0; i < run->local_count; i++) {
     const struct sl_class *c = &run->job->classes[sl_job_class_of(run->job, run->local_ranks[i])];
-    cursors[i] = (struct cursor){
-        .rank_class = c, .program = &c->programs[kind], .at = sl_issue_find(&c->programs[kind], 0)};
+    cursors[i] =
+        (struct cursor){.rank_class = c, .program = &c->programs[kind], .at = sl_issue_find(&c->programs[kind], 0)};
     left += cursors[i].program->issue_count;
     SL_TRY(run->exec->begin(run->state, i, kind, step));
   }

@@ -158,20 +158,39 @@ static void names_of_files_do_not_either(void **state) {
   assert_int_equal(strncmp(out, "\\u001bt: ", 9), 0);
 }
 
-/* libgomp would complain in lines of its own, once a process. */
-static void a_number_of_threads_is_one(void **state) {
+/* libgomp would complain in lines of its own, once a process, and go on without the variable. */
+static void environment_of_openmp_is_read(void **state) {
   (void)state;
-  static const char *const bad[] = {"abc", "-1", "0", "4x"};
+  static const char *const bad[][2] = {{"OMP_NUM_THREADS", "abc"},    {"OMP_NUM_THREADS", "-1"},
+                                       {"OMP_NUM_THREADS", "0"},      {"OMP_NUM_THREADS", "4x"},
+                                       {"OMP_NUM_THREADS", "1,,2"},   {"OPENBLAS_NUM_THREADS", "abc"},
+                                       {"OMP_SCHEDULE", "abc"},       {"OMP_PLACES", "{0:9999}"},
+                                       {"OMP_STACKSIZE", "\033[31m"}, {"GOMP_CPU_AFFINITY", "x"}};
+  static const char *const good[][2] = {{"OMP_SCHEDULE", "static,4"}, {"OMP_STACKSIZE", "4M"}, {"OMP_DYNAMIC", "true"}};
+  static const char run[] =
+      "measure --model gpt2-tiny --preset ddp --micro-batch 1 --steps 1 --quiet --seq 8 --data " SL_SOURCE_DIR
+      "/examples/corpus.txt --world 2";
   if (access(SL_BINARY_DIR "/lib/libshardlab_host.so", R_OK) != 0) skip();
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-    setenv("OMP_NUM_THREADS", bad[i], 1);
-    assert_int_equal(shardlab(scratch, "measure --model gpt2-tiny --preset ddp --world 2 --data " SL_SOURCE_DIR
-                                       "/examples/corpus.txt"),
-                     2);
+    char says[64];
+    setenv(bad[i][0], bad[i][1], 1);
+    assert_int_equal(shardlab(scratch, run), 2);
     assert_int_equal(lines_with(err, "\n"), 1);
-    assert_non_null(strstr(err, "error: OMP_NUM_THREADS: is '"));
+    snprintf(says, sizeof says, "error: %s: is '", bad[i][0]);
+    assert_non_null(strstr(err, says));
+    assert_false(has_control(err));
+    unsetenv(bad[i][0]);
   }
-  unsetenv("OMP_NUM_THREADS");
+  for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+    setenv(good[i][0], good[i][1], 1);
+    assert_int_equal(shardlab(scratch, run), 0);
+    assert_string_equal(err, "");
+    unsetenv(good[i][0]);
+  }
+  setenv("OMP_DISPLAY_ENV", "true", 1); /* what was asked for is not lost */
+  assert_int_equal(shardlab(scratch, "backends"), 0);
+  assert_non_null(strstr(err, "_OPENMP = "));
+  unsetenv("OMP_DISPLAY_ENV");
 }
 
 /* OpenBLAS would ask for its buffers without end: when it starts, and for each thread that calls it then. */
@@ -215,10 +234,14 @@ static void the_error_is_the_last_line(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(each_warning_once),          cmocka_unit_test(the_error_is_the_last_line),
-      cmocka_unit_test(rows_of_traffic_differ),     cmocka_unit_test(the_record_has_what_was_read),
-      cmocka_unit_test(nothing_acts_on_a_terminal), cmocka_unit_test(names_of_files_do_not_either),
-      cmocka_unit_test(a_number_of_threads_is_one), cmocka_unit_test(too_little_address_space_is_an_error),
+      cmocka_unit_test(each_warning_once),
+      cmocka_unit_test(the_error_is_the_last_line),
+      cmocka_unit_test(rows_of_traffic_differ),
+      cmocka_unit_test(the_record_has_what_was_read),
+      cmocka_unit_test(nothing_acts_on_a_terminal),
+      cmocka_unit_test(names_of_files_do_not_either),
+      cmocka_unit_test(environment_of_openmp_is_read),
+      cmocka_unit_test(too_little_address_space_is_an_error),
   };
   return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
 }

@@ -29,7 +29,7 @@ static void keep(void *context, const char *text) {
 static void read_as(const char *text, json_t **config, json_t **model) {
   warned[0] = '\0';
   sl_warn_set_sink(keep, NULL);
-  const enum sl_status status = sl_megatron_read("run.sh", text, true, config, model);
+  const enum sl_status status = sl_megatron_read("run.sh", text, true, true, config, model);
   sl_warn_set_sink(NULL, NULL);
   if (status != SL_OK) fail_msg("%s", sl_error_message());
 }
@@ -94,6 +94,11 @@ static void forms_have_their_families(void **state) {
        "{\"rope_type\":\"llama3\",\"factor\":8.0,\"low_freq_factor\":1.0,\"high_freq_factor\":4.0,"
        "\"original_max_position_embeddings\":8192}"},
       {"--position-embedding-type alibi --embed-layernorm", "model_type", "\"bloom\""},
+      {"--norm-epsilon 1e-3", "layer_norm_epsilon", "0.001"},
+      {"", "initializer_range", "0.02"},
+      {"--init-method-std 0.5", "initializer_range", "0.5"},
+      {ROPE "--layernorm-epsilon 1e-3", "norm_epsilon", "0.001"},
+      {ROPE "--swiglu --normalization RMSNorm " DRY, "rms_norm_eps", "1e-5"}, /* Megatron-LM's default, not Llama's */
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     char text[512];
@@ -170,17 +175,75 @@ static void what_is_not_modelled_is_named(void **state) {
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     json_t *config, *model;
     sl_error_clear();
-    assert_int_equal(sl_megatron_read("run.sh", cases[i].text, true, &config, &model), SL_ERR_INPUT);
+    assert_int_equal(sl_megatron_read("run.sh", cases[i].text, true, true, &config, &model), SL_ERR_INPUT);
     assert_string_equal(sl_error_message(), cases[i].says);
     assert_null(config);
   }
   sl_error_clear();
 }
 
+#define NEEDED "--micro-batch-size 1 --lr 1 "
+
+/* As argparse of Megatron-LM, which knows no word that belongs to no argument. */
+static void every_word_belongs_to_an_argument(void **state) {
+  (void)state;
+  static const struct {
+    const char *text, *says;
+  } cases[] = {
+      {NEEDED "stray", "--from-megatron: 'stray' behind --lr belongs to no argument; expected --NAME"},
+      {NEEDED "--bf16 false", "--from-megatron: 'false' behind --bf16 belongs to no argument; expected --NAME"},
+      {NEEDED "--save a b", "--from-megatron: 'b' behind --save belongs to no argument; expected --NAME"},
+      {NEEDED "--split 1,2 3", "--from-megatron: '3' behind --split belongs to no argument; expected --NAME"},
+      {NEEDED MODEL "--num-layers 8 9",
+       "--from-megatron: '9' behind --num-layers belongs to no argument; expected --NAME"},
+      {NEEDED "--split", "--from-megatron: --split: has no value; expected one"},
+      {NEEDED "--train-iters --bf16", "--from-megatron: --train-iters: has no value; expected one"},
+      {"--=x " NEEDED, "--from-megatron: '--' behind nothing belongs to no argument; expected --NAME"},
+      {"stray " NEEDED, "--from-megatron: 'stray' behind nothing belongs to no argument; expected --NAME"},
+      {"torchrun pretrain_gpt.py a " NEEDED,
+       "--from-megatron: 'a' behind pretrain_gpt.py belongs to no argument; expected --NAME"},
+      {NEEDED "--rampup-batch-size 16 16", "--from-megatron: --rampup-batch-size: is '16'; expected three whole "
+                                           "numbers: the first batch, its increment and the samples it grows in"},
+      {NEEDED "--rampup-batch-size 16 x 9", "--from-megatron: --rampup-batch-size: is '16'; expected three whole "
+                                            "numbers: the first batch, its increment and the samples it grows in"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    json_t *config, *model;
+    sl_error_clear();
+    assert_int_equal(sl_megatron_read("--from-megatron", cases[i].text, false, true, &config, &model), SL_ERR_INPUT);
+    assert_string_equal(sl_error_message(), cases[i].says);
+    assert_null(config);
+  }
+  sl_error_clear();
+}
+
+/* Lists and what nobody knows take any words; a launcher's are its own. What changes time, or the data, is named. */
+static void what_has_no_effect_is_named(void **state) {
+  (void)state;
+  json_t *config, *model;
+  warned[0] = '\0';
+  sl_warn_set_sink(keep, NULL);
+  const enum sl_status status = sl_megatron_read(
+      "--from-megatron",
+      "torchrun --standalone --nproc_per_node 8 x pretrain_gpt.py " NEEDED "--data-path 0.5 a 0.5 b --frobnicate 1 2 "
+      "--rampup-batch-size 16 16 300 --split 99,1,0 --profile --no-rope-fusion --save x",
+      false, true, &config, &model);
+  sl_warn_set_sink(NULL, NULL);
+  if (status != SL_OK) fail_msg("%s", sl_error_message());
+  assert_string_equal(warned, "--from-megatron: no counterpart, so without effect: --standalone --frobnicate "
+                              "--rampup-batch-size --split --no-rope-fusion");
+  json_decref(config);
+  json_decref(model);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_launch_script_is_read),   cmocka_unit_test(defaults_are_megatrons),
-      cmocka_unit_test(forms_have_their_families), cmocka_unit_test(what_a_shell_computes_is_computed),
-      cmocka_unit_test(quoting_is_a_shells),       cmocka_unit_test(what_is_not_modelled_is_named)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(a_launch_script_is_read),
+                                     cmocka_unit_test(defaults_are_megatrons),
+                                     cmocka_unit_test(forms_have_their_families),
+                                     cmocka_unit_test(what_a_shell_computes_is_computed),
+                                     cmocka_unit_test(quoting_is_a_shells),
+                                     cmocka_unit_test(what_is_not_modelled_is_named),
+                                     cmocka_unit_test(every_word_belongs_to_an_argument),
+                                     cmocka_unit_test(what_has_no_effect_is_named)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -179,7 +179,7 @@ static void put(const char *path, const char *text) {
   assert_int_equal(fclose(file), 0);
 }
 
-/* A document a line, whatever the file is called, with a token behind each; and the same text as a whole. */
+/* A document a line, where the first is an object or a field is asked for, with a token behind each; and the same text as a whole. */
 static void lines_are_documents(void **state) {
   (void)state;
   static const char path[] = "test_tokenizer_lines.txt", own[] = "test_tokenizer.json";
@@ -205,6 +205,9 @@ static void lines_are_documents(void **state) {
   text.eod = NULL;
   expect_message(sl_data_open_text(&data, path, &text), "test_tokenizer_lines.txt:2: body: is none; expected a string");
   put(path, "{ab} is no object\nab");
+  expect_message(sl_data_open_text(&data, path, &text), /* its field was asked for */
+                 "test_tokenizer_lines.txt:1:3: string or '}' expected near 'ab'; expected an object a line");
+  text.field = NULL;
   assert_int_equal(sl_data_open_text(&data, path, &text), SL_OK);
   assert_int_equal(data.token_count, 3); /* ab, the b of "object", ab: what has no symbol leaves none */
   sl_data_close(&data);
