@@ -80,6 +80,7 @@ class Event:
 
     def __init__(self, args, number):
         self.args, self.number, self.late = args, number, False
+        self.given = set()  # names in self.work before the job starts
 
     def measure(self):
         return [self.args.shardlab, "measure", *self.training(), "--json", "out.json", "--trace", "out.trace", "--save",
@@ -164,7 +165,7 @@ class Event:
         hidden = [name for name in names if name.startswith(".")]
         if hidden and not self.unswept():
             faults.append(f"hidden files are left: {hidden}")
-        empty = [name for name in names if os.path.isdir(f"{self.work}/{name}") and not os.listdir(f"{self.work}/{name}")]
+        empty = [name for name in names if name not in self.given and os.path.isdir(f"{self.work}/{name}") and not os.listdir(f"{self.work}/{name}")]
         if empty and not self.unswept():
             faults.append(f"empty folders are left: {empty}")
         for name in names:
