@@ -251,40 +251,6 @@ static void windows_alternate(void **state) {
   sl_model_free(&model);
 }
 
-/* Every row of the table of public models: its parameters, and the same again from what is written of it. */
-static void public_models(void **state) {
-  (void)state;
-  FILE *file = fopen(SL_SOURCE_DIR "/tests/core/model/public_models.tsv", "r");
-  char *line = NULL;
-  size_t room = 0;
-  int rows = 0;
-  assert_non_null(file);
-  while (getline(&line, &room, file) > 0) {
-    char *save, *name = strtok_r(line, "\t", &save);
-    if (name[0] == '#') continue;
-    const char *total = strtok_r(NULL, "\t", &save), *config = strtok_r(NULL, "\n", &save);
-    struct sl_model model, again;
-    if (parse(&model, config) != SL_OK) fail_msg("%s: %s", name, sl_error_message());
-    if (sl_model_numel(&model) != atoll(total))
-      fail_msg("%s: %lld parameters, expected %s", name, (long long)sl_model_numel(&model), total);
-    json_t *dump = sl_model_to_json(&model);
-    char *text = json_dumps(dump, 0);
-    if (parse(&again, text) != SL_OK) fail_msg("%s: %s", name, sl_error_message());
-    assert_memory_equal(&model.form, &again.form, sizeof model.form);
-    assert_int_equal(model.tensor_count, again.tensor_count);
-    for (int i = 0; i < model.tensor_count; i++)
-      assert_memory_equal(&model.tensors[i], &again.tensors[i], sizeof *model.tensors);
-    free(text);
-    json_decref(dump);
-    sl_model_free(&model);
-    sl_model_free(&again);
-    rows++;
-  }
-  free(line);
-  fclose(file);
-  assert_true(rows >= 40);
-}
-
 static char warned[512];
 
 static void keep(void *context, const char *text) {
@@ -454,7 +420,6 @@ int main(void) {
       cmocka_unit_test(flops_equal_the_closed_form),
       cmocka_unit_test(rope_scaling_is_read),
       cmocka_unit_test(windows_alternate),
-      cmocka_unit_test(public_models),
       cmocka_unit_test(parts_of_a_model_are_named),
       cmocka_unit_test(broken_configs_say_where_and_what),
       cmocka_unit_test(unknown_words_list_the_presets),
