@@ -1,6 +1,7 @@
 /* Children, the signals to them, and the janitor; see children.h. */
 #include "cli/children.h"
 
+#include "cli/process.h"
 #include "core/base/new_file.h"
 
 #include <dirent.h>
@@ -93,6 +94,56 @@ static void handle_signals(void (*handler)(int)) {
     (void)sigaction(passed[i], &(struct sigaction){.sa_handler = handler, .sa_flags = SA_RESTART}, NULL);
 }
 
+/* ---- strays ---- */
+
+static void nap(void) {
+  nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+}
+
+/* Whether a process runs this program. One that is ending runs none any more, and might have run this one. */
+static bool is_of_this_program(pid_t pid) {
+  char path[48];
+  struct stat ours, its;
+  snprintf(path, sizeof path, "/proc/%ld/exe", (long)pid);
+  if (stat(path, &its) != 0) return errno == ENOENT;
+  return stat("/proc/self/exe", &ours) == 0 && ours.st_dev == its.st_dev && ours.st_ino == its.st_ino;
+}
+
+static bool is_listed(pid_t pid) {
+  bool found = pid == janitor;
+  for (int i = 0; i < MOST; i++) found = found || (pid_t)children[i] == pid;
+  return found;
+}
+
+/* A stray is a process of this program that a child, such as mpirun, left behind when it ended. It became a child of
+ * this process then (PR_SET_CHILD_SUBREAPER). Returns whether one still runs. */
+static bool has_stray(bool kill_it) {
+  pid_t found[MOST];
+  bool left = false;
+  const int count = sl_process_children(getpid(), found, MOST);
+  for (int i = 0; i < count; i++) {
+    if (is_listed(found[i]) || !is_of_this_program(found[i]) || waitpid(found[i], NULL, WNOHANG) != 0) continue;
+    if (kill_it) kill(found[i], SIGKILL);
+    left = true;
+  }
+  return left;
+}
+
+/* Strays end by themselves: a rank receives SIGKILL when its mpirun dies, and its guard sees the rank's end. */
+static void wait_for_strays(void) {
+  static const int patience = GRACE_S * 50, death = 50;
+  for (int naps = 0; naps < patience + death && has_stray(naps >= patience); naps++) nap();
+}
+
+/* Ends the children that an error left. */
+static void end_listed(void) {
+  to_all(SIGKILL, 1);
+  for (int i = 0; i < MOST; i++) {
+    for (int naps = 0; naps < 50 && children[i] > 0 && waitpid((pid_t)children[i], NULL, WNOHANG) == 0; naps++) nap();
+    children[i] = 0;
+  }
+}
+
 /* ---- temporary files ---- */
 
 /* Removes everything below `path`; links are removed, not followed. */
@@ -135,15 +186,12 @@ static void remove_all(void) {
 }
 
 void sl_children_tidy(void) {
+  wait_for_strays();
   sl_children_sweep();
   if (folder[0] != '\0') remove_below(folder);
 }
 
 /* ---- the janitor ---- */
-
-static void nap(void) {
-  nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
-}
 
 /* They received their signal when this process's parent died. */
 static void wait_for_orphans(const pid_t *alive) {
@@ -193,6 +241,7 @@ enum sl_status sl_children_open(void) {
   SL_TRY(make_folder());
   (void)setenv("TMPDIR", folder, 1);
   opened_by = getpid();
+  (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
   memset((void *)(size_t)children, 0, sizeof children);
   if (pipe2(ends, O_CLOEXEC) != 0) return sl_fail(SL_ERR_IO, "pipe: %s", strerror(errno));
   fflush(NULL);
@@ -215,6 +264,8 @@ void sl_children_close(void) {
   remove_made();
   if (opened_by != getpid()) return;
   opened_by = 0;
+  end_listed();
+  wait_for_strays();
   remove_all();
   if (janitor > 0) kill(janitor, SIGKILL); /* nothing is left for it to do */
   if (to_janitor >= 0) close(to_janitor);

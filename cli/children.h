@@ -3,8 +3,9 @@
  *
  * Every child has its own process group, so Ctrl-C reaches only this process, which forwards one signal. SIGINT,
  * SIGTERM and SIGHUP are forwarded once; children that still run GRACE_S seconds later, or when a second signal
- * arrives, are killed with their groups. A child dies with this process (PR_SET_PDEATHSIG). The sockets, shared memory
- * and temporary files of children go into one folder. A janitor, a process that only waits for the end of this one,
+ * arrives, are killed with their groups. A child dies with this process (PR_SET_PDEATHSIG); what a child leaves
+ * behind when it ends, such as a rank of an mpirun that was killed, becomes a child of this process and is waited for.
+ * The sockets, shared memory and temporary files of children go into one folder. A janitor, a process that only waits for the end of this one,
  * removes the folder, and the output files named to it, even if this process was killed and could not. */
 #pragma once
 
@@ -23,7 +24,8 @@ void sl_children_name_folder(const char *path);
 void sl_children_sweep(void);
 /* Call before the first child; later calls change nothing. Errors: SL_ERR_IO. */
 enum sl_status sl_children_open(void);
-/* Call between two jobs of a command: removes what the first one left, but keeps the folder. */
+/* Call between two jobs of a command: waits for the processes and removes the files that the first one left, but keeps
+ * the folder. */
 void sl_children_tidy(void);
 /* This command's own folder, in memory if the system has such a file system. */
 const char *sl_children_folder(void);

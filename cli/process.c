@@ -26,28 +26,34 @@ bool sl_process_is_stopped(pid_t pid) {
   return read_stat((long)pid, &state, &parent) && state == 'T'; /* a debugger's stop has another letter, 't' */
 }
 
-/* Whether one of a thread's children, listed by the file, has not ended. */
-static bool lists_child(FILE *children) {
-  long child, parent;
+bool sl_process_has_ended(pid_t pid) {
   char state;
-  while (fscanf(children, "%ld", &child) == 1)
-    if (read_stat(child, &state, &parent) && state != 'Z' && state != 'X') return true;
-  return false;
+  long parent;
+  return !read_stat((long)pid, &state, &parent) || state == 'Z' || state == 'X';
+}
+
+int sl_process_children(pid_t pid, pid_t *children, int room) {
+  char path[320];
+  int count = -1;
+  snprintf(path, sizeof path, "/proc/%ld/task", (long)pid);
+  DIR *threads = opendir(path); /* not a look through all of /proc: a job that is timed is asked again and again */
+  for (struct dirent *entry; threads != NULL && (entry = readdir(threads)) != NULL;) {
+    snprintf(path, sizeof path, "/proc/%ld/task/%s/children", (long)pid, entry->d_name);
+    FILE *list = fopen(path, "re");
+    if (list == NULL) continue;
+    if (count < 0) count = 0;
+    for (long child; count < room && fscanf(list, "%ld", &child) == 1;) children[count++] = (pid_t)child;
+    fclose(list);
+  }
+  if (threads != NULL) closedir(threads);
+  return count;
 }
 
 bool sl_process_has_child(pid_t pid) {
-  char path[320];
-  bool found = false, said = false;
-  snprintf(path, sizeof path, "/proc/%ld/task", (long)pid);
-  DIR *threads = opendir(path); /* not a look through all of /proc: a job that is timed is asked again and again */
-  for (struct dirent *entry; threads != NULL && !found && (entry = readdir(threads)) != NULL;) {
-    snprintf(path, sizeof path, "/proc/%ld/task/%s/children", (long)pid, entry->d_name);
-    FILE *children = fopen(path, "re");
-    if (children == NULL) continue;
-    said = true;
-    found = lists_child(children);
-    fclose(children);
-  }
-  if (threads != NULL) closedir(threads);
-  return found || !said;
+  enum { ENOUGH = 256 };
+  pid_t children[ENOUGH];
+  const int count = sl_process_children(pid, children, ENOUGH);
+  bool found = count < 0;
+  for (int i = 0; i < count && !found; i++) found = !sl_process_has_ended(children[i]);
+  return found;
 }

@@ -3,6 +3,8 @@
  * why. A script stands in for mpirun and says what Open MPI 4.1 does. */
 #include "tests/support/cli_run.h"
 
+#include <signal.h>
+
 #define FRAME "--------------------------------------------------------------------------\n"
 #define HUNG_UP                                                                                                        \
   "An MPI communication peer process has unexpectedly disconnected.  This\n"                                           \
@@ -16,7 +18,7 @@
 
 /* The only line that `text` on mpirun's stderr leaves, when mpirun then ends so. */
 static const char *heard_until(const char *text, const char *end) {
-  char script[256];
+  char script[1024];
   write_file("said", text);
   write_file("mlp.json", "{\"model_type\": \"mlp\", \"dims\": [8, 8]}");
   snprintf(script, sizeof script, "#!/bin/sh\ncat \"${0%%/*}/said\" >&2\n%s\n", end);
@@ -84,9 +86,24 @@ static void mpirun_that_stays_is_ended(void **state) {
       "shardlab: rank 1 died (signal 9, SIGKILL); the job was ended\n");
 }
 
+/* A rank may still be ending when its mpirun has ended: the command ends after it. */
+static void no_rank_outlives_the_command(void **state) {
+  (void)state;
+  char pid[32];
+  assert_string_equal(
+      heard_until("mpirun noticed that process rank 0 with PID 7 on node vm exited on signal 9 (Killed).\n",
+                  "sleep 0.7 | env -u SHARDLAB_LAUNCHED " SL_BINARY_DIR
+                  "/bin/shardlab predict --model mlp.json --config /dev/stdin 2>/dev/null &\n"
+                  "echo $! >\"${0%/*}/rank\"\nexit 1"),
+      "shardlab: rank 0 died (signal 9, SIGKILL); the job was ended\n");
+  slurp("rank", pid, sizeof pid);
+  assert_int_equal(kill((pid_t)atol(pid), 0), -1);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(notices_are_held_back), cmocka_unit_test(one_line_of_a_timeout),
                                      cmocka_unit_test(one_line_of_what_stops_mpirun),
-                                     cmocka_unit_test(mpirun_that_stays_is_ended)};
+                                     cmocka_unit_test(mpirun_that_stays_is_ended),
+                                     cmocka_unit_test(no_rank_outlives_the_command)};
   return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
 }
