@@ -17,9 +17,6 @@
 /* Names the temporary files next to `path` (may be NULL) that `parts` processes of this job may leave
  * (core/base/new_file.h), for the janitor to remove. Call before sl_children_open. */
 void sl_children_name_output(const char *path, int parts);
-/* Names a folder that the command will make. If it is not there yet it is removed when the command ends, and those above
- * it that are not there either, each if nothing is in it. Call before sl_children_open. One folder at a time. */
-void sl_children_name_folder(const char *path);
 /* Removes the files that are left. */
 void sl_children_sweep(void);
 /* Call before the first child; later calls change nothing. Errors: SL_ERR_IO. */
