@@ -161,11 +161,11 @@ static void names_of_files_do_not_either(void **state) {
 /* libgomp would complain in lines of its own, once a process, and go on without the variable. */
 static void environment_of_openmp_is_read(void **state) {
   (void)state;
-  static const char *const bad[][2] = {{"OMP_NUM_THREADS", "abc"},    {"OMP_NUM_THREADS", "-1"},
-                                       {"OMP_NUM_THREADS", "0"},      {"OMP_NUM_THREADS", "4x"},
-                                       {"OMP_NUM_THREADS", "1,,2"},   {"OPENBLAS_NUM_THREADS", "abc"},
-                                       {"OMP_SCHEDULE", "abc"},       {"OMP_PLACES", "{0:9999}"},
-                                       {"OMP_STACKSIZE", "\033[31m"}, {"GOMP_CPU_AFFINITY", "x"}};
+  static const char *const bad[][2] = {
+      {"OMP_NUM_THREADS", "abc"}, {"OMP_NUM_THREADS", "-1"},       {"OMP_NUM_THREADS", "0"},
+      {"OMP_NUM_THREADS", "4x"},  {"OMP_NUM_THREADS", "1,,2"},     {"OPENBLAS_NUM_THREADS", "abc"},
+      {"OMP_SCHEDULE", "abc"},    {"OMP_PLACES", "{0:9999}"},      {"OMP_STACKSIZE", "\033[31m"},
+      {"GOMP_CPU_AFFINITY", "x"}, {"OMP_STACKSIZE", "100000000G"}, {"GOMP_STACKSIZE", "90000g"}};
   static const char *const good[][2] = {{"OMP_SCHEDULE", "static,4"}, {"OMP_STACKSIZE", "4M"}, {"OMP_DYNAMIC", "true"}};
   static const char run[] =
       "measure --model gpt2-tiny --preset ddp --micro-batch 1 --steps 1 --quiet --seq 8 --data " SL_SOURCE_DIR
