@@ -221,7 +221,7 @@ enum sl_status sl_children_open(void) {
   opened_by = getpid();
   (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
   memset((void *)(size_t)children, 0, sizeof children);
-  if (pipe2(ends, O_CLOEXEC) != 0) return sl_fail(SL_ERR_IO, "too few open files (ulimit -n): a pipe: %s", strerror(errno));
+  if (pipe2(ends, O_CLOEXEC) != 0) return sl_fail(SL_ERR_IO, "a pipe: %s (ulimit -n)", strerror(errno));
   fflush(NULL);
   janitor = fork();
   if (janitor == 0) {

@@ -282,7 +282,7 @@ static int conclude(struct notices *n, int how) {
 
 static enum sl_status run_job(char *const *arguments, int ranks, bool here, struct sl_ended *ended) {
   int error_pipe[2];
-  if (pipe(error_pipe) != 0) return sl_fail(SL_ERR_IO, "pipe: %s", strerror(errno));
+  if (pipe(error_pipe) != 0) return sl_fail(SL_ERR_IO, "a pipe: %s (ulimit -n)", strerror(errno));
   const pid_t pid = sl_children_fork(SIGTERM);
   if (pid < 0) {
     close(error_pipe[0]);
