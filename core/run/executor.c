@@ -55,7 +55,7 @@ enum sl_status sl_exec_load(const char *name, const struct sl_exec_ops **out) {
                    name);
   }
   void *loaded = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
-  if (loaded == NULL && strcmp(name, "host") == 0) SL_TRY(sl_openmp_load());
+  if (loaded == NULL) SL_TRY(sl_openmp_load());
   if (loaded == NULL) SL_TRY(check_room(name));
   /* global, so that MPI's plug-ins find the MPI library */
   void *module = dlopen(path, RTLD_NOW | RTLD_GLOBAL);

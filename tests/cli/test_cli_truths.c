@@ -187,6 +187,13 @@ static void environment_of_openmp_is_read(void **state) {
     assert_string_equal(err, "");
     unsetenv(good[i][0]);
   }
+  setenv("OMP_SCHEDULE", "abc", 1); /* whatever the backend, as its module loads libgomp */
+  if (access(SL_BINARY_DIR "/lib/libshardlab_cuda.so", R_OK) == 0) {
+    assert_int_equal(shardlab(scratch, "%s --backend cuda", run), 2);
+    assert_int_equal(lines_with(err, "\n"), 1);
+    assert_non_null(strstr(err, "error: OMP_SCHEDULE: is 'abc'"));
+  }
+  unsetenv("OMP_SCHEDULE");
   setenv("OMP_DISPLAY_ENV", "true", 1); /* what was asked for is not lost */
   assert_int_equal(shardlab(scratch, "backends"), 0);
   assert_non_null(strstr(err, "_OPENMP = "));
