@@ -228,6 +228,21 @@ static void too_little_address_space_is_an_error(void **state) {
   }
 }
 
+/* What looks for the libraries loads them, too. */
+static void backends_are_told_in_little_address_space(void **state) {
+  (void)state;
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  skip(); /* sanitizers map terabytes */
+#endif
+  char command[4096];
+  snprintf(command, sizeof command, "cd '%s' && ulimit -v 150000 && timeout 20 '%s/bin/shardlab' backends >out 2>err",
+           scratch, SL_BINARY_DIR);
+  assert_int_equal(WEXITSTATUS(system(command)), 0);
+  slurp("out", out, sizeof out);
+  if (access(SL_BINARY_DIR "/lib/libshardlab_host.so", R_OK) != 0) skip();
+  assert_int_equal(lines_with(out, "too little address space to load it (ulimit -v, -d)"), 2);
+}
+
 /* Where both go to one file, what was said before the error stands before it, and whole. */
 static void the_error_is_the_last_line(void **state) {
   (void)state;
@@ -249,6 +264,7 @@ int main(void) {
       cmocka_unit_test(names_of_files_do_not_either),
       cmocka_unit_test(environment_of_openmp_is_read),
       cmocka_unit_test(too_little_address_space_is_an_error),
+      cmocka_unit_test(backends_are_told_in_little_address_space),
   };
   return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
 }
