@@ -4,6 +4,7 @@
  * repeatedly by the kinds of the ranks that they communicate with, until no division is new. Ranks of a kind then
  * communicate with the same kinds over the same links and so, by induction over time, complete the same ops at the same
  * times. Groups whose members are of the same kinds are simulated as one. */
+#include "core/base/checked.h"
 #include "sim/jitter.h"
 #include "sim/state.h"
 
@@ -71,7 +72,7 @@ static uint64_t shares_sign(const struct sl_plan *plan, const struct sl_members 
 }
 
 static bool meets_peer(const struct fold *f, int rank, int pp) {
-  return f->peers[(size_t)f->class_of[rank] * (size_t)f->plan->pp + (size_t)pp];
+  return f->peers[sl_product(f->class_of[rank], f->plan->pp) + pp];
 }
 
 static void find_meetings(struct fold *f) {
@@ -172,9 +173,10 @@ static enum sl_status place_ranks(struct fold *f) {
 }
 
 static enum sl_status alloc(struct fold *f) {
-  const size_t world = (size_t)f->plan->world, classes = (size_t)f->sim->job->class_count;
+  const size_t world = (size_t)f->plan->world;
+  const int64_t peers = sl_product(f->sim->job->class_count, f->plan->pp);
   for (f->room = 16; f->room < 2 * world;) f->room *= 2;
-  SL_TRY(sl_calloc(&f->peers, classes * (size_t)f->plan->pp, sizeof *f->peers));
+  SL_TRY(sl_calloc(&f->peers, (size_t)peers, sizeof *f->peers));
   SL_TRY(sl_calloc(&f->class_of, world, sizeof *f->class_of));
   SL_TRY(sl_calloc(&f->sign, world, sizeof *f->sign));
   SL_TRY(sl_calloc(&f->group, world, sizeof *f->group));
