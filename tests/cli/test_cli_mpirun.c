@@ -103,7 +103,12 @@ static void no_rank_outlives_the_command(void **state) {
 /* mpirun would read it for a rank that reads none, and stay while nothing comes; and an input cannot be there for all. */
 static void standard_input_is_no_business_of_ranks(void **state) {
   (void)state;
-  assert_string_equal(heard_until("", "cat\nreadlink /proc/self/fd/0 >&2\nexit 1"), "/dev/null\n");
+  write_file("mlp.json", "{\"model_type\": \"mlp\", \"dims\": [8, 8]}");
+  assert_int_equal(shardlab_with("mpirun", "#!/bin/sh\nreadlink /proc/self/fd/0 >&2\nexit 1\n",
+                                 "measure --model mlp.json --preset ddp --data random:100 --steps 1 --world 2 --quiet "
+                                 "</dev/zero 2>told; cat told"),
+                   0);
+  assert_string_equal(out, "/dev/null\n");
   static const char *const lines[] = {"measure --world 2", "validate"};
   for (int i = 0; i < 2; i++) {
     assert_int_equal(
