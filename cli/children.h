@@ -3,10 +3,11 @@
  *
  * Every child has its own process group, so Ctrl-C reaches only this process, which forwards one signal. SIGINT,
  * SIGTERM and SIGHUP are forwarded once; children that still run GRACE_S seconds later, or when a second signal
- * arrives, are killed with their groups. A child dies with this process (PR_SET_PDEATHSIG); what a child leaves
- * behind when it ends, such as a rank of an mpirun that was killed, becomes a child of this process and is waited for.
- * The sockets, shared memory and temporary files of children go into one folder. A janitor, a process that only waits for the end of this one,
- * removes the folder, and the output files named to it, even if this process was killed and could not. */
+ * arrives, are killed with their groups. A child dies with this process (PR_SET_PDEATHSIG); what a child leaves behind
+ * when it ends, such as a rank of an mpirun that was killed, becomes a child of this process and is waited for. The
+ * sockets, shared memory and temporary files of children go into one folder. A janitor, a process that only waits for
+ * the end of this one, removes the folder, and the output files named to it, even if this process was killed and could
+ * not. */
 #pragma once
 
 #include "core/base/status.h"

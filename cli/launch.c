@@ -56,8 +56,8 @@ static void set_environment(int ranks) {
 }
 
 static void run_child(char *const *arguments, int ranks, int error_pipe[2]) {
-  /* mpirun reads standard input for the first rank, which reads none: from a terminal it would be stopped, as it is in the
-   * background, and from a pipe or device that says nothing it would not end */
+  /* mpirun reads standard input for the first rank, which reads none: from a terminal it would be stopped, as it is in
+   * the background, and from a pipe or device that says nothing it would not end */
   const int nothing = open("/dev/null", O_RDONLY);
   if (nothing >= 0) dup2(nothing, STDIN_FILENO);
   dup2(error_pipe[1], STDERR_FILENO);
