@@ -215,14 +215,14 @@ static const struct sl_kernel_set sets[] = {
     [SL_KERNELS_TORCH_COMPILE] = {.name = "torch-compile",
         .source = "torchtitan of June 2025: each TransformerBlock compiled (models/llama3/parallelize_llama.py, apply_compile) "
                   "and the loss, too (components/loss.py); gathered inputs are what torch.mm keeps",
-        .accumulation = SL_ACCUMULATE_APART, .keeps_gathered = true, .torch_blocks = true,
+        .accumulation = SL_ACCUMULATE_APART, .keeps_gathered = true, .torch_blocks = true, .fp8_casts = SL_CASTS_TORCHAO,
         .rows = torch_compile},
     [SL_KERNELS_LLM_FOUNDRY] = {.name = "llm-foundry",
         .source = "MPT of llm-foundry's benchmarks, October 2023: llmfoundry/models/layers/attention.py, blocks.py and "
-                  "norm.py (norms in 16 bits); models/mpt/modeling_mpt.py, loss_fn is fused_crossentropy; Composer's "
+                  "norm.py (norms in 16 bits), in fp8 layers/fc.py (Transformer Engine); models/mpt/modeling_mpt.py, loss_fn is fused_crossentropy; Composer's "
                   "composer/metrics/nlp.py, LanguageCrossEntropy and LanguagePerplexity; "
                   "composer/optim/decoupled_weight_decay.py",
-        .accumulation = SL_ACCUMULATE_APART, .rows = llm_foundry},
+        .accumulation = SL_ACCUMULATE_APART, .fp8_casts = SL_CASTS_TRANSFORMER_ENGINE, .rows = llm_foundry},
     [SL_KERNELS_NANOTRON] = {.name = "nanotron",
         .source = "nanotron of January 2025: src/nanotron/models/llama.py, flash-attn's norm (nn/layer_norm.py) and rotary "
                   "positions, torch otherwise; parallel/tensor_parallel/functional.py, _ShardedCrossEntropy; "
@@ -245,7 +245,7 @@ static const struct sl_kernel_set sets[] = {
     [SL_KERNELS_TORCH_COMPILE_BLOCKS] = {.name = "torch-compile-blocks",
         .source = "torchtitan of December 2024: each TransformerBlock compiled (parallelisms/parallelize_llama.py, "
                   "apply_compile), the ends and the loss eager (train.py)",
-        .accumulation = SL_ACCUMULATE_APART, .keeps_gathered = true, .torch_blocks = true,
+        .accumulation = SL_ACCUMULATE_APART, .keeps_gathered = true, .torch_blocks = true, .fp8_casts = SL_CASTS_TORCHAO,
         .rows = torch_compile_blocks},
 };
 #undef PYTHON
