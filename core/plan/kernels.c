@@ -218,10 +218,10 @@ static const struct sl_kernel_set sets[] = {
         .accumulation = SL_ACCUMULATE_APART, .keeps_gathered = true, .torch_blocks = true, .fp8_casts = SL_CASTS_TORCHAO,
         .rows = torch_compile},
     [SL_KERNELS_LLM_FOUNDRY] = {.name = "llm-foundry",
-        .source = "MPT of llm-foundry's benchmarks, October 2023: llmfoundry/models/layers/attention.py, blocks.py and "
-                  "norm.py (norms in 16 bits), in fp8 layers/fc.py (Transformer Engine); models/mpt/modeling_mpt.py, loss_fn is fused_crossentropy; Composer's "
-                  "composer/metrics/nlp.py, LanguageCrossEntropy and LanguagePerplexity; "
-                  "composer/optim/decoupled_weight_decay.py",
+        .source = "MPT of llm-foundry's benchmarks, October 2023: models/layers/attention.py, blocks.py and "
+                  "norm.py (norms in 16 bits), in fp8 fc.py (Transformer Engine); models/mpt/modeling_mpt.py, loss_fn is "
+                  "fused_crossentropy; Composer's metrics/nlp.py, LanguageCrossEntropy and LanguagePerplexity, and "
+                  "optim/decoupled_weight_decay.py",
         .accumulation = SL_ACCUMULATE_APART, .fp8_casts = SL_CASTS_TRANSFORMER_ENGINE, .rows = llm_foundry},
     [SL_KERNELS_NANOTRON] = {.name = "nanotron",
         .source = "nanotron of January 2025: src/nanotron/models/llama.py, flash-attn's norm (nn/layer_norm.py) and rotary "
