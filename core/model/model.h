@@ -56,6 +56,7 @@ struct sl_tensor {
   int layer;       /* -1 embedding, 0..n_layer-1 block, n_layer final norm and head; mlp: index of the linear */
   int tp_dim;      /* dimension that tensor parallelism shards, -1: replicated */
   int tp_blocks;   /* the sharded dimension is this many equal blocks, each sharded on its own (3 for fused q,k,v) */
+  int64_t tp_lead; /* the first of these blocks is this many times as long as each other one (0: as long) */
   bool vocabulary; /* dimension 0 is the vocabulary, which the plan may pad */
   int group;       /* parameter group (core/plan/layout.h); 0: dense parameters */
   bool decay;      /* weight decay applies (true for all, as in DeepSpeed's single group) */

@@ -34,14 +34,6 @@ static enum sl_status check_tp(const struct sl_plan *plan) {
     return sl_json_fail(&config->doc, "shardlab.tp", "is %d; expected a divisor of the %lld %s of model %s", plan->tp,
                         (long long)sizes[i].size, sizes[i].what, m->name);
   }
-  if (plan->tp > 1 && m->form.qkv == SL_QKV_PACKED && m->n_kv_head != m->n_head)
-    return sl_json_fail(&config->doc, "shardlab.tp",
-                        "is %d; expected 1: model %s has q, k and v in one weight, in blocks that are not alike",
-                        plan->tp, m->name);
-  if (plan->tp > 1 && m->form.qk_norm == SL_QK_NORM_ALL)
-    return sl_json_fail(&config->doc, "shardlab.tp",
-                        "is %d; expected 1: model %s norms q and k over all their heads, which are cut", plan->tp,
-                        m->name);
   for (int i = 1; i < m->n_dims; i++) {
     if (m->dims[i] % plan->tp == 0) continue;
     return sl_json_fail(&config->doc, "shardlab.tp", "is %d; expected a divisor of the %lld outputs of linear %d",
