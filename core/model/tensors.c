@@ -55,8 +55,8 @@ static struct shape shape_of(const struct sl_model *m, enum sl_tensor_part part)
   case SL_PART_Q:
     return (struct shape){q_width(m), c, 0, 1};
   case SL_PART_K:
-  case SL_PART_V:
-    return (struct shape){kv_width(m), c, 0, 1};
+  case SL_PART_V: /* the only key head is every member's */
+    return (struct shape){kv_width(m), c, sl_model_shares_key_head(m) ? -1 : 0, 1};
   case SL_PART_Q_NORM:
     return head_norm(m, q_width(m));
   case SL_PART_K_NORM:
