@@ -133,10 +133,6 @@ json_t *sl_model_to_json(const struct sl_model *model) {
   return model->family->to_json(model);
 }
 
-bool sl_model_shares_key_head(const struct sl_model *model) {
-  return model->n_kv_head == 1 && model->form.qkv == SL_QKV_APART;
-}
-
 bool sl_model_reads_tokens(const struct sl_model *model) {
   return model->family->tokens;
 }

@@ -20,6 +20,10 @@ struct shape {
   int blocks; /* `out` is this many blocks, each sharded on its own */
 };
 
+bool sl_model_shares_key_head(const struct sl_model *model) {
+  return model->n_kv_head == 1 && model->form.qkv == SL_QKV_APART;
+}
+
 static int64_t q_width(const struct sl_model *m) {
   return m->n_head * m->head_dim;
 }
