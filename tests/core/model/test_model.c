@@ -394,6 +394,10 @@ static void unknown_words_list_the_presets(void **state) {
   assert_memory_equal(sl_error_message(), start, strlen(start));
   assert_non_null(strstr(sl_error_message(), ", llama3-405b"));
   sl_error_clear();
+  assert_int_equal(sl_model_load(&model, "meta-llama/Llama-3.1-8B"), SL_ERR_INPUT); /* as the hub has it */
+  assert_non_null(strstr(sl_error_message(), "\"meta-llama/Llama-3.1-8B\": is neither a file nor a preset; nearest "
+                                             "preset is \"llama3-8b\""));
+  sl_error_clear();
 }
 
 static void a_file_is_named_after_its_path(void **state) {
