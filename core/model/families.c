@@ -33,8 +33,8 @@ const char *sl_family_names(char *text, size_t size) {
   return text;
 }
 
-/* Public families that are not modelled, and the modelled one whose blocks are most like theirs, where the name does not
- * say it. Experts: the family of the dense layers. */
+/* Public families that are not modelled, and the modelled one whose blocks are most like theirs, where the name does
+ * not say it. Experts: the family of the dense layers. */
 static const struct {
   const char *name, *nearest;
 } others[] = {

@@ -110,8 +110,8 @@ int sl_model_find(const struct sl_model *model, const char *name);
 /* Index of a part's weight; for a part in a block, that of block `layer`. -1: the model has none. A bias follows its
  * weight. */
 int sl_model_part(const struct sl_model *model, enum sl_tensor_part part, int layer);
-/* Is there one key/value head for all query heads (multi-query attention), in weights of its own? Then every member of a
- * tp group has it. */
+/* Is there one key/value head for all query heads (multi-query attention), in weights of its own? Then every member of
+ * a tp group has it. */
 bool sl_model_shares_key_head(const struct sl_model *model);
 /* Number of keys that a query of block `layer` sees, its own included; 0: all before it. */
 int64_t sl_model_window(const struct sl_model *model, int layer);

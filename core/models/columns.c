@@ -1,6 +1,7 @@
 /* The rules of columns that are gathered and shared out again; see columns.h. */
 #include "core/models/columns.h"
 
+#include "core/base/checked.h"
 #include "core/models/gradients.h"
 #include "core/models/regions.h"
 
@@ -64,8 +65,10 @@ static int add(struct sl_tape *t, const struct sl_rule *rule, int x, struct sl_v
 }
 
 int sl_columns_gather(struct sl_tape *t, int x, const char *name, const char *gradient_name) {
-  const struct sl_value whole = {
-      .name = name, .gradient_name = gradient_name, .count = t->values[x].count * t->g.tp, .made = SL_MADE_GATHERED};
+  const struct sl_value whole = {.name = name,
+                                 .gradient_name = gradient_name,
+                                 .count = sl_product(t->values[x].count, t->g.tp),
+                                 .made = SL_MADE_GATHERED};
   return t->g.tp == 1 ? x : add(t, &gather_rule, x, whole);
 }
 

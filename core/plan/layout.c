@@ -20,11 +20,11 @@ struct sl_run_of sl_plan_logical_run(const struct sl_plan *plan, const struct sl
   return sl_cut_run(&cut, cut.members > 1 ? place : 0, local, end);
 }
 
-/* Does a member compute only a partial sum of the gradient? So it is for norms of each head of q and k, whose members see
- * their own heads only (norms over all heads gather them); for the only key head of a multi-query model, of which each
- * member has the queries of its own heads; and, under sequence parallelism, for every replicated tensor in the region of
- * the residual stream, whose members see their own tokens only. The table of positions is the exception: its gradient is
- * computed from gathered rows. */
+/* Does a member compute only a partial sum of the gradient? So it is for norms of each head of q and k, whose members
+ * see their own heads only (norms over all heads gather them); for the only key head of a multi-query model, of which
+ * each member has the queries of its own heads; and, under sequence parallelism, for every replicated tensor in the
+ * region of the residual stream, whose members see their own tokens only. The table of positions is the exception: its
+ * gradient is computed from gathered rows. */
 static bool is_partial(const struct sl_plan *plan, const struct sl_tensor *t) {
   if (t->tp_dim >= 0 || !sl_model_reads_tokens(plan->model)) return false;
   switch (t->part) {

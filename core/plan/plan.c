@@ -21,8 +21,8 @@ struct sl_state_bytes sl_plan_state_bytes(const struct sl_plan *plan) {
   return bytes;
 }
 
-/* Whatever tensor parallelism divides must be divisible; only a vocabulary is padded. A single key head is not divided, if
- * its weights stand by themselves. */
+/* Whatever tensor parallelism divides must be divisible; only a vocabulary is padded. A single key head is not divided,
+ * if its weights stand by themselves. */
 static enum sl_status check_tp(const struct sl_plan *plan) {
   const struct sl_model *m = plan->model;
   const struct sl_config *config = plan->config;

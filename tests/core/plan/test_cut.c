@@ -1,6 +1,6 @@
 /* label: unit
- * How tensor parallelism shards a weight of q, k and v in one: each member has its own query heads and the key heads that
- * these read, each element is in one place, and both directions of the cut agree. */
+ * How tensor parallelism shards a weight of q, k and v in one: each member has its own query heads and the key heads
+ * that these read, each element is in one place, and both directions of the cut agree. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
