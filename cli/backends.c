@@ -27,9 +27,11 @@ static struct row module_row(const char *name, const char *label) {
   return row;
 }
 
-static struct row library_row(const char *name, const char *label, const char *remedy) {
+/* `room`: to load it, where it is not loaded yet. */
+static struct row library_row(const char *name, const char *label, bool room, const char *remedy) {
   struct row row = {.name = label};
-  sl_environment_library(name, 1, row.text, sizeof row.text);
+  sl_environment_library(name, room, row.text, sizeof row.text);
+  if (!room) remedy = "not looked at: too little address space to load it (ulimit -v, -d)";
   row.present = row.text[0] != '\0';
   if (!row.present) snprintf(row.text, sizeof row.text, "%s", remedy);
   return row;
@@ -73,10 +75,13 @@ static enum sl_status run(const struct sl_options *options) {
   int n = 0;
   rows[n++] = (struct row){.name = "predict", .present = true, .text = "built in"};
   rows[n++] = module_row("host", "host backend");
+  const bool room = rows[n - 1].present || sl_exec_check_room("host") == SL_OK;
+  sl_error_clear();
   rows[n++] = module_row("cuda", "cuda backend");
-  rows[n++] = library_row("openblas", "OpenBLAS", "libopenblas.so.0 cannot be loaded: install libopenblas0-openmp");
   rows[n++] =
-      library_row("mpi", "MPI", "libmpi.so.40 cannot be loaded: install openmpi-bin (--world above 1 needs it)");
+      library_row("openblas", "OpenBLAS", room, "libopenblas.so.0 cannot be loaded: install libopenblas0-openmp");
+  rows[n++] =
+      library_row("mpi", "MPI", room, "libmpi.so.40 cannot be loaded: install openmpi-bin (--world above 1 needs it)");
   rows[n++] = program_row("mpirun", "not on PATH: install openmpi-bin (--world above 1 needs it)");
   rows[n++] = gpu_row();
   rows[n++] = program_row("gnuplot", "not on PATH: install gnuplot-nox (only plots need it)");

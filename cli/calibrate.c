@@ -13,6 +13,7 @@
 #include "cli/progress.h"
 #include "cli/said.h"
 #include "core/base/machine.h"
+#include "core/base/made.h"
 #include "core/base/printable.h"
 #include "core/base/timeout.h"
 #include "core/base/was_read.h"
@@ -330,7 +331,7 @@ static enum sl_status run(const struct sl_options *options) {
   SL_TRY(name_folder(options->out, folder));
   snprintf(points_path, sizeof points_path, "%s/points.json", folder);
   SL_GO(check_request(options, &most, &all, points_path));
-  sl_children_name_folder(folder);
+  sl_made_name(folder);
   SL_GO(sl_children_open());
   if (mkdir(folder, 0777) != 0 && errno != EEXIST)
     SL_GO(sl_fail(SL_ERR_INPUT, "--out: %s: cannot be created: %s", folder, strerror(errno)));

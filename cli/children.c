@@ -2,6 +2,7 @@
 #include "cli/children.h"
 
 #include "cli/process.h"
+#include "core/base/made.h"
 #include "core/base/new_file.h"
 
 #include <dirent.h>
@@ -17,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MOST = 256, OUTPUTS = 8, GRACE_S = 5, PATH_BYTES = 4096 };
+enum { MOST = 256, OUTPUTS = 8, GRACE_S = 5 };
 
 static const char *const parent_variable = "SHARDLAB_PARENT"; /* the process of this program that started this one */
 
@@ -26,8 +27,6 @@ static struct {
   int parts;
 } outputs[OUTPUTS];
 static int output_count;
-static char made[PATH_BYTES]; /* a folder that the command makes; "": none */
-static size_t made_from;      /* bytes of it that were there before */
 
 static char folder[64];          /* "": none yet */
 static int to_janitor = -1;      /* pipe of pids: a positive one when a child begins, the negative one when it ends */
@@ -40,18 +39,6 @@ void sl_children_name_output(const char *path, int parts) {
   if (path == NULL || output_count == OUTPUTS) return;
   outputs[output_count].path = path;
   outputs[output_count++].parts = parts;
-}
-
-void sl_children_name_folder(const char *path) {
-  struct stat info;
-  char above[PATH_BYTES];
-  if (stat(path, &info) == 0 || snprintf(made, sizeof made, "%s", path) >= (int)sizeof made) {
-    made[0] = '\0';
-    return;
-  }
-  memcpy(above, made, sizeof above);
-  for (char *slash; (slash = strrchr(above, '/')) != NULL && slash > above && stat(above, &info) != 0;) *slash = '\0';
-  made_from = stat(above, &info) == 0 ? strlen(above) : 0;
 }
 
 const char *sl_children_folder(void) {
@@ -168,18 +155,9 @@ void sl_children_sweep(void) {
   for (int i = 0; i < output_count; i++) sl_new_file_sweep(outputs[i].path, outputs[i].parts);
 }
 
-/* From its end, as far as it was made and nothing is in it. */
-static void remove_made(void) {
-  while (strlen(made) > made_from && rmdir(made) == 0) {
-    char *slash = strrchr(made, '/');
-    while (slash != NULL && slash > made && slash[-1] == '/') slash--;
-    made[slash != NULL ? slash - made : 0] = '\0';
-  }
-}
-
 static void remove_all(void) {
   sl_children_sweep();
-  remove_made();
+  sl_made_remove();
   if (folder[0] == '\0') return;
   remove_below(folder);
   (void)rmdir(folder);
@@ -243,7 +221,7 @@ enum sl_status sl_children_open(void) {
   opened_by = getpid();
   (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
   memset((void *)(size_t)children, 0, sizeof children);
-  if (pipe2(ends, O_CLOEXEC) != 0) return sl_fail(SL_ERR_IO, "pipe: %s", strerror(errno));
+  if (pipe2(ends, O_CLOEXEC) != 0) return sl_fail(SL_ERR_IO, "a pipe: %s (ulimit -n)", strerror(errno));
   fflush(NULL);
   janitor = fork();
   if (janitor == 0) {
@@ -261,7 +239,7 @@ enum sl_status sl_children_open(void) {
 }
 
 void sl_children_close(void) {
-  remove_made();
+  sl_made_remove();
   if (opened_by != getpid()) return;
   opened_by = 0;
   end_listed();

@@ -3,10 +3,11 @@
  *
  * Every child has its own process group, so Ctrl-C reaches only this process, which forwards one signal. SIGINT,
  * SIGTERM and SIGHUP are forwarded once; children that still run GRACE_S seconds later, or when a second signal
- * arrives, are killed with their groups. A child dies with this process (PR_SET_PDEATHSIG); what a child leaves
- * behind when it ends, such as a rank of an mpirun that was killed, becomes a child of this process and is waited for.
- * The sockets, shared memory and temporary files of children go into one folder. A janitor, a process that only waits for the end of this one,
- * removes the folder, and the output files named to it, even if this process was killed and could not. */
+ * arrives, are killed with their groups. A child dies with this process (PR_SET_PDEATHSIG); what a child leaves behind
+ * when it ends, such as a rank of an mpirun that was killed, becomes a child of this process and is waited for. The
+ * sockets, shared memory and temporary files of children go into one folder. A janitor, a process that only waits for
+ * the end of this one, removes the folder, and the output files named to it, even if this process was killed and could
+ * not. */
 #pragma once
 
 #include "core/base/status.h"
@@ -17,9 +18,6 @@
 /* Names the temporary files next to `path` (may be NULL) that `parts` processes of this job may leave
  * (core/base/new_file.h), for the janitor to remove. Call before sl_children_open. */
 void sl_children_name_output(const char *path, int parts);
-/* Names a folder that the command will make. If it is not there yet it is removed when the command ends, and those above
- * it that are not there either, each if nothing is in it. Call before sl_children_open. One folder at a time. */
-void sl_children_name_folder(const char *path);
 /* Removes the files that are left. */
 void sl_children_sweep(void);
 /* Call before the first child; later calls change nothing. Errors: SL_ERR_IO. */

@@ -5,6 +5,7 @@
 
 #include "cli/children.h"
 #include "cli/process.h"
+#include "core/base/made.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -45,7 +46,10 @@ static _Noreturn void keep_guard(int from_rank, pid_t rank_pid, int rank, double
     naps = sl_process_is_stopped(rank_pid) ? naps + 1 : 0;
     if (naps > limit_naps) end_rank(rank_pid, rank, limit_s), naps = 0;
   }
-  if (!done) sl_children_sweep();
+  if (!done) {
+    sl_children_sweep();
+    sl_made_remove();
+  }
   _exit(0);
 }
 

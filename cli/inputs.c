@@ -1,6 +1,7 @@
 /* Checks data and initial weights against the model; see inputs.h. */
 #include "cli/inputs.h"
 
+#include "core/base/json.h"
 #include "core/base/limits.h"
 #include "core/io/split.h"
 #include "core/io/weights.h"
@@ -151,6 +152,16 @@ static enum sl_status check_init(const char *path, const struct sl_model *model)
   for (int i = 0; i < model->tensor_count && status == SL_OK; i++) status = check_tensor(&weights, &model->tensors[i]);
   sl_weights_close(&weights);
   return status;
+}
+
+enum sl_status sl_inputs_check_standard(const struct sl_options *options) {
+  const char *const inputs[][2] = {
+      {"config", options->config}, {"model", options->model}, {"cluster", options->cluster}};
+  for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++)
+    if (inputs[i][1] != NULL && sl_json_is_standard(inputs[i][1]))
+      return sl_fail(SL_ERR_INPUT, "--%s: is %s, and several processes read it; expected a file", inputs[i][0],
+                     inputs[i][1]);
+  return SL_OK;
 }
 
 enum sl_status sl_inputs_check(const struct sl_options *options, const struct sl_setup *setup) {

@@ -5,6 +5,9 @@
 #include "cli/options.h"
 #include "cli/setup.h"
 
+/* A command of several processes reads its inputs in each, and standard input would be empty for all but one. Errors:
+ * SL_ERR_INPUT for an input that is /dev/stdin. */
+enum sl_status sl_inputs_check_standard(const struct sl_options *options);
 /* --data, and likewise --val-data: present, long enough, every token below the vocabulary size ("random:N" for an mlp).
  * --init: every tensor of the model is in the file, with its shape. Errors: SL_ERR_INPUT. */
 enum sl_status sl_inputs_check(const struct sl_options *options, const struct sl_setup *setup);

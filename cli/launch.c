@@ -56,10 +56,10 @@ static void set_environment(int ranks) {
 }
 
 static void run_child(char *const *arguments, int ranks, int error_pipe[2]) {
-  if (isatty(STDIN_FILENO)) { /* a background process that reads from the terminal would be stopped */
-    const int nothing = open("/dev/null", O_RDONLY);
-    if (nothing >= 0) dup2(nothing, STDIN_FILENO);
-  }
+  /* mpirun reads standard input for the first rank, which reads none: from a terminal it would be stopped, as it is in
+   * the background, and from a pipe or device that says nothing it would not end */
+  const int nothing = open("/dev/null", O_RDONLY);
+  if (nothing >= 0) dup2(nothing, STDIN_FILENO);
   dup2(error_pipe[1], STDERR_FILENO);
   close(error_pipe[0]);
   close(error_pipe[1]);
@@ -282,7 +282,7 @@ static int conclude(struct notices *n, int how) {
 
 static enum sl_status run_job(char *const *arguments, int ranks, bool here, struct sl_ended *ended) {
   int error_pipe[2];
-  if (pipe(error_pipe) != 0) return sl_fail(SL_ERR_IO, "pipe: %s", strerror(errno));
+  if (pipe(error_pipe) != 0) return sl_fail(SL_ERR_IO, "a pipe: %s (ulimit -n)", strerror(errno));
   const pid_t pid = sl_children_fork(SIGTERM);
   if (pid < 0) {
     close(error_pipe[0]);

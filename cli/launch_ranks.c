@@ -162,7 +162,8 @@ enum sl_status sl_launch_ranks(const struct sl_ranks *given, struct sl_ended *en
   if (ranks.master_port == 0) SL_TRY(free_port(&ranks.master_port));
   SL_TRY(sl_leash_take());
   SL_TRY(sl_children_open());
-  if (ended->watched && pipe2(ends, O_CLOEXEC) != 0) return sl_fail(SL_ERR_IO, "pipe: %s", strerror(errno));
+  if (ended->watched && pipe2(ends, O_CLOEXEC) != 0)
+    return sl_fail(SL_ERR_IO, "a pipe: %s (ulimit -n)", strerror(errno));
   SL_TRY(sl_calloc(&job, (size_t)ranks.here, sizeof *job));
   job_first = ranks.first;
   errors.fd = ends[0];

@@ -84,7 +84,7 @@ enum sl_status sl_launch_ssh_address(const struct sl_remote *given, char **addre
   remote.ssh_log = log;
   SL_GO(sl_remote_ssh_address(&remote, &words));
   status = SL_ERR_IO;
-  if (pipe2(ends, O_CLOEXEC) != 0) SL_GO(sl_fail(SL_ERR_IO, "pipe: %s", strerror(errno)));
+  if (pipe2(ends, O_CLOEXEC) != 0) SL_GO(sl_fail(SL_ERR_IO, "a pipe: %s (ulimit -n)", strerror(errno)));
   const pid_t pid = sl_children_fork(SIGTERM);
   if (pid == 0) ask(ssh, words.list, ends[1]);
   close(ends[1]);
@@ -149,7 +149,7 @@ static enum sl_status start(const struct sl_remote *given, size_t i, const char 
   remote.ssh_log = node->log;
   SL_GO(sl_remote_ssh(&remote, i, &words));
   if (pipe2(ends, O_CLOEXEC) != 0 || pipe2(errors, O_CLOEXEC) != 0)
-    SL_GO(sl_fail(SL_ERR_IO, "pipe: %s", strerror(errno)));
+    SL_GO(sl_fail(SL_ERR_IO, "a pipe: %s (ulimit -n)", strerror(errno)));
   (void)fcntl(ends[1], F_SETFL, O_NONBLOCK);
   const pid_t pid = sl_children_fork(SIGKILL);
   if (pid == 0) become_ssh(ssh, words.list, ends[0], errors[1]);

@@ -22,6 +22,8 @@
 #include "core/base/launchers.h"
 #include "core/base/limits.h"
 #include "core/base/machine.h"
+#include "core/base/made.h"
+#include "core/base/new_file.h"
 #include "core/base/printable.h"
 #include "core/base/timeout.h"
 #include "core/base/units.h"
@@ -246,12 +248,15 @@ static enum sl_status start(const struct sl_options *options, const struct sl_se
 }
 
 /* Names the files that an interrupted job may leave. */
-static void name_outputs(const struct sl_options *options) {
+static void name_outputs(const struct sl_options *options, int rank) {
   sl_children_name_output(options->trace, (int)options->world);
   sl_children_name_output(options->save, 1);
   sl_children_name_output(options->save_grads, 1);
   sl_children_name_output(options->json, 1);
   sl_training_name_outputs(options);
+  if (rank > 0 || options->checkpoint == NULL) return;
+  sl_made_name(options->checkpoint);
+  sl_new_file_watch();
 }
 
 static void keep_quiet(void *context, const char *text) {
@@ -300,8 +305,7 @@ static enum sl_status run_here(struct sl_options options, bool inside, const str
     return sl_fail(SL_ERR_INPUT,
                    "--poison: fills dead memory with NaN, which --detect-anomaly would find; expected one");
   SL_TRY(sl_timeout_read(&limit_s));
-  name_outputs(&options);
-  if (place.rank == 0 && options.checkpoint != NULL) sl_children_name_folder(options.checkpoint);
+  name_outputs(&options, place.rank);
   if (inside) {
     sl_guard_open(limit_s, place.rank);
     /* a peer or launcher on a lost host must cause a connection error, not a silent death */
@@ -354,6 +358,7 @@ static enum sl_status run(const struct sl_options *given) {
   bool watched = false;
   enum sl_status status;
   if (!inside) SL_TRY(sl_nodes_settle(&nodes, &options));
+  if (!inside && sl_nodes_start(&nodes, &options)) SL_GO(sl_inputs_check_standard(&options));
   if (inside && sl_launch_ours()) SL_GO(sl_recovered_read(&recovered, &watched));
   if (!watched) SL_GO(sl_recovery_check(&options, &nodes, inside));
   if (watched) {

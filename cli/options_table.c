@@ -221,7 +221,7 @@ const struct sl_option sl_options_table[] = {
     {"table", TEXT, FIELD(table), NULL, "FILE.csv", 0, 0, SL_CMD_PREDICT,
      "instead of a model and a config: a prediction for each row of this table"},
     {"sweep", TEXT, FIELD(sweep), NULL, "FLAG=VALUES...", 0, 0, SL_CMD_PREDICT,
-     "predict every combination: --sweep tp=1,2,4 zero-stage=0..3 micro-batch=1..16"},
+     "predict every combination, at most 100,000: --sweep tp=1,2,4 zero-stage=0..3 micro-batch=1..16"},
     {"out", TEXT, FIELD(out), NULL, "FILE.csv", 0, 0, SL_CMD_PREDICT,
      "with --table or --sweep: where the predictions go"},
     {"out", TEXT, FIELD(out), NULL, "FOLDER", 0, 0, SL_CMD_CHECKPOINT, "of export: the folder to make"},

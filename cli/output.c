@@ -1,6 +1,7 @@
 /* Writes results to files, pipes and terminals; see output.h. */
 #include "cli/output.h"
 
+#include "core/base/folders.h"
 #include "core/base/json.h"
 #include "core/base/standard.h"
 #include "core/base/was_read.h"
@@ -57,6 +58,20 @@ char *sl_output_command(const struct sl_options *options) {
   return text;
 }
 
+/* Whether a file can be created in `folder`; it is tried once, since every plan of a sweep asks again. */
+static bool is_writable(const char *folder, const struct stat *info) {
+  static struct tried {
+    dev_t device;
+    ino_t inode;
+  } tried[8];
+  static size_t count;
+  for (size_t i = 0; i < count && i < sizeof tried / sizeof *tried; i++)
+    if (tried[i].device == info->st_dev && tried[i].inode == info->st_ino) return true;
+  if (sl_folders_try(folder) != 0) return false;
+  tried[count++ % (sizeof tried / sizeof *tried)] = (struct tried){info->st_dev, info->st_ino};
+  return true;
+}
+
 /* The folder of `path` must exist and be writable; an existing `path` must be a regular file, because a new file
  * replaces it only when complete. */
 static enum sl_status check_output(const char *flag, const char *path) {
@@ -76,7 +91,7 @@ static enum sl_status check_output(const char *flag, const char *path) {
            slash == NULL ? "." : path);
   if (stat(folder, &info) != 0 || !S_ISDIR(info.st_mode))
     return sl_fail(SL_ERR_INPUT, "%s: %s: its folder does not exist", flag, path);
-  if (access(folder, W_OK) != 0) return sl_fail(SL_ERR_INPUT, "%s: %s: its folder cannot be written to", flag, path);
+  if (!is_writable(folder, &info)) return sl_fail(SL_ERR_INPUT, "%s: %s: its folder cannot be written to", flag, path);
   return SL_OK;
 }
 

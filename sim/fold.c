@@ -4,6 +4,7 @@
  * repeatedly by the kinds of the ranks that they communicate with, until no division is new. Ranks of a kind then
  * communicate with the same kinds over the same links and so, by induction over time, complete the same ops at the same
  * times. Groups whose members are of the same kinds are simulated as one. */
+#include "core/base/checked.h"
 #include "sim/jitter.h"
 #include "sim/state.h"
 
@@ -19,12 +20,15 @@ struct fold {
   const struct sl_sim *sim;
   const struct sl_plan *plan;
   bool used[SL_GROUP_COUNT];
-  bool *peers;         /* (classes, pp): the programs of a class send to, or receive from, that pipeline rank */
-  uint64_t *sign;      /* (world): what distinguishes a rank so far, as a hash */
-  uint64_t *group;     /* (world): by a group's number, a hash of its members */
-  int *kind;           /* (world) */
-  struct entry *table; /* (room), a power of two: kinds by sign */
+  int *id[SL_GROUP_COUNT]; /* (world): the group of each rank, for classes that are used */
+  int *class_of;           /* (world): the program of each rank */
+  bool *peers;             /* (classes, pp): the programs of a class send to, or receive from, that pipeline rank */
+  uint64_t *sign;          /* (world): what distinguishes a rank so far, as a hash */
+  uint64_t *group;         /* (world): by a group's number, a hash of its members */
+  int *kind;               /* (world) */
+  struct entry *table;     /* (room), a power of two: kinds by sign */
   size_t room;
+  size_t *filled; /* (world): the entries that are not free, in the order of their kinds */
   int kinds;
 };
 
@@ -68,7 +72,7 @@ static uint64_t shares_sign(const struct sl_plan *plan, const struct sl_members 
 }
 
 static bool meets_peer(const struct fold *f, int rank, int pp) {
-  return f->peers[(size_t)sl_job_class_of(f->sim->job, rank) * (size_t)f->plan->pp + (size_t)pp];
+  return f->peers[sl_product(f->class_of[rank], f->plan->pp) + pp];
 }
 
 static void find_meetings(struct fold *f) {
@@ -86,17 +90,26 @@ static void find_meetings(struct fold *f) {
     }
 }
 
+/* The entry of `sign`, `kind` of a new one. Few of the entries are filled: forget_kinds frees just those. */
+static const struct entry *entry_of(struct fold *f, uint64_t sign, int kind) {
+  size_t at = sign & (f->room - 1);
+  while (f->table[at].kind > 0 && f->table[at].sign != sign) at = (at + 1) & (f->room - 1);
+  if (f->table[at].kind == 0) {
+    f->table[at] = (struct entry){sign, kind + 1};
+    f->filled[f->kinds++] = at;
+  }
+  return &f->table[at];
+}
+
+static void forget_kinds(struct fold *f) {
+  while (f->kinds > 0) f->table[f->filled[--f->kinds]].kind = 0;
+}
+
 /* Numbers the kinds in the order of their first ranks. Returns whether there are more than before. */
 static bool divide(struct fold *f) {
   const int before = f->kinds;
-  memset(f->table, 0, f->room * sizeof *f->table);
-  f->kinds = 0;
-  for (int r = 0; r < f->plan->world; r++) {
-    size_t at = f->sign[r] & (f->room - 1);
-    while (f->table[at].kind > 0 && f->table[at].sign != f->sign[r]) at = (at + 1) & (f->room - 1);
-    if (f->table[at].kind == 0) f->table[at] = (struct entry){f->sign[r], ++f->kinds};
-    f->kind[r] = f->table[at].kind - 1;
-  }
+  forget_kinds(f);
+  for (int r = 0; r < f->plan->world; r++) f->kind[r] = entry_of(f, f->sign[r], f->kinds)->kind - 1;
   return f->kinds > before;
 }
 
@@ -104,9 +117,10 @@ static bool divide(struct fold *f) {
 static void sign_groups(struct fold *f, enum sl_group g, bool links) {
   memset(f->group, 0, (size_t)f->plan->world * sizeof *f->group);
   for (int r = 0; r < f->plan->world; r++) {
+    const int id = f->id[g][r];
+    if (!links) f->group[id] += mix((uint64_t)f->kind[r] + 1);
+    if (!links || r != id) continue; /* a group is numbered by its first rank */
     const struct sl_members m = sl_plan_group(f->plan, g, r);
-    if (!links) f->group[m.id] += mix((uint64_t)f->kind[r] + 1);
-    if (!links || r != m.first) continue;
     const struct sl_link ring = sl_sim_group_link(f->plan, &m);
     f->group[m.id] = join(link_sign(&ring), (uint64_t)m.size);
     if (f->sim->assume.nccl_choice) f->group[m.id] = join(f->group[m.id], nccl_sign(f->plan, &m));
@@ -119,8 +133,7 @@ static void sign_meetings(struct fold *f, bool links) {
   for (int g = SL_GROUP_NONE + 1; g < SL_GROUP_COUNT; g++) {
     if (!f->used[g]) continue;
     sign_groups(f, (enum sl_group)g, links);
-    for (int r = 0; r < f->plan->world; r++)
-      f->sign[r] = join(f->sign[r], f->group[sl_plan_group(f->plan, (enum sl_group)g, r).id]);
+    for (int r = 0; r < f->plan->world; r++) f->sign[r] = join(f->sign[r], f->group[f->id[g][r]]);
   }
   for (int r = 0; r < f->plan->world; r++)
     for (int pp = 0; pp < f->plan->pp; pp++) {
@@ -137,38 +150,56 @@ static enum sl_status key_groups(struct fold *f, int *group_key[SL_GROUP_COUNT])
     if (!f->used[g]) continue;
     SL_TRY(sl_calloc(&group_key[g], (size_t)f->plan->world, sizeof **group_key));
     sign_groups(f, (enum sl_group)g, false);
-    memset(f->table, 0, f->room * sizeof *f->table);
-    for (int r = 0; r < f->plan->world; r++) {
-      const int id = sl_plan_group(f->plan, (enum sl_group)g, r).id;
-      size_t at = f->group[id] & (f->room - 1);
-      while (f->table[at].kind > 0 && f->table[at].sign != f->group[id]) at = (at + 1) & (f->room - 1);
-      if (f->table[at].kind == 0) f->table[at] = (struct entry){f->group[id], id + 1};
-      group_key[g][id] = f->table[at].kind - 1;
-    }
+    forget_kinds(f);
+    for (int r = 0; r < f->plan->world; r++)
+      if (f->id[g][r] == r) group_key[g][r] = entry_of(f, f->group[r], r)->kind - 1;
   }
   return SL_OK;
 }
 
+/* What follows from a rank's number alone, once: rounds of signing only look it up. */
+static enum sl_status place_ranks(struct fold *f) {
+  struct sl_coord at = {0};
+  for (int g = SL_GROUP_NONE + 1; g < SL_GROUP_COUNT; g++) {
+    if (!f->used[g]) continue;
+    SL_TRY(sl_calloc(&f->id[g], (size_t)f->plan->world, sizeof **f->id));
+    sl_plan_group_ids(f->plan, (enum sl_group)g, f->id[g]);
+  }
+  for (int r = 0; r < f->plan->world; r++, sl_plan_next(f->plan, &at)) {
+    f->class_of[r] = sl_job_class_at(f->sim->job, at);
+    f->sign[r] = join(mix((uint64_t)f->class_of[r] + 1), number_sign(sl_jitter_straggler(&f->sim->assume, r)));
+  }
+  return SL_OK;
+}
+
+static enum sl_status alloc(struct fold *f) {
+  const size_t world = (size_t)f->plan->world;
+  const int64_t peers = sl_product(f->sim->job->class_count, f->plan->pp);
+  for (f->room = 16; f->room < 2 * world;) f->room *= 2;
+  SL_TRY(sl_calloc(&f->peers, (size_t)peers, sizeof *f->peers));
+  SL_TRY(sl_calloc(&f->class_of, world, sizeof *f->class_of));
+  SL_TRY(sl_calloc(&f->sign, world, sizeof *f->sign));
+  SL_TRY(sl_calloc(&f->group, world, sizeof *f->group));
+  SL_TRY(sl_calloc(&f->filled, world, sizeof *f->filled));
+  return sl_calloc(&f->table, f->room, sizeof *f->table);
+}
+
 enum sl_status sl_sim_fold(const struct sl_sim *sim, int *kind, int *kinds, int *group_key[SL_GROUP_COUNT]) {
   enum sl_status status;
-  struct fold f = {.sim = sim, .plan = sim->job->plan, .kind = kind, .room = 16};
-  const size_t world = (size_t)f.plan->world;
-  while (f.room < 2 * world) f.room *= 2;
-  SL_GO(sl_calloc(&f.peers, (size_t)sim->job->class_count * (size_t)f.plan->pp, sizeof *f.peers));
-  SL_GO(sl_calloc(&f.sign, world, sizeof *f.sign));
-  SL_GO(sl_calloc(&f.group, world, sizeof *f.group));
-  SL_GO(sl_calloc(&f.table, f.room, sizeof *f.table));
+  struct fold f = {.sim = sim, .plan = sim->job->plan, .kind = kind};
+  SL_GO(alloc(&f));
   find_meetings(&f);
-  for (int r = 0; r < f.plan->world; r++)
-    f.sign[r] =
-        join(mix((uint64_t)sl_job_class_of(sim->job, r) + 1), number_sign(sl_jitter_straggler(&sim->assume, r)));
+  SL_GO(place_ranks(&f));
   for (bool links = true; links || divide(&f); links = false) sign_meetings(&f, links);
-  SL_GO(key_groups(&f, group_key));
   *kinds = f.kinds;
+  SL_GO(key_groups(&f, group_key));
 done:
+  for (int g = 0; g < SL_GROUP_COUNT; g++) free(f.id[g]);
+  free(f.class_of);
   free(f.peers);
   free(f.sign);
   free(f.group);
+  free(f.filled);
   free(f.table);
   return status;
 }

@@ -1,6 +1,6 @@
-/* Holds back what Open MPI prints while it starts in a process that no launcher started. If that fails, Open MPI prints
- * some 26 lines and ends the process itself, without a handler that could be set before. Ranks of a launcher need none
- * of this: cli/launch.c reads what they print. */
+/* Holds back what Open MPI prints while it starts in a process that its own mpirun did not start. If that fails, Open
+ * MPI prints some 26 lines and ends the process itself, without a handler that could be set before. Ranks of an mpirun
+ * need none of this: cli/launch.c reads what they print. */
 #pragma once
 
 /* From here to the end of the hold, standard error is a pipe to a child process. If this process ends in between, the

@@ -29,15 +29,17 @@ static void finalize(void) {
   sl_host_watch_end();
 }
 
+static bool is_of_mpirun(void) {
+  return getenv(sl_launchers[SL_LAUNCHER_OPEN_MPI].world) != NULL;
+}
+
 /* A process without mpirun needs no daemon, which would outlive it. If no launcher started it, it needs no session
  * folder either: Open MPI has one for all jobs of a user, and the end of one job may remove it while another begins to
- * use it. Returns whether no launcher started it. */
-static bool be_alone(void) {
+ * use it. */
+static void be_alone(void) {
   setenv("OMPI_MCA_ess_singleton_isolated", "1", 0);
-  const bool launched = getenv(sl_launchers[SL_LAUNCHER_OPEN_MPI].world) != NULL ||
-                        getenv(sl_launchers[SL_LAUNCHER_PMI].rank) != NULL || getenv("PMIX_RANK") != NULL;
+  const bool launched = is_of_mpirun() || getenv(sl_launchers[SL_LAUNCHER_PMI].rank) != NULL || getenv("PMIX_RANK");
   if (!launched) setenv("OMPI_MCA_orte_create_session_dirs", "0", 0);
-  return !launched;
 }
 
 /* Open MPI reports every component that it could not open in its own words, so the limit on open files is checked
@@ -54,7 +56,8 @@ static enum sl_status check_files(void) {
 static enum sl_status start_mpi(void) {
   int provided = MPI_THREAD_SINGLE;
   SL_TRY(check_files());
-  if (be_alone()) sl_host_hold_begin();
+  be_alone();
+  if (!is_of_mpirun()) sl_host_hold_begin();
   sl_host_watch_begin(limit_s, -1, "the start of MPI");
   const int said = MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided);
   sl_host_watch_end();

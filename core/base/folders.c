@@ -2,6 +2,8 @@
 #include "core/base/folders.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -38,6 +40,33 @@ static const char *cut(char *path) {
   return path;
 }
 
+/* Where a file system has no nameless files, a file with a name is there for a moment, in which no signal arrives. */
+static int try_named(const char *folder) {
+  static const char name[] = "/.shardlab.XXXXXX";
+  char *path = malloc(strlen(folder) + sizeof name);
+  sigset_t all, before;
+  if (path == NULL) return ENOMEM;
+  stpcpy(stpcpy(path, folder), name);
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const int handle = mkostemp(path, O_CLOEXEC), why = handle < 0 ? errno : 0;
+  if (handle >= 0) {
+    close(handle);
+    (void)unlink(path);
+  }
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  free(path);
+  return why;
+}
+
+int sl_folders_try(const char *folder) {
+  if (access(folder, W_OK | X_OK) != 0) return errno;
+  const int handle = open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+  if (handle < 0) return try_named(folder);
+  close(handle);
+  return 0;
+}
+
 int sl_folders_check(const char *path) {
   struct stat info;
   char *own = strdup(path);
@@ -45,7 +74,7 @@ int sl_folders_check(const char *path) {
   const char *there = own;
   while (stat(there, &info) != 0 && errno == ENOENT && strcmp(there, ".") != 0) there = cut(own);
   int why = stat(there, &info) != 0 ? errno : S_ISDIR(info.st_mode) ? 0 : ENOTDIR;
-  if (why == 0 && access(there, W_OK | X_OK) != 0) why = errno;
+  if (why == 0) why = sl_folders_try(there);
   free(own);
   return why;
 }

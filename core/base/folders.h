@@ -6,8 +6,11 @@
  * something other than a folder. Folders created before a failure remain. */
 int sl_folders_make(const char *path);
 
-/* Would sl_folders_make succeed? Creates nothing; checks that the nearest existing folder above is writable. Returns 0
+/* Can something be created in this folder? Tries it and leaves nothing: /sys and /proc look writable to root. Returns 0
  * or an errno. */
+int sl_folders_try(const char *folder);
+
+/* Would sl_folders_make succeed? Creates no folder; tries the nearest existing one above. Returns 0 or an errno. */
 int sl_folders_check(const char *path);
 
 #endif

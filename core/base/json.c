@@ -18,11 +18,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Standard input may be anything. Another path that is a pipe or a device could block forever, so it is refused. */
-static FILE *open_file(const char *path) {
+bool sl_json_is_standard(const char *path) {
   static const char *const standard[] = {"/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"};
   for (int i = 0; i < 3; i++)
-    if (strcmp(path, standard[i]) == 0) return fopen(path, "rbe");
+    if (strcmp(path, standard[i]) == 0) return true;
+  return false;
+}
+
+/* Standard input may be anything. Another path that is a pipe or a device could block forever, so it is refused. */
+static FILE *open_file(const char *path) {
+  if (sl_json_is_standard(path)) return fopen(path, "rbe");
   const int handle = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   struct stat info;
   const bool plain = handle >= 0 && fstat(handle, &info) == 0 && (S_ISREG(info.st_mode) || S_ISDIR(info.st_mode));

@@ -31,6 +31,8 @@ struct sl_json {
  * file:line:column and what was expected. */
 enum sl_status sl_json_load(struct sl_json *doc, const char *path);
 enum sl_status sl_json_parse(struct sl_json *doc, const char *name, const char *text, size_t length);
+/* Whether the path means standard input, the one pipe or device that is read. */
+bool sl_json_is_standard(const char *path);
 /* Reads `spec`: if it begins with '{' (after white space) it is the JSON itself, called `name` in messages, otherwise
  * the path of a file. Errors as above. */
 enum sl_status sl_json_open(struct sl_json *doc, const char *name, const char *spec);

@@ -2,6 +2,7 @@
 #include "core/base/new_file.h"
 
 #include "core/base/file.h"
+#include "core/base/made.h"
 #include "core/base/remove.h"
 #include "core/base/was_read.h"
 
@@ -88,11 +89,11 @@ void sl_new_file_drop_all(void) {
 
 static void drop_and_die(int signal) {
   sl_new_file_drop_all();
+  sl_made_remove();
   (void)raise(signal); /* SA_RESETHAND: this time with the default action */
 }
 
-/* Handlers installed by others are kept. */
-static void watch_signals(void) {
+void sl_new_file_watch(void) {
   static const int ends[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGXCPU};
   for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
     struct sigaction now;
@@ -109,7 +110,7 @@ static bool remember(const char *hidden) {
   for (int i = 0; i < MOST_HIDDEN; i++) {
     char *none = NULL;
     if (!atomic_compare_exchange_strong(&hidden_files[i], &none, copy)) continue;
-    watch_signals();
+    sl_new_file_watch();
     return true;
   }
   free(copy);
@@ -163,19 +164,24 @@ static int above_standard(int handle) {
   return moved;
 }
 
+/* Hidden files are recorded before they exist, as a signal may arrive in between. */
 int sl_new_file_create(const char *hidden) {
   (void)unlink(hidden);
+  const bool known = remember(hidden);
   const int handle = above_standard(open(hidden, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
-  if (handle >= 0) (void)remember(hidden);
+  const int error = errno;
+  if (handle < 0 && known) forget(hidden);
+  errno = error;
   return handle;
 }
 
 enum sl_status sl_new_folder_create(const char *hidden) {
   sl_remove(hidden);
-  if (mkdir(hidden, 0777) != 0) return refused(hidden, "be created");
-  if (remember(hidden)) return SL_OK;
-  sl_remove(hidden);
-  return sl_fail(SL_ERR_MEMORY, "%s: cannot be created: out of memory", hidden);
+  if (!remember(hidden)) return sl_fail(SL_ERR_MEMORY, "%s: cannot be created: out of memory", hidden);
+  if (mkdir(hidden, 0777) == 0) return SL_OK;
+  const enum sl_status status = refused(hidden, "be created");
+  forget(hidden);
+  return status;
 }
 
 /* A rename is durable once its folder is synced. Where a folder cannot be opened or synced at all (EINVAL), only that
@@ -266,7 +272,7 @@ static enum sl_status give_name(struct sl_new_file *file) {
   if (file->temporary == NULL) return sl_fail(SL_ERR_MEMORY, "out of memory: the name of a file");
   snprintf(open_file, sizeof open_file, "/proc/self/fd/%d", fileno(file->stream));
   (void)unlink(file->temporary);
-  (void)remember(file->temporary); /* recorded before it exists: a signal may arrive between this link and the rename */
+  (void)remember(file->temporary);
   if (linkat(AT_FDCWD, open_file, AT_FDCWD, file->temporary, AT_SYMLINK_FOLLOW) == 0) return SL_OK;
   return refused(file->path, "be put in place");
 }

@@ -46,5 +46,8 @@ int sl_new_file_create(const char *hidden);
 void sl_new_file_drop(const char *hidden);
 /* Removes all hidden files that this process created. May be called from a signal handler. */
 void sl_new_file_drop_all(void);
+/* From now on a signal that ends this process calls sl_new_file_drop_all and sl_made_remove (core/base/made.h) first.
+ * The first hidden file does the same. Handlers installed by others are kept. */
+void sl_new_file_watch(void);
 /* Gives the complete file `hidden` its final name, durably. Errors: SL_ERR_IO. */
 enum sl_status sl_new_file_rename(const char *hidden, const char *path);

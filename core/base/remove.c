@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 /* getdents64(2): 8 bytes inode, 8 bytes offset, 2 bytes length of the record, 1 byte type, then the name. */
@@ -28,14 +29,21 @@ static void empty(int folder) {
   }
 }
 
+/* Another thread may still create files in the folder: it is emptied again until it is gone, or for 0.1 s. */
+static void remove_folder(const char *path, int folder) {
+  for (int i = 0; i < 50; i++) {
+    (void)lseek(folder, 0, SEEK_SET);
+    empty(folder);
+    if (rmdir(path) == 0 || (errno != ENOTEMPTY && errno != EEXIST)) return;
+    nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
+  }
+}
+
 static void remove_path(const char *path, bool held_too) {
   const int error = errno;
   if (unlink(path) != 0 && (errno == EISDIR || errno == EPERM)) {
     const int folder = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (folder >= 0 && (held_too || flock(folder, LOCK_EX | LOCK_NB) == 0)) {
-      empty(folder);
-      (void)rmdir(path);
-    }
+    if (folder >= 0 && (held_too || flock(folder, LOCK_EX | LOCK_NB) == 0)) remove_folder(path, folder);
     if (folder >= 0) close(folder);
   }
   errno = error;

@@ -91,8 +91,8 @@ enum sl_status sl_folder_check(const char *folder) {
   struct stat info;
   if (stat(folder, &info) == 0) {
     if (!S_ISDIR(info.st_mode)) return sl_fail(SL_ERR_INPUT, "%s: is a file; expected a folder of checkpoints", folder);
-    if (access(folder, W_OK | X_OK) == 0) return SL_OK;
-    return sl_fail(SL_ERR_INPUT, "%s: cannot be written to: %s", folder, strerror(errno));
+    const int why = sl_folders_try(folder);
+    return why == 0 ? SL_OK : sl_fail(SL_ERR_INPUT, "%s: cannot be written to: %s", folder, strerror(why));
   }
   const int why = sl_folders_check(folder);
   return why == 0 ? SL_OK : sl_fail(SL_ERR_INPUT, "%s: cannot be made: %s", folder, strerror(why));

@@ -138,6 +138,8 @@ enum sl_status sl_data_check(const struct sl_data *data, int64_t seq, int64_t vo
   if (sl_data_sequences(data, seq) < 1)
     return sl_fail(SL_ERR_INPUT, "%s: %lld tokens; expected more than %lld, one sequence and its last target",
                    data->name, (long long)data->token_count, (long long)seq);
+  /* then every value is a token, and a file of gigabytes need not be read */
+  if (!data->is_signed && data->token_bytes < 4 && vocab_size >= INT64_C(1) << (8 * data->token_bytes)) return SL_OK;
   for (int64_t at = 0; at < data->token_count; at += run.count) {
     SL_TRY(read_run(data, &run, at, data->token_count - at));
     for (int i = 0; i < run.count; i++)

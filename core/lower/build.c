@@ -117,9 +117,9 @@ enum sl_status sl_build_gemm(struct sl_lowering *l, struct sl_drafts *drafts, st
   int n = 3;
   op.kind = SL_OP_GEMM;
   op.dtype = sl_config_product_dtype(l->plan->config);
-  /* torchtitan does not convert the LM head: torchtitan/float8.py, module_filter_fn */
+  /* torchtitan does not convert the LM head (torchtitan/float8.py, module_filter_fn); llm-foundry's is F.linear */
   if (op.dtype == SL_F8 && op.layer == l->plan->model->n_layer &&
-      sl_kernel_set(l->plan->config->sl.kernels)->torch_blocks)
+      sl_kernel_set(l->plan->config->sl.kernels)->fp8_casts != SL_CASTS_NONE)
     op.dtype = l->dtype;
   memcpy(op.dim, dim, 3 * sizeof *dim);
   if (bias != NULL) {

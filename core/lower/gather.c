@@ -231,7 +231,7 @@ static struct sl_op gather_op(const struct sl_lowering *l, enum sl_phase phase, 
 static bool travels_in_fp8(const struct sl_lowering *l, int unit) {
   const struct sl_config *config = l->plan->config;
   return unit != 0 && l->plan->strategy.units == SL_UNITS_LAYER && sl_config_product_dtype(config) == SL_F8 &&
-         config->sl.fp8_recipe == SL_FP8_TENSORWISE && sl_kernel_set(config->sl.kernels)->torch_blocks;
+         config->sl.fp8_recipe == SL_FP8_TENSORWISE && sl_kernel_set(config->sl.kernels)->fp8_casts == SL_CASTS_TORCHAO;
 }
 
 /* FSDP2 gathers into one buffer, and copies each parameter out of it before use, on the compute stream: reads and

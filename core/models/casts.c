@@ -6,18 +6,22 @@
 
 #include <stdlib.h>
 
+static enum sl_fp8_casts casts_of(const struct sl_lowering *l) {
+  return sl_kernel_set(l->plan->config->sl.kernels)->fp8_casts;
+}
+
 bool sl_casts_layer(const struct sl_lowering *l, int layer) {
   const struct sl_config *config = l->plan->config;
-  return sl_config_product_dtype(config) == SL_F8 && sl_kernel_set(config->sl.kernels)->torch_blocks && layer >= 0 &&
+  return sl_config_product_dtype(config) == SL_F8 && casts_of(l) != SL_CASTS_NONE && layer >= 0 &&
          layer < l->plan->model->n_layer;
 }
 
 static bool by_row(const struct sl_lowering *l) {
-  return l->plan->config->sl.fp8_recipe == SL_FP8_ROWWISE;
+  return casts_of(l) == SL_CASTS_TORCHAO && l->plan->config->sl.fp8_recipe == SL_FP8_ROWWISE;
 }
 
 bool sl_casts_gathers(const struct sl_lowering *l, int layer) {
-  return sl_casts_layer(l, layer) && !by_row(l);
+  return sl_casts_layer(l, layer) && casts_of(l) == SL_CASTS_TORCHAO && !by_row(l);
 }
 
 static struct sl_op pass_of(enum sl_phase phase, int layer, int64_t bytes, int launches) {
@@ -78,7 +82,7 @@ static bool behind_elementwise(const struct casts *c, const struct sl_operand *o
 }
 
 /* Bytes per element; see casts.h. */
-static int bytes_of(const struct casts *c, const struct sl_operand *o, enum factor factor) {
+static int bytes_of_torchao(const struct casts *c, const struct sl_operand *o, enum factor factor) {
   const bool row = by_row(c->l), gathered = c->l->plan->strategy.shard_params;
   switch (factor) {
   case INPUT:
@@ -95,12 +99,17 @@ static int bytes_of(const struct casts *c, const struct sl_operand *o, enum fact
   return row ? 10 : 2;
 }
 
+static int bytes_of(const struct casts *c, const struct sl_operand *o, enum factor factor) {
+  if (casts_of(c->l) == SL_CASTS_TORCHAO) return bytes_of_torchao(c, o, factor);
+  return factor == INPUT_OF_GRADIENT || factor == WEIGHT_OF_GRADIENT ? 0 : 4;
+}
+
 static enum sl_status add_cast(struct casts *c, const struct sl_draft *product, const struct sl_operand *o,
                                int64_t elements, enum factor factor) {
   const int bytes = bytes_of(c, o, factor);
+  const int launches = bytes > 3 && casts_of(c->l) == SL_CASTS_TORCHAO ? 2 : 1;
   if (bytes == 0 || is_made(c, o, factor)) return SL_OK;
-  SL_TRY(sl_build_draft(&c->out, pass_of(product->op.phase, product->op.layer, bytes * elements, bytes > 3 ? 2 : 1), 0,
-                        NULL));
+  SL_TRY(sl_build_draft(&c->out, pass_of(product->op.phase, product->op.layer, bytes * elements, launches), 0, NULL));
   c->out.items[c->out.count - 1].half = product->half;
   return SL_OK;
 }

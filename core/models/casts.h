@@ -1,7 +1,7 @@
-/* Casts to fp8 as torchao does them, for the products of a block: passes beside the products, and activations that
- * sequence parallelism gathers in 8 bits.
+/* Casts to fp8 as torchao and Transformer Engine do them, for the products of a block: passes beside the products, and,
+ * of torchao, activations that sequence parallelism gathers in 8 bits.
  *
- * Bytes per element follow torchao/testing/float8/roofline_utils.py (pytorch/ao at 6243040),
+ * torchao's bytes per element follow torchao/testing/float8/roofline_utils.py (pytorch/ao at 6243040),
  * get_tensor_memory_traffic_ovhd_s, except for two kernels that are slower in Inductor: casts to both layouts read
  * their input twice (pytorch/pytorch#133242), and casts along columns with a scale each reach 0.65 TB/s where others
  * reach 2.1 (pytorch/pytorch#149982), as if their 3 bytes were 10. "largest" is the pass that finds the absolute
@@ -18,12 +18,17 @@
  *                        apply_tp
  *
  * With a scale per row, products of the backward, which do not use fast accumulation, are scaled by a separate kernel
- * (pytorch/ao#2184) that reads and writes their output. A tensor that several products read is cast once. */
+ * (pytorch/ao#2184) that reads and writes their output. A tensor that several products read is cast once.
+ *
+ * Transformer Engine's delayed scaling knows the scale beforehand: one kernel casts an input, a weight or the gradient
+ * of an output and writes it transposed beside (4 bytes, module/linear.py, fp8_cast_transpose_fused), and the backward
+ * reads what the forward wrote. llm-foundry does not say which micro-batch is the first, so each casts the weights
+ * again. The 16-bit input is counted as kept, though the transposed one of 8 bits would do. */
 #pragma once
 
 #include "core/models/transformer.h"
 
-/* Do products of this layer read fp8 tensors that torchao casts? */
+/* Do products of this layer read fp8 tensors that were cast for them? */
 bool sl_casts_layer(const struct sl_lowering *lowering, int layer);
 /* Does sequence parallelism gather this layer's activations in fp8? */
 bool sl_casts_gathers(const struct sl_lowering *lowering, int layer);

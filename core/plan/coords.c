@@ -3,11 +3,14 @@
 
 #include "core/plan/plan.h"
 
+enum axis { TP, DP, PP };
+
+/* The axes by rank order, the fastest first; cp comes after tp. */
+static const enum axis orders[SL_RANK_ORDERS][3] = {
+    [SL_RANKS_TP_DP_PP] = {TP, DP, PP}, [SL_RANKS_TP_PP_DP] = {TP, PP, DP}, [SL_RANKS_DP_TP_PP] = {DP, TP, PP},
+    [SL_RANKS_DP_PP_TP] = {DP, PP, TP}, [SL_RANKS_PP_TP_DP] = {PP, TP, DP}, [SL_RANKS_PP_DP_TP] = {PP, DP, TP}};
+
 struct sl_coord sl_plan_strides(const struct sl_plan *plan) {
-  enum axis { TP, DP, PP };
-  static const enum axis orders[SL_RANK_ORDERS][3] = {
-      [SL_RANKS_TP_DP_PP] = {TP, DP, PP}, [SL_RANKS_TP_PP_DP] = {TP, PP, DP}, [SL_RANKS_DP_TP_PP] = {DP, TP, PP},
-      [SL_RANKS_DP_PP_TP] = {DP, PP, TP}, [SL_RANKS_PP_TP_DP] = {PP, TP, DP}, [SL_RANKS_PP_DP_TP] = {PP, DP, TP}};
   struct sl_coord strides = {0};
   int ranks = 1;
   for (int i = 0; i < 3; i++) {
@@ -59,10 +62,9 @@ static struct sl_members model_group(const struct sl_plan *plan, const struct sl
   return m;
 }
 
-struct sl_members sl_plan_group(const struct sl_plan *plan, enum sl_group group, int rank) {
-  if (group == SL_GROUP_NONE) /* called for every operand, so return before any division */
-    return (struct sl_members){.first = rank, .stride = 1, .size = 1, .inner = 1, .outer = 1, .id = rank};
-  const struct sl_coord step = sl_plan_strides(plan), me = coord_of(plan, &step, rank);
+/* The group of the rank at `me`; `step`: the strides. */
+static struct sl_members group_at(const struct sl_plan *plan, enum sl_group group, struct sl_coord step,
+                                  struct sl_coord me) {
   struct sl_coord zero = me; /* the coordinates of member 0 */
   struct sl_members m = {.stride = 1, .size = 1};
   switch (group) {
@@ -86,7 +88,7 @@ struct sl_members sl_plan_group(const struct sl_plan *plan, enum sl_group group,
     m = model_group(plan, &step, &me), zero.pp = zero.tp = 0;
     break;
   case SL_GROUP_WORLD:
-    m.size = plan->world, m.index = rank, zero = (struct sl_coord){0};
+    m.size = plan->world, m.index = rank_of(&step, me), zero = (struct sl_coord){0};
     break;
   case SL_GROUP_EMBED: {
     const int *ends = plan->embed_ranks;
@@ -114,6 +116,42 @@ struct sl_members sl_plan_group(const struct sl_plan *plan, enum sl_group group,
   m.first = rank_of(&step, zero);
   m.id = m.first; /* two groups of a class never have the same first member */
   return m;
+}
+
+struct sl_members sl_plan_group(const struct sl_plan *plan, enum sl_group group, int rank) {
+  if (group == SL_GROUP_NONE) /* called for every operand, so return before any division */
+    return (struct sl_members){.first = rank, .stride = 1, .size = 1, .inner = 1, .outer = 1, .id = rank};
+  const struct sl_coord step = sl_plan_strides(plan);
+  return group_at(plan, group, step, coord_of(plan, &step, rank));
+}
+
+/* Counts an axis up; false: it begins anew, and the next slower one counts. */
+static bool count_up(int *at, int size) {
+  *at = *at + 1 < size ? *at + 1 : 0;
+  return *at > 0;
+}
+
+void sl_plan_next(const struct sl_plan *plan, struct sl_coord *at) {
+  for (int i = 0; i < 3; i++) {
+    switch (orders[plan->rank_order][i]) {
+    case TP:
+      if (count_up(&at->tp, plan->tp) || count_up(&at->cp, plan->cp)) return;
+      break;
+    case DP:
+      if (count_up(&at->dp, plan->dp)) return;
+      break;
+    case PP:
+      if (count_up(&at->pp, plan->pp)) return;
+      break;
+    }
+  }
+}
+
+void sl_plan_group_ids(const struct sl_plan *plan, enum sl_group group, int *ids) {
+  const struct sl_coord step = sl_plan_strides(plan);
+  struct sl_coord at = {0};
+  for (int rank = 0; rank < plan->world; rank++, sl_plan_next(plan, &at))
+    ids[rank] = group == SL_GROUP_NONE ? rank : group_at(plan, group, step, at).id;
 }
 
 bool sl_plan_ties(const struct sl_plan *plan) {

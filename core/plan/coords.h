@@ -22,6 +22,8 @@ struct sl_coord {
 struct sl_coord sl_plan_strides(const struct sl_plan *plan);
 struct sl_coord sl_plan_coord(const struct sl_plan *plan, int rank);
 int sl_plan_rank(const struct sl_plan *plan, struct sl_coord coord);
+/* The coordinates of the rank after that at *at; after the last, of the first. */
+void sl_plan_next(const struct sl_plan *plan, struct sl_coord *at);
 
 /* The group of class `group` that `rank` belongs to; SL_GROUP_NONE gives a group of the rank alone. Member i is rank
  * first + (i % inner) * stride + (i / inner) * outer, in ascending order; only the model group of a plan with both tp
@@ -31,6 +33,8 @@ struct sl_members {
   int first, stride, size, inner, outer, index, id;
 };
 struct sl_members sl_plan_group(const struct sl_plan *plan, enum sl_group group, int rank);
+/* Sets ids[rank] to the id of the group of each of the plan's ranks: sl_plan_group for all of them, in one pass. */
+void sl_plan_group_ids(const struct sl_plan *plan, enum sl_group group, int *ids);
 static inline int sl_members_rank(const struct sl_members *m, int i) {
   return m->first + i % m->inner * m->stride + i / m->inner * m->outer;
 }

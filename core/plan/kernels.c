@@ -129,6 +129,27 @@
 #define ADAM_OF_MEGATRON                                                                                               \
     {SL_OP_ADAMW,            OP,       14,  3,       0,      0,   NOTHING, ALWAYS},                                    \
     {SL_OP_ADAMW,            OP,       18,  2,       0,      0,   NOTHING, SL_IF_FP16}
+/* llmfoundry/models/layers/attention.py: the kernel of flash_attn_triton.py reads q, k and v where the product left
+ * them (attn_impl of the benchmarks, scripts/train/benchmarking/submit_benchmarks.py). Its backward sums the gradient
+ * of q in fp32 and copies it (6); torch.split's concatenates those of q, k and v (4). Materialised scores (attn_impl:
+ * torch) are products of permuted copies of q, k and v. */
+#define ATTENTION_OF_FOUNDRY                                                                                           \
+    {SL_OP_FLASH_BWD,        Q,       6,    1,       4,      0,   NOTHING, ALWAYS},                                    \
+    {SL_OP_FLASH_BWD,        QKV,     4,    1,       2,      0,   NOTHING, ALWAYS},                                    \
+    {SL_OP_ATTENTION_FWD,    QKV,     4,    3,       0,      0,   NOTHING, ALWAYS},                                    \
+    {SL_OP_ATTENTION_BWD,    QKV,     4,    3,       0,      0,   NOTHING, ALWAYS}
+/* flash-attn's csrc/xentropy: logits read for their maximum and for the sum, and again by the backward, which writes
+ * the gradient to a separate tensor; less our 4. Then two metrics, the cross entropy and the perplexity, each of
+ * torch's own loss: to fp32 (6), log_softmax (8). composer/trainer/trainer.py, _train_microbatch, computes them behind
+ * the backward, so what they allocate (8) takes the place of the activations and is not counted. */
+#define LOSS_OF_FOUNDRY                                                                                                \
+    {SL_OP_CLASSIFIER,       OP,      32,   22,      2,      0,   NOTHING, ALWAYS},                                    \
+    {SL_OP_CLASSIFIER_SHARD, OP,      32,   22,      2,      0,   NOTHING, ALWAYS}
+/* composer/optim/decoupled_weight_decay.py, adamw, a tensor at a time and without decay: first moments scaled (8) and
+ * added to (12), second moments likewise (20), their roots (8), divided (8), epsilon added (8), addcdiv (16); less the
+ * 30 of ours. */
+#define ADAMW_OF_COMPOSER                                                                                              \
+    {SL_OP_ADAMW,            OP,       50,  7,       0,      0,   NOTHING, ALWAYS}
 /* As LOSS_OF_TORCH; but the caller frees the logits before the backward (train.py: del pred), which leaves the
  * allocator a block too small for any other tensor. With a vocabulary split over ranks
  * (torch/distributed/tensor/parallel/loss.py, _log_softmax and _nll_loss_and_log_softmax_backward): to fp32 (6),
@@ -161,7 +182,8 @@ static const struct sl_kernel_row torch_compile[] = {
 static const struct sl_kernel_row torch_compile_blocks[] = {
     BLOCK_BY_INDUCTOR, FUSED_SOFTMAX(ALWAYS), LOSS_OF_TORCHTITAN, ADAMW_BY_FOREACH, END};
 static const struct sl_kernel_row llm_foundry[] = {
-    COPIES_OF_QKV, DROPOUT_OF_SCORES, SOFTMAX_OF_TORCH(ALWAYS), LAYERNORM_OF_TORCH(ALWAYS), GRADIENTS_ADDED, LOSS_OF_TORCH, END};
+    ATTENTION_OF_FOUNDRY, DROPOUT_OF_SCORES, SOFTMAX_OF_TORCH(ALWAYS), LAYERNORM_OF_TORCH(ALWAYS), GRADIENTS_ADDED,
+    LOSS_OF_FOUNDRY, ADAMW_OF_COMPOSER, END};
 static const struct sl_kernel_row nanotron[] = {
     ATTENTION_OF_NANOTRON, SOFTMAX_OF_TORCH(ALWAYS), SWIGLU_IN_PYTHON, GRADIENTS_ADDED, LOSS_OF_NANOTRON, END};
 static const struct sl_kernel_row aleph_alpha_scaling[] = {
@@ -193,11 +215,14 @@ static const struct sl_kernel_set sets[] = {
     [SL_KERNELS_TORCH_COMPILE] = {.name = "torch-compile",
         .source = "torchtitan of June 2025: each TransformerBlock compiled (models/llama3/parallelize_llama.py, apply_compile) "
                   "and the loss, too (components/loss.py); gathered inputs are what torch.mm keeps",
-        .accumulation = SL_ACCUMULATE_APART, .keeps_gathered = true, .torch_blocks = true,
+        .accumulation = SL_ACCUMULATE_APART, .keeps_gathered = true, .torch_blocks = true, .fp8_casts = SL_CASTS_TORCHAO,
         .rows = torch_compile},
     [SL_KERNELS_LLM_FOUNDRY] = {.name = "llm-foundry",
-        .source = "guess: torch's own kernels op by op; its files were not read for this",
-        .accumulation = SL_ACCUMULATE_APART, .rows = llm_foundry},
+        .source = "MPT of llm-foundry's benchmarks, October 2023: llmfoundry/models/layers/attention.py, blocks.py and "
+                  "norm.py (norms in 16 bits), in fp8 layers/fc.py (Transformer Engine); models/mpt/modeling_mpt.py, loss_fn is fused_crossentropy; Composer's "
+                  "composer/metrics/nlp.py, LanguageCrossEntropy and LanguagePerplexity; "
+                  "composer/optim/decoupled_weight_decay.py",
+        .accumulation = SL_ACCUMULATE_APART, .fp8_casts = SL_CASTS_TRANSFORMER_ENGINE, .rows = llm_foundry},
     [SL_KERNELS_NANOTRON] = {.name = "nanotron",
         .source = "nanotron of January 2025: src/nanotron/models/llama.py, flash-attn's norm (nn/layer_norm.py) and rotary "
                   "positions, torch otherwise; parallel/tensor_parallel/functional.py, _ShardedCrossEntropy; "
@@ -220,7 +245,7 @@ static const struct sl_kernel_set sets[] = {
     [SL_KERNELS_TORCH_COMPILE_BLOCKS] = {.name = "torch-compile-blocks",
         .source = "torchtitan of December 2024: each TransformerBlock compiled (parallelisms/parallelize_llama.py, "
                   "apply_compile), the ends and the loss eager (train.py)",
-        .accumulation = SL_ACCUMULATE_APART, .keeps_gathered = true, .torch_blocks = true,
+        .accumulation = SL_ACCUMULATE_APART, .keeps_gathered = true, .torch_blocks = true, .fp8_casts = SL_CASTS_TORCHAO,
         .rows = torch_compile_blocks},
 };
 #undef PYTHON

@@ -24,6 +24,13 @@ enum sl_kernel_element {
   SL_ELEMENT_OF_REPEATED
 };
 
+/* Whose fp8 products a framework has in its blocks; the head is a product in 16 bits with either. */
+enum sl_fp8_casts {
+  SL_CASTS_NONE,    /* casts cost nothing, and the head is a product in fp8, too */
+  SL_CASTS_TORCHAO, /* shardlab.fp8_recipe says which */
+  SL_CASTS_TRANSFORMER_ENGINE
+};
+
 /* How the gradient of a weight is added to that of earlier micro-batches, where the whole gradient is kept. */
 enum sl_accumulation {
   SL_ACCUMULATE_IN_PLACE, /* by the product if both are of one type, else by an op of its own */
@@ -77,10 +84,10 @@ struct sl_kernel_set {
   int list_tensors; /* tensors of a block in such a list; what a framework keeps in one tensor counts once */
   /* every tensor-parallel rank gathers the logits of the whole vocabulary and computes the loss from them */
   bool gathers_logits;
-  /* torch.compile's blocks with torchao's float8 (models/casts.h): the gradient of a weight is computed before the sum
-   * of its input's gradient is sent, as autograd does; fp8 products have casts of their own, and shardlab.async_tp
-   * takes effect. */
+  /* torch.compile's blocks: the gradient of a weight is computed before the sum of its input's gradient is sent, as
+   * autograd does, and shardlab.async_tp takes effect. */
   bool torch_blocks;
+  enum sl_fp8_casts fp8_casts; /* models/casts.h */
   /* Tensor-parallel collectives are plain torch.distributed calls inside autograd: both gradients of a product are
    * computed, then the input's is summed over the group, and the compute stream waits for that. */
   bool waits_for_sums;

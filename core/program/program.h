@@ -246,9 +246,11 @@ struct sl_build_options {
   bool unplaced;     /* do not place buffers: the memory report has only live bytes, and there are no arenas */
 };
 
-static inline int sl_job_class_of(const struct sl_job *job, int rank) {
-  const struct sl_coord at = sl_plan_coord(job->plan, rank);
+static inline int sl_job_class_at(const struct sl_job *job, struct sl_coord at) {
   return at.pp * job->classes_per_pp_rank + (job->classes_per_pp_rank > 1 ? at.dp : 0);
+}
+static inline int sl_job_class_of(const struct sl_job *job, int rank) {
+  return sl_job_class_at(job, sl_plan_coord(job->plan, rank));
 }
 
 /* Which of its buffer's slots a slice of `buffer` uses in an instance. */

@@ -37,7 +37,7 @@ static int blas_threads(void) {
 /* If there is no address space for its buffers, OpenBLAS retries forever in its constructor (driver/others/memory.c,
  * blas_memory_alloc): 128 MiB per thread and one for its caller (BUFFER_SIZE of common_x86_64.h). The rest is needed by
  * the libraries themselves, MPI included, as measured on one rank. */
-static enum sl_status check_room(const char *name) {
+enum sl_status sl_exec_check_room(const char *name) {
   static const size_t mib = 1 << 20, buffer = 128, libraries = 160;
   const size_t need = (size_t)(blas_threads() + 1) * buffer + libraries;
   if (strcmp(name, "host") != 0 || sl_machine_has_room(need * mib)) return SL_OK;
@@ -55,8 +55,8 @@ enum sl_status sl_exec_load(const char *name, const struct sl_exec_ops **out) {
                    name);
   }
   void *loaded = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
-  if (loaded == NULL && strcmp(name, "host") == 0) SL_TRY(sl_openmp_load());
-  if (loaded == NULL) SL_TRY(check_room(name));
+  if (loaded == NULL) SL_TRY(sl_openmp_load());
+  if (loaded == NULL) SL_TRY(sl_exec_check_room(name));
   /* global, so that MPI's plug-ins find the MPI library */
   void *module = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
   if (module == NULL) return sl_fail(SL_ERR_ABSENT, "backend %s: %s", name, dlerror());

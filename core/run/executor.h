@@ -188,6 +188,9 @@ typedef const struct sl_exec_ops *(*sl_exec_module_fn)(void);
 /* Loads module `name` ("host", "cuda") from the directories next to the executable's lib/. Errors: SL_ERR_ABSENT,
  * saying what is missing; SL_ERR_MEMORY: the libraries do not fit in the address space limit. */
 enum sl_status sl_exec_load(const char *name, const struct sl_exec_ops **out);
+/* Whether the libraries of a module that is not loaded yet have room; without, OpenBLAS never comes back from being
+ * loaded. Errors: SL_ERR_MEMORY. */
+enum sl_status sl_exec_check_room(const char *name);
 
 /* One step, seen from outside. */
 struct sl_step_result {

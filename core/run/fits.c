@@ -20,15 +20,16 @@ static int64_t of_node(const struct sl_job *job, const struct sl_class *c, enum 
 
 static void fit_node(struct sl_space_fit *fit, const struct sl_job *job, enum sl_space space) {
   const int64_t per_node = ranks_of_a_node(job->plan);
-  int64_t sum = 0;
-  for (int rank = 0; rank < job->plan->world; rank++) {
-    sum += of_node(job, &job->classes[sl_job_class_of(job, rank)], space);
-    if ((rank + 1) % per_node != 0 && rank + 1 < job->plan->world) continue;
+  struct sl_coord at = {0};
+  int64_t sum = 0, ranks = 0; /* of the node so far */
+  for (int rank = 0; rank < job->plan->world; rank++, sl_plan_next(job->plan, &at)) {
+    sum += of_node(job, &job->classes[sl_job_class_at(job, at)], space);
+    if (++ranks < per_node && rank + 1 < job->plan->world) continue;
     if (sum > fit->need_bytes) {
       fit->need_bytes = sum;
       fit->at = (int)(rank / per_node);
     }
-    sum = 0;
+    sum = ranks = 0;
   }
 }
 

@@ -1,8 +1,13 @@
 /* See openmp.h. */
 #include "core/run/openmp.h"
 
+#include "core/base/machine.h"
+
+#include <ctype.h>
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -76,6 +81,60 @@ static enum sl_status judge(const char *said) {
                  length, complaint);
 }
 
+/* ---- stacks ---- */
+
+/* The bytes that OMP_STACKSIZE asks for: a number in KiB, or with a letter for its unit. */
+static unsigned long long stack_bytes(const char *text) {
+  static const char units[] = "BKMG";
+  char *end;
+  const unsigned long long number = strtoull(text, &end, 10);
+  end += strspn(end, " ");
+  const char *unit = *end != '\0' ? strchr(units, toupper((unsigned char)*end)) : units + 1;
+  const int shift = unit != NULL ? 10 * (int)(unit - units) : 10;
+  return number << shift >> shift == number ? number << shift : ULLONG_MAX;
+}
+
+/* Begins when it can take the lock, and so only after all others have their stacks, too. */
+static void *stand(void *lock) {
+  pthread_mutex_lock(lock);
+  pthread_mutex_unlock(lock);
+  return NULL;
+}
+
+/* Whether as many threads as there are cores have room for stacks of `bytes`: libgomp would end the process without. */
+static int try_stacks(size_t bytes) {
+  enum { MOST = 1024 };
+  pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+  pthread_t threads[MOST];
+  pthread_attr_t form;
+  const int cores = sl_machine_cores();
+  int why = pthread_attr_init(&form), count = 0;
+  if (why != 0) return why;
+  why = pthread_attr_setstacksize(&form, bytes);
+  pthread_mutex_lock(&lock);
+  while (why == 0 && count < MOST && count + 1 < cores) {
+    why = pthread_create(&threads[count], &form, stand, &lock);
+    count += why == 0;
+  }
+  pthread_mutex_unlock(&lock);
+  for (int i = 0; i < count; i++) pthread_join(threads[i], NULL);
+  pthread_attr_destroy(&form);
+  return why;
+}
+
+static enum sl_status check_stacks(void) {
+  static const char *const variables[] = {"OMP_STACKSIZE", "GOMP_STACKSIZE"}; /* the first that is set counts */
+  for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
+    const char *text = getenv(variables[i]);
+    if (text == NULL) continue;
+    const int why = try_stacks((size_t)stack_bytes(text));
+    if (why == 0) return SL_OK;
+    return sl_fail(SL_ERR_INPUT, "%s: is '%s'; expected stacks that %d threads have room for: %s", variables[i], text,
+                   sl_machine_cores(), strerror(why));
+  }
+  return SL_OK;
+}
+
 enum sl_status sl_openmp_load(void) {
   char said[SAID_BYTES];
   SL_TRY(check_threads("OMP_NUM_THREADS"));
@@ -87,5 +146,6 @@ enum sl_status sl_openmp_load(void) {
   if (file < 0) return SL_OK; /* it speaks for itself when the backend loads it */
   load_into(file, said);
   close(file);
-  return judge(said);
+  SL_TRY(judge(said));
+  return check_stacks();
 }

@@ -65,6 +65,13 @@ static void an_mpi_that_does_not_start_is_one_line(void **state) {
   assert_int_equal(shardlab(scratch, job), 1);
   assert_string_equal(err, "shardlab: error: MPI does not start: A requested component was not found, or was unable to "
                            "be opened (Framework: btl, Component: nothing)\n");
+  setenv("PMI_RANK", "0", 1); /* a rank of srun or MPICH's launcher, whose output nobody of ours reads */
+  setenv("PMI_SIZE", "1", 1);
+  assert_int_equal(shardlab(scratch, job), 1);
+  assert_string_equal(err, "shardlab: error: MPI does not start: A requested component was not found, or was unable to "
+                           "be opened (Framework: btl, Component: nothing)\n");
+  unsetenv("PMI_RANK");
+  unsetenv("PMI_SIZE");
   unsetenv("OMPI_MCA_btl");
 }
 

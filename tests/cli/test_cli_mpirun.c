@@ -100,10 +100,29 @@ static void no_rank_outlives_the_command(void **state) {
   assert_int_equal(kill((pid_t)atol(pid), 0), -1);
 }
 
+/* mpirun would read it for a rank that reads none, and stay while nothing comes; and an input cannot be there for all. */
+static void standard_input_is_no_business_of_ranks(void **state) {
+  (void)state;
+  write_file("mlp.json", "{\"model_type\": \"mlp\", \"dims\": [8, 8]}");
+  assert_int_equal(shardlab_with("mpirun", "#!/bin/sh\nreadlink /proc/self/fd/0 >&2\nexit 1\n",
+                                 "measure --model mlp.json --preset ddp --data random:100 --steps 1 --world 2 --quiet "
+                                 "</dev/zero 2>told; cat told"),
+                   0);
+  assert_string_equal(out, "/dev/null\n");
+  static const char *const lines[] = {"measure --world 2", "validate"};
+  for (int i = 0; i < 2; i++) {
+    assert_int_equal(
+        shardlab(scratch, "%s --model mlp.json --config /dev/stdin --data random:100 --steps 1 </dev/null", lines[i]),
+        2);
+    assert_string_equal(err,
+                        "shardlab: error: --config: is /dev/stdin, and several processes read it; expected a file\n");
+  }
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(notices_are_held_back), cmocka_unit_test(one_line_of_a_timeout),
-                                     cmocka_unit_test(one_line_of_what_stops_mpirun),
-                                     cmocka_unit_test(mpirun_that_stays_is_ended),
-                                     cmocka_unit_test(no_rank_outlives_the_command)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(notices_are_held_back),         cmocka_unit_test(one_line_of_a_timeout),
+      cmocka_unit_test(one_line_of_what_stops_mpirun), cmocka_unit_test(mpirun_that_stays_is_ended),
+      cmocka_unit_test(no_rank_outlives_the_command),  cmocka_unit_test(standard_input_is_no_business_of_ranks)};
   return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
 }

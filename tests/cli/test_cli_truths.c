@@ -161,11 +161,11 @@ static void names_of_files_do_not_either(void **state) {
 /* libgomp would complain in lines of its own, once a process, and go on without the variable. */
 static void environment_of_openmp_is_read(void **state) {
   (void)state;
-  static const char *const bad[][2] = {{"OMP_NUM_THREADS", "abc"},    {"OMP_NUM_THREADS", "-1"},
-                                       {"OMP_NUM_THREADS", "0"},      {"OMP_NUM_THREADS", "4x"},
-                                       {"OMP_NUM_THREADS", "1,,2"},   {"OPENBLAS_NUM_THREADS", "abc"},
-                                       {"OMP_SCHEDULE", "abc"},       {"OMP_PLACES", "{0:9999}"},
-                                       {"OMP_STACKSIZE", "\033[31m"}, {"GOMP_CPU_AFFINITY", "x"}};
+  static const char *const bad[][2] = {
+      {"OMP_NUM_THREADS", "abc"}, {"OMP_NUM_THREADS", "-1"},       {"OMP_NUM_THREADS", "0"},
+      {"OMP_NUM_THREADS", "4x"},  {"OMP_NUM_THREADS", "1,,2"},     {"OPENBLAS_NUM_THREADS", "abc"},
+      {"OMP_SCHEDULE", "abc"},    {"OMP_PLACES", "{0:9999}"},      {"OMP_STACKSIZE", "\033[31m"},
+      {"GOMP_CPU_AFFINITY", "x"}, {"OMP_STACKSIZE", "100000000G"}, {"GOMP_STACKSIZE", "90000g"}};
   static const char *const good[][2] = {{"OMP_SCHEDULE", "static,4"}, {"OMP_STACKSIZE", "4M"}, {"OMP_DYNAMIC", "true"}};
   static const char run[] =
       "measure --model gpt2-tiny --preset ddp --micro-batch 1 --steps 1 --quiet --seq 8 --data " SL_SOURCE_DIR
@@ -187,6 +187,13 @@ static void environment_of_openmp_is_read(void **state) {
     assert_string_equal(err, "");
     unsetenv(good[i][0]);
   }
+  setenv("OMP_SCHEDULE", "abc", 1); /* whatever the backend, as its module loads libgomp */
+  if (access(SL_BINARY_DIR "/lib/libshardlab_cuda.so", R_OK) == 0) {
+    assert_int_equal(shardlab(scratch, "%s --backend cuda", run), 2);
+    assert_int_equal(lines_with(err, "\n"), 1);
+    assert_non_null(strstr(err, "error: OMP_SCHEDULE: is 'abc'"));
+  }
+  unsetenv("OMP_SCHEDULE");
   setenv("OMP_DISPLAY_ENV", "true", 1); /* what was asked for is not lost */
   assert_int_equal(shardlab(scratch, "backends"), 0);
   assert_non_null(strstr(err, "_OPENMP = "));
@@ -221,6 +228,21 @@ static void too_little_address_space_is_an_error(void **state) {
   }
 }
 
+/* What looks for the libraries loads them, too. */
+static void backends_are_told_in_little_address_space(void **state) {
+  (void)state;
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  skip(); /* sanitizers map terabytes */
+#endif
+  char command[4096];
+  snprintf(command, sizeof command, "cd '%s' && ulimit -v 150000 && timeout 20 '%s/bin/shardlab' backends >out 2>err",
+           scratch, SL_BINARY_DIR);
+  assert_int_equal(WEXITSTATUS(system(command)), 0);
+  slurp("out", out, sizeof out);
+  if (access(SL_BINARY_DIR "/lib/libshardlab_host.so", R_OK) != 0) skip();
+  assert_int_equal(lines_with(out, "too little address space to load it (ulimit -v, -d)"), 2);
+}
+
 /* Where both go to one file, what was said before the error stands before it, and whole. */
 static void the_error_is_the_last_line(void **state) {
   (void)state;
@@ -242,6 +264,7 @@ int main(void) {
       cmocka_unit_test(names_of_files_do_not_either),
       cmocka_unit_test(environment_of_openmp_is_read),
       cmocka_unit_test(too_little_address_space_is_an_error),
+      cmocka_unit_test(backends_are_told_in_little_address_space),
   };
   return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
 }

@@ -80,7 +80,7 @@ class Event:
 
     def __init__(self, args, number):
         self.args, self.number, self.late = args, number, False
-        self.given = set()  # names in self.work before the job starts
+        self.given = set()  # names in self.work when the job starts
 
     def measure(self):
         return [self.args.shardlab, "measure", *self.training(), "--json", "out.json", "--trace", "out.trace", "--save",
@@ -124,6 +124,7 @@ class Event:
         self.environment.update(self.extra_environment())
         try:
             self.prepare()
+            self.given = set(os.listdir(self.work))
             return self.watch()
         finally:
             for pid in of_job(self.mark):

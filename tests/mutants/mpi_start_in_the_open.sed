@@ -1,4 +1,4 @@
-# What Open MPI prints when it does not start reaches the user.
+# What Open MPI prints when it does not start under a launcher that is not its own reaches the user.
 # file: backend/host/open.c
 # tests: test_cli_measure
-s/if (be_alone()) sl_host_hold_begin();/(void)be_alone();/
+s/if (!is_of_mpirun()) sl_host_hold_begin/if (!is_of_mpirun() \&\& getenv("PMI_RANK") == NULL) sl_host_hold_begin/

@@ -1,4 +1,4 @@
 # A slow rank is folded with those that are not.
 # file: sim/fold.c
 # tests: test_sim_jitter
-s/number_sign(sl_jitter_straggler(&sim->assume, r))/number_sign(sl_jitter_straggler(\&sim->assume, -1))/
+s/number_sign(sl_jitter_straggler(&f->sim->assume, r))/number_sign(sl_jitter_straggler(\&f->sim->assume, -1))/

@@ -1,12 +1,17 @@
 /* label: unit
  * Files appear whole or not at all: nothing is left by what is dropped, refused or killed, and planted links are not
  * followed. */
+#include "core/base/folders.h"
+#include "core/base/made.h"
 #include "core/base/new_file.h"
 #include "core/base/remove.h"
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -258,6 +263,93 @@ static void folders_go_with_their_files(void **state) {
 
 /* Who removes what others left does not touch a folder that its writer holds, nor does a folder that a signal has begun
  * to remove get its name. */
+/* A process that makes a folder, the folders above it first, and is ended when it has made `steps` of them. */
+static void a_signal_removes_what_was_made_so_far(void **state) {
+  (void)state;
+  static const char *const names[] = {"a", "a/b", "a/b/c"};
+  for (int steps = 0; steps <= 3; steps++) {
+    const pid_t child = fork();
+    if (child == 0) {
+      char below[96];
+      snprintf(below, sizeof below, "%s/%s", folder, names[2]);
+      sl_made_name(below);
+      sl_new_file_watch();
+      for (int i = 0; i < steps; i++) {
+        snprintf(below, sizeof below, "%s/%s", folder, names[i]);
+        if (mkdir(below, 0777) != 0) _exit(1);
+      }
+      (void)raise(SIGTERM);
+      _exit(0);
+    }
+    int ended;
+    assert_int_equal(waitpid(child, &ended, 0), child);
+    assert_true(WIFSIGNALED(ended) && WTERMSIG(ended) == SIGTERM);
+    assert_int_equal(files_in_folder(), 0);
+  }
+}
+
+/* What was there before stays, and so does a folder in which something is. */
+static void what_was_not_made_or_is_not_empty_stays(void **state) {
+  (void)state;
+  char above[96], below[104], file[128];
+  snprintf(above, sizeof above, "%s/a", folder);
+  snprintf(below, sizeof below, "%s/b", above);
+  snprintf(file, sizeof file, "%s/file", below);
+  assert_int_equal(mkdir(above, 0777), 0);
+  sl_made_name(below);
+  assert_int_equal(mkdir(below, 0777), 0);
+  write_text(file, "x");
+  sl_made_remove();
+  assert_int_equal(unlink(file), 0);
+  sl_made_remove();
+  assert_int_equal(access(below, F_OK), -1);
+  assert_int_equal(rmdir(above), 0);
+}
+
+static atomic_bool begun;
+
+static void *create_files(void *hidden) {
+  char file[128];
+  for (int i = 0;; i++) {
+    snprintf(file, sizeof file, "%s/%d", (const char *)hidden, i);
+    const int handle = open(file, O_CREAT | O_WRONLY | O_CLOEXEC, 0666);
+    if (handle < 0) return NULL; /* the folder is gone */
+    close(handle);
+    atomic_store(&begun, true);
+  }
+}
+
+/* The thread that saves a checkpoint does not know that a signal has arrived. */
+static void a_folder_goes_though_a_thread_fills_it(void **state) {
+  (void)state;
+  for (int i = 0; i < 50; i++) {
+    pthread_t thread;
+    atomic_store(&begun, false);
+    assert_int_equal(mkdir(other, 0777), 0);
+    assert_int_equal(pthread_create(&thread, NULL, create_files, other), 0);
+    while (!atomic_load(&begun)) sched_yield();
+    sl_remove(other);
+    const bool gone = access(other, F_OK) != 0;
+    if (!gone) assert_int_equal(rename(other, path), 0); /* ends the thread */
+    pthread_join(thread, NULL);
+    sl_remove(path);
+    assert_true(gone);
+  }
+}
+
+/* Also where access() says that it can: /sys and /proc do to root. */
+static void a_folder_in_which_nothing_can_be_made_is_told(void **state) {
+  (void)state;
+  char below[96];
+  snprintf(below, sizeof below, "%s/a/b", folder);
+  assert_int_equal(sl_folders_check(below), 0);
+  assert_int_equal(sl_folders_try(folder), 0);
+  assert_int_equal(files_in_folder(), 0);
+  assert_int_not_equal(sl_folders_check("/sys/shardlab"), 0);
+  assert_int_not_equal(sl_folders_try("/sys"), 0);
+  assert_int_not_equal(sl_folders_try("/proc"), 0);
+}
+
 static void folders_that_are_written_stay(void **state) {
   (void)state;
   char *hidden = sl_new_file_hidden(path, 0);
@@ -280,12 +372,21 @@ static void folders_that_are_written_stay(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(appears_when_complete),         cmocka_unit_test(dropped_leaves_nothing),
-      cmocka_unit_test(folders_appear_whole),          cmocka_unit_test(folders_go_with_their_files),
-      cmocka_unit_test(links_are_not_followed),        cmocka_unit_test(signals_leave_nothing),
-      cmocka_unit_test(too_large_is_an_error),         cmocka_unit_test(no_folder_is_an_error),
-      cmocka_unit_test(standard_streams_stay_free),    cmocka_unit_test(a_job_has_one_name),
+      cmocka_unit_test(appears_when_complete),
+      cmocka_unit_test(dropped_leaves_nothing),
+      cmocka_unit_test(folders_appear_whole),
+      cmocka_unit_test(folders_go_with_their_files),
+      cmocka_unit_test(links_are_not_followed),
+      cmocka_unit_test(signals_leave_nothing),
+      cmocka_unit_test(too_large_is_an_error),
+      cmocka_unit_test(no_folder_is_an_error),
+      cmocka_unit_test(standard_streams_stay_free),
+      cmocka_unit_test(a_job_has_one_name),
       cmocka_unit_test(folders_that_are_written_stay),
+      cmocka_unit_test(a_signal_removes_what_was_made_so_far),
+      cmocka_unit_test(what_was_not_made_or_is_not_empty_stays),
+      cmocka_unit_test(a_folder_goes_though_a_thread_fills_it),
+      cmocka_unit_test(a_folder_in_which_nothing_can_be_made_is_told),
   };
   return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -157,11 +158,26 @@ static void a_file_cut_short_is_an_error_with_its_name(void **state) {
   assert_int_equal(sl_data_sequence(&data, 0, 4, 256, tokens, NULL), SL_OK);
   assert_int_equal(sl_data_sequence(&data, 1, 4, 256, tokens, NULL), SL_ERR_IO);
   assert_non_null(strstr(sl_error_message(), ": was cut short while it was read: it had 12 bytes"));
-  assert_int_equal(sl_data_check(&data, 4, 256), SL_ERR_IO);
+  assert_int_equal(sl_data_check(&data, 4, 255), SL_ERR_IO); /* with 256 there is nothing to look for */
   sl_error_clear();
   sl_data_close(&data);
   close(fd);
   unlink(path);
+}
+
+/* Text of gigabytes is not read before training begins where each byte is a token: the end of this one cannot be. */
+static void what_can_be_nothing_but_tokens_is_not_read(void **state) {
+  (void)state;
+  const size_t size = 1 << 20;
+  struct sl_data data;
+  char *text = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  assert_true(text != MAP_FAILED);
+  memset(text, 'a', size / 2);
+  assert_int_equal(mprotect(text + size / 2, size / 2, PROT_NONE), 0);
+  assert_int_equal(sl_data_open_memory(&data, "t.txt", text, size), SL_OK);
+  assert_int_equal(sl_data_check(&data, 8, 256), SL_OK);
+  sl_data_close(&data);
+  munmap(text, size);
 }
 
 static void permutation_is_a_bijection(void **state) {
@@ -232,6 +248,7 @@ int main(void) {
       cmocka_unit_test(broken_shards),
       cmocka_unit_test(files_are_read),
       cmocka_unit_test(a_file_cut_short_is_an_error_with_its_name),
+      cmocka_unit_test(what_can_be_nothing_but_tokens_is_not_read),
       cmocka_unit_test(permutation_is_a_bijection),
       cmocka_unit_test(permutation_is_even),
       cmocka_unit_test(permutation_mixes),

@@ -1,5 +1,5 @@
 /* label: unit
- * Blocks as torch compiles them: the casts of torchao's float8 by hand, gathers in 8 bits, transfers in pieces and
+ * Blocks as torch compiles them: the casts of torchao's float8, and of Transformer Engine's, by hand, gathers in 8 bits, transfers in pieces and
  * where they stand, and what recomputation by op keeps. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -52,10 +52,12 @@ static int64_t bytes_of_passes(const char *keys) {
   return bytes;
 }
 
+#define COMPILED ", \"kernels\": \"torch-compile\""
+#define FOUNDRY ", \"kernels\": \"llm-foundry\""
+
 /* What several products read is cast once, a gradient that is added to is cast anew, and the head is not. */
 static void casts_are_those_of_torchao(void **state) {
   (void)state;
-#define COMPILED ", \"kernels\": \"torch-compile\""
   const int64_t plain = bytes_of_passes(COMPILED);
   const int64_t inputs = 3 * C + INNER, gradients = 3 * C + 2 * KVS + 2 * INNER; /* of a row */
   const int64_t tensorwise = R * (3 * inputs + 2 * C) + 5 * WEIGHTS + R * (8 * gradients + 3 * inputs) + 2 * WEIGHTS;
@@ -67,16 +69,28 @@ static void casts_are_those_of_torchao(void **state) {
   assert_int_equal(bytes_of_passes(", \"kernels\": \"torch-eager\", \"fp8\": true"), eager);
 }
 
+/* Transformer Engine casts inputs, weights and gradients of outputs, each once, into both layouts. */
+static void casts_are_those_of_transformer_engine(void **state) {
+  (void)state;
+  const int64_t plain = bytes_of_passes(FOUNDRY);
+  const int64_t cast = R * (3 * C + INNER) + WEIGHTS + R * (3 * C + 2 * KVS + 2 * INNER);
+  assert_int_equal(bytes_of_passes(FOUNDRY ", \"fp8\": true"), plain + LAYERS * 4 * cast);
+  assert_int_equal(bytes_of_passes(FOUNDRY ", \"fp8\": true, \"fp8_recipe\": \"rowwise\""), plain + LAYERS * 4 * cast);
+}
+
 static void the_head_is_no_product_in_fp8(void **state) {
   (void)state;
-  struct fixture f;
-  open_job(&f, 1, COMPILED ", \"fp8\": true");
-  const struct sl_program *p = step_of(&f);
-  for (size_t i = 0; i < p->op_count; i++) {
-    if (p->ops[i].kind != SL_OP_GEMM) continue;
-    assert_int_equal(p->ops[i].dtype, p->ops[i].layer < LAYERS ? SL_F8 : SL_BF16);
+  static const char *const sets[] = {COMPILED ", \"fp8\": true", FOUNDRY ", \"fp8\": true"};
+  for (int s = 0; s < 2; s++) {
+    struct fixture f;
+    open_job(&f, 1, sets[s]);
+    const struct sl_program *p = step_of(&f);
+    for (size_t i = 0; i < p->op_count; i++) {
+      if (p->ops[i].kind != SL_OP_GEMM) continue;
+      assert_int_equal(p->ops[i].dtype, p->ops[i].layer < LAYERS ? SL_F8 : SL_BF16);
+    }
+    fixture_close(&f);
   }
-  fixture_close(&f);
 }
 
 /* Beside an update of all parameters, torch's foreach AdamW moves 50 bytes of each in twelve kernels more; the fused
@@ -233,10 +247,15 @@ static void eager_keeps_what_it_chose(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(casts_are_those_of_torchao), cmocka_unit_test(the_head_is_no_product_in_fp8),
-      cmocka_unit_test(transfers_go_in_pieces),     cmocka_unit_test(a_scale_a_tensor_is_gathered_in_bytes),
-      cmocka_unit_test(blocks_are_gathered_in_fp8), cmocka_unit_test(adamw_by_foreach),
-      cmocka_unit_test(gathered_blocks_are_copied), cmocka_unit_test(transfers_are_waited_for),
+      cmocka_unit_test(casts_are_those_of_torchao),
+      cmocka_unit_test(casts_are_those_of_transformer_engine),
+      cmocka_unit_test(the_head_is_no_product_in_fp8),
+      cmocka_unit_test(transfers_go_in_pieces),
+      cmocka_unit_test(a_scale_a_tensor_is_gathered_in_bytes),
+      cmocka_unit_test(blocks_are_gathered_in_fp8),
+      cmocka_unit_test(adamw_by_foreach),
+      cmocka_unit_test(gathered_blocks_are_copied),
+      cmocka_unit_test(transfers_are_waited_for),
       cmocka_unit_test(eager_keeps_what_it_chose),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

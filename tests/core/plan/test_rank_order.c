@@ -99,6 +99,28 @@ static void groups_hold_those_that_share_the_other_coordinates(void **state) {
   }
 }
 
+/* The groups of all ranks in one pass are those of each rank alone, also where context-parallel ranks stand between. */
+static void one_pass_over_the_ranks_names_the_groups_of_each(void **state) {
+  (void)state;
+  for (int order = 0; order < SL_RANK_ORDERS; order++) {
+    struct fixture f;
+    open_order(&f, names[order], 2, 3, 24, ", \"zero_optimization\": {\"stage\": 3, \"mics_shard_size\": 2}");
+    struct sl_plan plan = f.plan;
+    plan.cp = 2, plan.dp /= 2;
+    for (int g = SL_GROUP_NONE; g < SL_GROUP_COUNT; g++) {
+      int ids[24];
+      sl_plan_group_ids(&plan, (enum sl_group)g, ids);
+      for (int rank = 0; rank < plan.world; rank++)
+        assert_int_equal(ids[rank], sl_plan_group(&plan, (enum sl_group)g, rank).id);
+    }
+    struct sl_coord at = {0};
+    for (int rank = 0; rank < plan.world; rank++, sl_plan_next(&plan, &at))
+      assert_int_equal(sl_plan_rank(&plan, at), rank);
+    assert_int_equal(sl_plan_rank(&plan, at), 0); /* it begins anew */
+    fixture_close(&f);
+  }
+}
+
 /* First and last rank of a class are of it, whatever stands between. */
 static void programs_are_proved_in_every_order(void **state) {
   (void)state;
@@ -122,6 +144,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(ranks_count_through_the_axes_in_the_order_of_the_name),
       cmocka_unit_test(groups_hold_those_that_share_the_other_coordinates),
+      cmocka_unit_test(one_pass_over_the_ranks_names_the_groups_of_each),
       cmocka_unit_test(programs_are_proved_in_every_order),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
