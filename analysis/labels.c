@@ -11,7 +11,8 @@
 /* In the order in which they appear in a name; a number follows its word. */
 static const struct fact {
   const char *path, *word;
-} facts[] = {{"plan.parameters", "parameters "},
+} facts[] = {{"model._name_or_path", ""},
+             {"plan.parameters", "parameters "},
              {"cluster.name", ""},
              {"plan.world", "world "},
              {"config.shardlab.preset", ""},

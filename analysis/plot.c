@@ -17,12 +17,15 @@
 #include <unistd.h>
 
 /* Every row of the table has its own place on the axis, named by what distinguishes it, so that different worlds never
- * overlap. A first plot that draws nothing sets these names. */
+ * overlap. A first plot that draws nothing sets these names. The last of them leans over the edge: beside it there is
+ * room for the longest, as characters are wide and names slanted, up to a third of the page. */
 #define AXIS_OF_LABELS                                                                                                 \
   "set xtics noenhanced rotate by -30\n"                                                                               \
+  "longest = 0\n"                                                                                                      \
+  "stats 'runs.csv' using (l = strlen(strcol('label')), longest = l > longest ? l : longest) nooutput\n"               \
+  "set rmargin 0.75 * longest > 36 ? 36 : 0.75 * longest > 8 ? 0.75 * longest : 8\n"                                   \
   "stats 'runs.csv' using 1 skip 1 nooutput\n"                                                                         \
   "set xrange [-0.5:STATS_records - 0.5]\n"                                                                            \
-  "set rmargin 8 # the last name leans over the edge\n"                                                                \
   "names_of_rows = \"'runs.csv' using (column('row')):(NaN):xtic(strcol('label')) notitle, \"\n"
 
 static const char memory[] =
@@ -36,14 +39,18 @@ static const char memory[] =
     "# the bar of a category reaches from zero to the sum of it and those below: drawn from the top of the pile down\n"
     "sum_of(kind, k) = (s = 0, sum [j = 1:k] column(kind . word(categories, j) . '_bytes'))\n"
     "number(kind) = (s = sum_of(kind, 7), s > 0 ? sprintf(mib(s) < 10 ? '%.1f' : '%.0f', mib(s)) : '')\n"
+    "# one number a row, of its prediction if it has one: gnuplot crashes on labels of which none has a place\n"
+    "side(row) = row + (number('predicted_') ne '' ? -0.2 : 0.2)\n"
+    "process(bytes) = (s = sum_of('measured_', 7), bytes > s ? bytes : s)\n"
+    "top(bytes) = (number('predicted_') ne '' ? sum_of('predicted_', 7) : process(bytes))\n"
+    "told(row) = number(number('predicted_') ne '' ? 'predicted_' : 'measured_')\n"
     "draw = \"plot \" . names_of_rows . \"for [k = 7:1:-1] 'runs.csv' using (column('row') - "
     "0.2):(mib(sum_of('predicted_', k))) "
     "lc rgb word(category_colours, k) title word(category_names, k), \" . \\\n"
     "  \"for [k = 7:1:-1] 'runs.csv' using (column('row') + 0.2):(mib(sum_of('measured_', k))) "
     "lc rgb word(category_colours, k) notitle, \" . \\\n"
-    "  \"'runs.csv' using (column('row') - 0.2):(mib(sum_of('predicted_', 7))):(number('predicted_')) with labels "
-    "offset "
-    "0,0.6 font small notitle, \" . \\\n"
+    "  \"'runs.csv' using (side(column('row'))):(mib(top(column('measured_process_bytes')))):(told(column('row'))) "
+    "with labels offset 0,0.6 font small notitle, \" . \\\n"
     "  \"'runs.csv' using (column('row') + 0.2):(mib(column('measured_process_bytes'))) with points pt 2 lw 2 lc rgb "
     "'black' title 'measured process'\"\n";
 

@@ -10,6 +10,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #ifdef SL_HAVE_GSL
 #include <gsl/gsl_statistics_double.h>
 #endif
@@ -115,6 +116,9 @@ static enum sl_status write_file(const struct sl_rows *rows, const char *folder,
 }
 
 enum sl_status sl_table_csv(const struct sl_rows *rows, const char *folder) {
+  struct stat info;
+  if (stat(folder, &info) != 0 || !S_ISDIR(info.st_mode))
+    return sl_fail(SL_ERR_INPUT, "%s: is no folder; expected one that exists", folder);
   SL_TRY(write_file(rows, folder, "runs.csv", put_runs));
   return write_file(rows, folder, "losses.csv", put_losses);
 }

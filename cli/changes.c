@@ -118,14 +118,21 @@ static void try_stages(struct search *s) {
     if (try(s, with_number((struct sl_change){.count = 0}, "zero-stage", stage))) return;
 }
 
+/* Parameters in host memory need stage 3 of the configuration, even under a preset that shards them whatever it says
+ * (FSDP's). */
+static struct sl_change with_param_on_host(const struct search *s, struct sl_change change) {
+  change = with(change, "offload-param", "cpu");
+  return s->setup->plan.config->zero.stage != 3 ? with_number(change, "zero-stage", 3) : change;
+}
+
 static void try_offload(struct search *s) {
   const struct sl_strategy *strategy = &s->setup->plan.strategy;
   struct sl_change optimizer = {.count = 0}, param = {.count = 0};
   if (!strategy->offload_optimizer) optimizer = with(optimizer, "offload-optimizer", "cpu");
   if (optimizer.count > 0 && try(s, optimizer)) return;
   if (strategy->offload_params || strategy->zero_stage != 3) return;
-  if (try(s, with(param, "offload-param", "cpu"))) return;
-  if (optimizer.count > 0) try(s, with(optimizer, "offload-param", "cpu"));
+  if (try(s, with_param_on_host(s, param))) return;
+  if (optimizer.count > 0) try(s, with_param_on_host(s, optimizer));
 }
 
 static void try_tensor_parallel(struct search *s, struct sl_change base) {
@@ -150,8 +157,7 @@ static void try_together(struct search *s) {
   if (s->out->count > 0) return;
   all = (struct sl_change){.count = 0};
   if (!strategy->offload_optimizer) all = with(all, "offload-optimizer", "cpu");
-  if (!strategy->offload_params) all = with(all, "offload-param", "cpu");
-  if (strategy->zero_stage != 3) all = with_number(all, "zero-stage", 3);
+  if (!strategy->offload_params) all = with_param_on_host(s, all);
   if (try(s, all)) return;
   all = with_recompute(s, all);
   if (try(s, all)) return;

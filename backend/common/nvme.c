@@ -45,12 +45,16 @@ struct sl_nvme {
 /* Asked first: a disk is not to be filled only to find that it is too small. */
 static enum sl_status take_room(const struct sl_nvme *n) {
   struct statvfs disk;
+  double left = -1; /* -1: nobody knows */
   int why = 0;
-  if (fstatvfs(n->file, &disk) == 0 && (double)disk.f_bavail * (double)disk.f_frsize < (double)n->bytes) why = ENOSPC;
+  if (fstatvfs(n->file, &disk) == 0) left = (double)disk.f_bavail * (double)disk.f_frsize;
+  if (left >= 0 && left < (double)n->bytes) why = ENOSPC;
   if (why == 0) why = posix_fallocate(n->file, 0, (off_t)n->bytes);
   if (why == 0) return SL_OK;
-  return sl_fail(SL_ERR_IO, "%s: no room for %lld bytes of offloaded states: %s", n->path, (long long)n->bytes,
-                 strerror(why));
+  const bool asks = why == ENOSPC && left >= 0 && left < (double)n->bytes && n->rules.owner != NULL;
+  const char *first = asks ? n->rules.owner(n->rules.context, (int64_t)left) : NULL; /* that does not fit */
+  return sl_fail(SL_ERR_IO, "%s: no room for %s%s%lld bytes of offloaded states: %s", n->path,
+                 first != NULL ? first : "", first != NULL ? " among " : "", (long long)n->bytes, strerror(why));
 }
 
 static enum sl_status open_file(struct sl_nvme *n, const char *folder) {

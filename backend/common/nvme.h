@@ -36,6 +36,9 @@ struct sl_nvme_rules {
   int depth;
   bool singly;     /* submit each block by a call of its own, not all that are ready by one */
   bool in_batches; /* submit blocks only when all earlier ones are complete, not as soon as a slot is free */
+  /* (optional) For errors: whose byte `at` of the file is. NULL: nobody's. */
+  const char *(*owner)(const void *context, int64_t at);
+  const void *context;
 };
 /* Counts so far: blocks submitted, and calls that submitted any. */
 struct sl_nvme_sent {

@@ -72,15 +72,31 @@ sl_offload_fn sl_offload_update(enum sl_op_kind kind) {
 
 /* ---- NVMe ---- */
 
+/* The buffer of a class that has byte `at` of its NVMe space. */
+static const char *owner(const void *context, int64_t at) {
+  const struct sl_class *c = context;
+  for (size_t b = 0; b < c->buffer_count; b++) {
+    const struct sl_buffer *x = &c->buffers[b];
+    for (int32_t s = 0; s < x->slots && x->space == SL_SPACE_NVME; s++) {
+      const int64_t first = c->slot_offsets[x->first_slot + s];
+      if (at >= first && at < first + x->bytes) return x->name;
+    }
+  }
+  return NULL;
+}
+
 /* Optimizer states and parameters share a file; where their folders differ, it stands in that of the states. */
-enum sl_status sl_offload_open_file(struct sl_nvme **out, const struct sl_plan *plan, int64_t bytes) {
+enum sl_status sl_offload_open_file(struct sl_nvme **out, const struct sl_plan *plan,
+                                    const struct sl_class *rank_class) {
   const struct sl_config *c = plan->config;
   const char *folder = plan->strategy.optimizer_on_nvme ? c->zero.optimizer_nvme_path : c->zero.param_nvme_path;
   const struct sl_nvme_rules rules = {.block = c->aio.block_size,
                                       .depth = (int)(c->aio.queue_depth * c->aio.threads),
                                       .singly = c->aio.single_submit,
-                                      .in_batches = !c->aio.overlap_events};
-  return sl_nvme_open(out, folder, bytes, &rules);
+                                      .in_batches = !c->aio.overlap_events,
+                                      .owner = owner,
+                                      .context = rank_class};
+  return sl_nvme_open(out, folder, rank_class->arena_bytes[SL_SPACE_NVME], &rules);
 }
 
 /* Which of the two operands of a copy lives on NVMe, and where the other is. */

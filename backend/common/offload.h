@@ -15,9 +15,10 @@ enum sl_status sl_offload_sgd(const struct sl_call *call);
 typedef enum sl_status (*sl_offload_fn)(const struct sl_call *call);
 sl_offload_fn sl_offload_update(enum sl_op_kind kind);
 
-/* Opens the file behind the NVMe space, of `bytes` bytes, in the folder that the configuration names. Errors: as
- * sl_nvme_open. */
-enum sl_status sl_offload_open_file(struct sl_nvme **out, const struct sl_plan *plan, int64_t bytes);
+/* Opens the file behind the NVMe space of a class in the folder that the configuration names. Errors: as sl_nvme_open;
+ * a disk that is too small is told with the buffer that has no room. */
+enum sl_status sl_offload_open_file(struct sl_nvme **out, const struct sl_plan *plan,
+                                    const struct sl_class *rank_class);
 /* The request for the copy op `it` on an NVMe lane. Offset 0 of the file is rank->arena[SL_SPACE_NVME]. The request
  * borrows from the program. */
 struct sl_nvme_request sl_offload_request(const struct sl_call_rank *rank, const struct sl_issued *it);

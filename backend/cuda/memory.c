@@ -98,7 +98,7 @@ enum sl_status sl_cuda_arena_open(struct sl_cuda *cuda) {
   SL_TRY(device_bytes(&cuda->arena[SL_SPACE_DEVICE], bytes[SL_SPACE_DEVICE], "the arena"));
   SL_TRY(pinned_bytes(&cuda->arena[SL_SPACE_HOST], bytes[SL_SPACE_HOST], "the host's arena"));
   if (bytes[SL_SPACE_NVME] > 0) {
-    SL_TRY(sl_offload_open_file(&cuda->nvme, cuda->job->plan, bytes[SL_SPACE_NVME]));
+    SL_TRY(sl_offload_open_file(&cuda->nvme, cuda->job->plan, cuda->rank_class));
     cuda->arena[SL_SPACE_NVME] = sl_nvme_mapped(cuda->nvme);
   }
   memcpy(cuda->arena_bytes, bytes, sizeof cuda->arena_bytes);

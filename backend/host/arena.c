@@ -32,8 +32,8 @@ static enum sl_status map_memory(char **out, int64_t bytes) {
   return SL_OK;
 }
 
-static enum sl_status open_nvme(struct sl_host *host, int64_t bytes) {
-  SL_TRY(sl_offload_open_file(&host->nvme, host->job->plan, bytes));
+static enum sl_status open_nvme(struct sl_host *host) {
+  SL_TRY(sl_offload_open_file(&host->nvme, host->job->plan, host->rank_class));
   host->arena[SL_SPACE_NVME] = sl_nvme_mapped(host->nvme);
   return SL_OK;
 }
@@ -43,7 +43,7 @@ enum sl_status sl_host_arena_open(struct sl_host *host) {
     int64_t bytes = host->rank_class->arena_bytes[space];
     if (bytes == 0) continue;
     if (space == SL_SPACE_NVME)
-      SL_TRY(open_nvme(host, bytes));
+      SL_TRY(open_nvme(host));
     else
       SL_TRY(map_memory(&host->arena[space], bytes));
     host->arena_bytes[space] = bytes;

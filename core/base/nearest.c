@@ -65,7 +65,8 @@ enum sl_status sl_nearest_preset(const char *what, const char *spec, const char 
   size_t n = 0, used = 0;
   for (; n < sizeof names / sizeof *names && used < sizeof list && (names[n] = name((int)n)) != NULL; n++)
     used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", n > 0 ? ", " : "", names[n]);
-  const char *near = sl_nearest(spec, names, n);
+  const char *slash = strrchr(spec, '/'); /* "openai-community/gpt2-xl", as models are named on Hugging Face's hub */
+  const char *near = sl_nearest(slash != NULL && slash[1] != '\0' ? slash + 1 : spec, names, n);
   return sl_fail(SL_ERR_INPUT, "%s \"%s\": is neither a file nor a preset%s%s%s; presets: %s", what, spec,
                  near != NULL ? "; nearest preset is \"" : "", near != NULL ? near : "", near != NULL ? "\"" : "",
                  list);

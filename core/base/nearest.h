@@ -12,5 +12,5 @@
 const char *sl_nearest(const char *word, const char *const *words, size_t n);
 
 /* Fails with SL_ERR_INPUT: `spec`, a "model" or "cluster", is neither a file nor a preset. `name(i)` is the name of the
- * i-th preset, NULL after the last. */
+ * i-th preset, NULL after the last; the nearest is that of what follows the last slash of `spec`. */
 enum sl_status sl_nearest_preset(const char *what, const char *spec, const char *(*name)(int i));

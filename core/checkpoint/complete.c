@@ -117,10 +117,11 @@ static json_t *tensors_json(const struct sl_plan *plan, json_t *const *lists) {
       if (lists[i * STATES + state] == NULL) continue;
       json_t *shape = json_array();
       for (int d = 0; d < t->n_dim; d++) json_array_append_new(shape, json_integer(t->shape[d]));
-      json_array_append_new(tensors, json_pack("{s:s, s:s, s:s, s:o, s:I, s:I, s:i, s:O}", "name", t->name, "role",
-                                               roles[state], "type", "F32", "shape", shape, "row", (json_int_t)cut.row,
-                                               "width", (json_int_t)cut.width, "members", cut.members, "pieces",
-                                               lists[i * STATES + state]));
+      json_t *item = json_pack("{s:s, s:s, s:s, s:o, s:I, s:I, s:i, s:O}", "name", t->name, "role", roles[state],
+                               "type", "F32", "shape", shape, "row", (json_int_t)cut.row, "width",
+                               (json_int_t)cut.width, "members", cut.members, "pieces", lists[i * STATES + state]);
+      if (cut.lead > 1) json_object_set_new(item, "lead", json_integer(cut.lead));
+      json_array_append_new(tensors, item);
     }
   }
   return tensors;

@@ -133,11 +133,15 @@ static enum sl_status read_cut(struct sl_manifest_tensor *t, const struct sl_jso
   if (t->numel % t->cut.row != 0) return sl_json_get_fail(in, "row", "a divisor of %" PRId64, t->numel);
   SL_TRY(need(in, "width", 1, SL_MAX_ELEMENTS, &t->cut.width));
   SL_TRY(need(in, "members", 1, SL_MAX_DEGREE, &members));
-  t->cut.members = (int)members;
+  t->cut.members = (int)members, t->cut.lead = 1;
   if (sl_product(t->cut.width, members) < t->cut.row || sl_product(t->cut.width, members) > SL_MAX_ELEMENTS)
     return sl_json_get_fail(in, "width", "members that have a row of %" PRId64 " elements between them", t->cut.row);
-  if (sl_product(t->numel / t->cut.row, t->cut.width) <= SL_MAX_ELEMENTS) return SL_OK;
-  return sl_json_get_fail(in, "width", "rows of at most 2^57 elements");
+  if (sl_product(t->numel / t->cut.row, t->cut.width) > SL_MAX_ELEMENTS)
+    return sl_json_get_fail(in, "width", "rows of at most 2^57 elements");
+  if (sl_json_get(in, "lead") == NULL) return SL_OK;
+  SL_TRY(need(in, "lead", 1, t->numel / t->cut.row, &t->cut.lead));
+  if (t->cut.lead == 1 || sl_product(t->cut.width, members) == t->cut.row) return SL_OK;
+  return sl_json_get_fail(in, "lead", "1 where rows of %" PRId64 " elements are padded", t->cut.row);
 }
 
 /* Elements of a member's local tensor. */

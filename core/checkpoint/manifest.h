@@ -13,13 +13,14 @@
  *                                                   checkpoints
  *    "plan": {"world", "tp", "pp", "dp", "zero_stage"},      that wrote it; for information only
  *    "files": [{"name", "bytes", "hashed", "xxh3"}],         xxh3: of its first `hashed` bytes
- *    "tensors": [{"name", "role", "type": "F32", "shape": [..], "row", "width", "members", "pieces": [
+ *    "tensors": [{"name", "role", "type": "F32", "shape": [..], "row", "width", "lead", "members", "pieces": [
  *      {"file", "member", "first", "count", "offset", "xxh3"}]}]}
  *
- * "role" is "weight", "moment1" or "moment2". "row", "width" and "members" say how tensor parallelism sharded the
- * tensor (core/plan/cut.h). A piece is elements [first, first + count) of a member's local tensor, without padding. It
- * is stored from byte `offset` of files[file] on or, without an offset, where its elements belong in that file's tensor
- * of the same name. The pieces of a tensor contain each of its elements once. */
+ * "role" is "weight", "moment1" or "moment2". "row", "width", "lead" and "members" say how tensor parallelism sharded
+ * the tensor (core/plan/cut.h); "lead" is missing where it is 1. A piece is elements [first, first + count) of a
+ * member's local tensor, without padding. It is stored from byte `offset` of files[file] on or, without an offset, where
+ * its elements belong in that file's tensor of the same name. The pieces of a tensor contain each of its elements once.
+ */
 #pragma once
 
 #include "core/base/json.h"

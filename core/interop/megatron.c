@@ -172,11 +172,13 @@ static enum sl_status check_program(const struct sl_arguments *a) {
   return SL_OK;
 }
 
-/* --num-experts 1 means no experts. */
+/* --num-experts 1 means no experts; a vanilla softmax is the one that is modelled. */
 static bool is_neutral(const struct sl_argument_given *g) {
   static const char *const counts[] = {"num-experts", "expert-model-parallel-size", "ds-sequence-parallel-size",
                                        "num-distributed-optimizer-instances", NULL};
-  return is_among(counts, g->name) && g->value_count > 0 && strcmp(g->values[0], "1") == 0;
+  if (g->value_count == 0) return false;
+  if (strcmp(g->name, "softmax-type") == 0) return strcmp(g->values[0], "vanilla") == 0;
+  return is_among(counts, g->name) && strcmp(g->values[0], "1") == 0;
 }
 
 /* Goes through the arguments that nothing has read: refuses some, and names the others in one warning. */

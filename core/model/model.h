@@ -56,6 +56,7 @@ struct sl_tensor {
   int layer;       /* -1 embedding, 0..n_layer-1 block, n_layer final norm and head; mlp: index of the linear */
   int tp_dim;      /* dimension that tensor parallelism shards, -1: replicated */
   int tp_blocks;   /* the sharded dimension is this many equal blocks, each sharded on its own (3 for fused q,k,v) */
+  int64_t tp_lead; /* the first of these blocks is this many times as long as each other one (0: as long) */
   bool vocabulary; /* dimension 0 is the vocabulary, which the plan may pad */
   int group;       /* parameter group (core/plan/layout.h); 0: dense parameters */
   bool decay;      /* weight decay applies (true for all, as in DeepSpeed's single group) */
@@ -109,6 +110,9 @@ int sl_model_find(const struct sl_model *model, const char *name);
 /* Index of a part's weight; for a part in a block, that of block `layer`. -1: the model has none. A bias follows its
  * weight. */
 int sl_model_part(const struct sl_model *model, enum sl_tensor_part part, int layer);
+/* Is there one key/value head for all query heads (multi-query attention), in weights of its own? Then every member of
+ * a tp group has it. */
+bool sl_model_shares_key_head(const struct sl_model *model);
 /* Number of keys that a query of block `layer` sees, its own included; 0: all before it. */
 int64_t sl_model_window(const struct sl_model *model, int layer);
 /* The rotary embedding of block `layer`: base and scaling of the frequencies. */

@@ -17,8 +17,12 @@ static const enum where where_of[] = {
 struct shape {
   int64_t out, in;
   int tp_dim; /* 0: its outputs are sharded over the tp group (column-parallel), 1: its inputs, -1: replicated */
-  int blocks; /* `out` is this many equal blocks, each sharded on its own */
+  int blocks; /* `out` is this many blocks, each sharded on its own */
 };
+
+bool sl_model_shares_key_head(const struct sl_model *model) {
+  return model->n_kv_head == 1 && model->form.qkv == SL_QKV_APART;
+}
 
 static int64_t q_width(const struct sl_model *m) {
   return m->n_head * m->head_dim;
@@ -27,17 +31,19 @@ static int64_t kv_width(const struct sl_model *m) {
   return m->n_kv_head * m->head_dim;
 }
 
-/* q, k and v in one weight: three blocks, unless groups or few key heads make the layout different; such weights are
- * not sharded (plan.c). */
+/* q, k and v in one weight: three blocks, or group by group, which is one. */
 static struct shape packed_qkv(const struct sl_model *m) {
-  const bool blocks = m->form.qkv == SL_QKV_PACKED && m->n_head == m->n_kv_head;
-  return (struct shape){q_width(m) + 2 * kv_width(m), m->n_embd, 0, blocks ? 3 : 1};
+  return (struct shape){q_width(m) + 2 * kv_width(m), m->n_embd, 0, m->form.qkv == SL_QKV_PACKED ? 3 : 1};
 }
 
-/* The norm of q or of k. */
+/* The block of q is longer than those of k and v if there are fewer key heads. */
+static int64_t lead_of(const struct sl_model *m, enum sl_tensor_part part) {
+  return part == SL_PART_QKV && m->form.qkv == SL_QKV_PACKED ? m->n_head / m->n_kv_head : 1;
+}
+
+/* The norm of q or of k. Every member of a tp group has it whole: it norms all heads alike, or all of them together. */
 static struct shape head_norm(const struct sl_model *m, int64_t width) {
-  if (m->form.qk_norm == SL_QK_NORM_HEAD) return (struct shape){m->head_dim, 0, -1, 1};
-  return (struct shape){width, 0, 0, 1};
+  return (struct shape){m->form.qk_norm == SL_QK_NORM_HEAD ? m->head_dim : width, 0, -1, 1};
 }
 
 static struct shape shape_of(const struct sl_model *m, enum sl_tensor_part part) {
@@ -53,8 +59,8 @@ static struct shape shape_of(const struct sl_model *m, enum sl_tensor_part part)
   case SL_PART_Q:
     return (struct shape){q_width(m), c, 0, 1};
   case SL_PART_K:
-  case SL_PART_V:
-    return (struct shape){kv_width(m), c, 0, 1};
+  case SL_PART_V: /* the only key head is every member's */
+    return (struct shape){kv_width(m), c, sl_model_shares_key_head(m) ? -1 : 0, 1};
   case SL_PART_Q_NORM:
     return head_norm(m, q_width(m));
   case SL_PART_K_NORM:
@@ -157,7 +163,7 @@ static void set_shape(const struct sl_model *m, struct sl_tensor *t) {
   t->numel = t->shape[0] * t->shape[1];
   t->tp_dim = t->n_dim == 2 && turned && s.tp_dim >= 0 ? 1 - s.tp_dim : s.tp_dim;
   if (t->bias && s.tp_dim == 1) t->tp_dim = -1; /* row-parallel: the bias is added after the sum */
-  t->tp_blocks = s.blocks;
+  t->tp_blocks = s.blocks, t->tp_lead = lead_of(m, t->part);
   t->vocabulary = t->part == SL_PART_EMBEDDING || t->part == SL_PART_HEAD;
 }
 

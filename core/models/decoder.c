@@ -7,6 +7,7 @@
  * one */
 #include "core/models/activation.h"
 #include "core/models/boundary.h"
+#include "core/models/columns.h"
 #include "core/models/ends.h"
 #include "core/models/kept_product.h"
 #include "core/models/linear.h"
@@ -52,12 +53,22 @@ static struct sl_qkv project(struct sl_tape *t, int x) {
   return (struct sl_qkv){out[0], out[1], out[2]};
 }
 
+/* The norm over all heads of a token, which the members of a tp group gather for it. */
+static int norm_of_all(struct sl_tape *t, enum sl_tensor_part part, int x, const char *name,
+                       const char *gradient_name) {
+  const int whole = sl_columns_gather(t, x, "attn.gathered", "dgathered");
+  return sl_columns_own(t, sl_head_norm(t, whole, weight_of(t, part), 1, name, gradient_name), "attn.own", "down");
+}
+
 /* q and k are normalised, then rotated by their positions. */
 static struct sl_qkv prepare(struct sl_tape *t, struct sl_qkv x) {
-  const bool each = form_of(t)->qk_norm == SL_QK_NORM_HEAD;
-  if (form_of(t)->qk_norm != SL_QK_NORM_NONE) {
-    x.q = sl_head_norm(t, x.q, weight_of(t, SL_PART_Q_NORM), each ? t->g.h : 1, "attn.q_norm", "dq_norm");
-    x.k = sl_head_norm(t, x.k, weight_of(t, SL_PART_K_NORM), each ? t->g.g : 1, "attn.k_norm", "dk_norm");
+  const enum sl_qk_norm over = form_of(t)->qk_norm;
+  if (over == SL_QK_NORM_HEAD) {
+    x.q = sl_head_norm(t, x.q, weight_of(t, SL_PART_Q_NORM), t->g.h, "attn.q_norm", "dq_norm");
+    x.k = sl_head_norm(t, x.k, weight_of(t, SL_PART_K_NORM), t->g.g, "attn.k_norm", "dk_norm");
+  } else if (over == SL_QK_NORM_ALL) {
+    x.q = norm_of_all(t, SL_PART_Q_NORM, x.q, "attn.q_norm", "dq_norm");
+    x.k = norm_of_all(t, SL_PART_K_NORM, x.k, "attn.k_norm", "dk_norm");
   }
   return form_of(t)->positions == SL_POSITIONS_ROTARY ? sl_rope(t, x) : x;
 }

@@ -26,7 +26,7 @@ struct sl_transformer sl_transformer_of(struct sl_lowering *l) {
                                  .i = m->n_inner / plan->tp,
                                  .v = sl_cut_local_size(plan, &m->tensors[0], 0),
                                  .h = m->n_head / plan->tp,
-                                 .g = m->n_kv_head / plan->tp,
+                                 .g = sl_model_shares_key_head(m) ? 1 : m->n_kv_head / plan->tp,
                                  .d = m->head_dim,
                                  .tp = plan->tp};
 }

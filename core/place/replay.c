@@ -70,12 +70,17 @@ static enum sl_status give(struct replay *r, int64_t *block, bool late) {
 
 /* ---- sizes ---- */
 
+/* As many as its members have together: of a single one each has a copy. */
+static int64_t key_heads(const struct sl_plan *plan) {
+  return sl_model_shares_key_head(plan->model) ? plan->tp : plan->model->n_kv_head;
+}
+
 static int64_t weight_numel(const struct sl_plan *plan, enum sl_script_weight weight) {
   const struct sl_model *m = plan->model;
   const int64_t c = m->n_embd;
   switch (weight) {
   case SL_WEIGHT_QKV:
-    return (m->n_head + 2 * m->n_kv_head) * m->head_dim * c / plan->tp;
+    return (m->n_head + 2 * key_heads(plan)) * m->head_dim * c / plan->tp;
   case SL_WEIGHT_OUT:
     return m->n_head * m->head_dim * c / plan->tp;
   case SL_WEIGHT_GATE_UP:
@@ -90,7 +95,7 @@ static int64_t weight_numel(const struct sl_plan *plan, enum sl_script_weight we
 static int64_t extent(const struct sl_plan *plan, enum sl_extent of) {
   const struct sl_model *m = plan->model;
   const int64_t tokens = plan->micro_batch * plan->seq, own = tokens / plan->tp;
-  const int64_t q = m->n_head * m->head_dim, kv = 2 * m->n_kv_head * m->head_dim;
+  const int64_t q = m->n_head * m->head_dim, kv = 2 * key_heads(plan) * m->head_dim;
   switch (of) {
   case SL_EXTENT_WHOLE:
     return sl_product(tokens, m->n_embd);

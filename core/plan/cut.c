@@ -6,47 +6,80 @@ static bool is_cut(const struct sl_plan *plan, const struct sl_tensor *t, int di
   return t->tp_dim == dim && (plan->tp > 1 || (t->vocabulary && plan->vocab_multiple > 1));
 }
 
-/* A member's part of one of the tp_blocks blocks of dimension tp_dim. */
+static int64_t lead_of(const struct sl_tensor *t) {
+  return t->tp_lead > 1 ? t->tp_lead : 1;
+}
+
+/* The blocks of dimension tp_dim, of the length of the last. */
+static int64_t blocks_of(const struct sl_tensor *t) {
+  return (t->tp_blocks > 1 ? t->tp_blocks : 1) + lead_of(t) - 1;
+}
+
+/* A member's part of one of the blocks of dimension tp_dim. */
 static int64_t width_of(const struct sl_plan *plan, const struct sl_tensor *t) {
-  const int64_t block = t->shape[t->tp_dim] / (t->tp_blocks > 1 ? t->tp_blocks : 1);
+  const int64_t block = t->shape[t->tp_dim] / blocks_of(t);
   const int64_t part = (block + plan->tp - 1) / plan->tp, multiple = t->vocabulary ? plan->vocab_multiple : 1;
   return (part + multiple - 1) / multiple * multiple;
 }
 
 int64_t sl_cut_local_size(const struct sl_plan *plan, const struct sl_tensor *t, int dim) {
   if (!is_cut(plan, t, dim)) return t->shape[dim];
-  return (t->tp_blocks > 1 ? t->tp_blocks : 1) * width_of(plan, t);
+  return blocks_of(t) * width_of(plan, t);
 }
 
 /* Tensor parallelism divides dimension tp_dim of each of tp_blocks blocks into tp widths, so a logical tensor is (outer
  * x blocks, tp, width x inner); the last width of a block may be incomplete. */
 struct sl_cut sl_cut_of(const struct sl_plan *plan, const struct sl_tensor *t) {
   const int64_t local = t->tp_dim < 0 ? 0 : sl_cut_local_size(plan, t, t->tp_dim);
-  if (t->tp_dim < 0 || (plan->tp == 1 && local == t->shape[t->tp_dim])) return (struct sl_cut){t->numel, t->numel, 1};
+  if (t->tp_dim < 0 || (plan->tp == 1 && local == t->shape[t->tp_dim])) return sl_cut_none(t->numel);
   const int64_t inner = t->tp_dim == 0 && t->n_dim == 2 ? t->shape[1] : 1;
-  const int64_t blocks = t->tp_blocks > 1 ? t->tp_blocks : 1;
-  return (struct sl_cut){t->shape[t->tp_dim] / blocks * inner, local / blocks * inner, plan->tp};
+  const int64_t blocks = blocks_of(t);
+  return (struct sl_cut){.row = t->shape[t->tp_dim] / blocks * inner,
+                         .width = local / blocks * inner,
+                         .lead = lead_of(t),
+                         .members = plan->tp};
+}
+
+/* Rows of the same length: the first alone, if it is longer, or all others. */
+struct rows {
+  int64_t row, width;
+  int64_t logical, local; /* what is before them in the tensor and in a member's part */
+};
+
+static struct rows rows_of(const struct sl_cut *cut, bool first) {
+  if (first) return (struct rows){cut->lead * cut->row, cut->lead * cut->width, 0, 0};
+  return cut->lead > 1 ? (struct rows){cut->row, cut->width, cut->lead * cut->row, cut->lead * cut->width}
+                       : (struct rows){cut->row, cut->width, 0, 0};
+}
+
+static struct rows rows_at(const struct sl_cut *cut, int64_t local) {
+  return rows_of(cut, local < cut->lead * cut->width);
 }
 
 struct sl_run_of sl_cut_run(const struct sl_cut *cut, int member, int64_t local, int64_t end) {
-  const int64_t row = local / cut->width, column = local % cut->width, first = member * cut->width + column;
-  const int64_t left = cut->row - member * cut->width;
-  const int64_t own = left < cut->width ? left : cut->width; /* elements that are no padding */
+  const struct rows in = rows_at(cut, local);
+  const int64_t row = (local - in.local) / in.width, column = (local - in.local) % in.width;
+  const int64_t first = in.logical + member * in.width + column;
+  const int64_t left = in.row - member * in.width;
+  const int64_t own = left < in.width ? left : in.width; /* elements that are no padding */
   const bool padding = column >= own;
-  const int64_t count = (padding ? cut->width : own) - column;
-  return (struct sl_run_of){local, padding ? -1 : row * cut->row + first, count < end - local ? count : end - local};
+  const int64_t count = (padding ? in.width : own) - column;
+  return (struct sl_run_of){local, padding ? -1 : row * in.row + first, count < end - local ? count : end - local};
 }
 
+/* Elements of a part's first `local` that are no padding. */
 int64_t sl_cut_held(const struct sl_cut *cut, int member, int64_t local) {
+  if (cut->lead > 1) return local; /* these rows have no padding */
   const int64_t left = cut->row - member * cut->width;
   const int64_t own = left < 0 ? 0 : left < cut->width ? left : cut->width, column = local % cut->width;
   return local / cut->width * own + (column < own ? column : own);
 }
 
 struct sl_cut_place sl_cut_find(const struct sl_cut *cut, int64_t logical) {
-  const int64_t row = logical / cut->row, column = logical % cut->row;
-  const int member = (int)(column / cut->width);
-  const int64_t within = column % cut->width, end = (member + 1) * cut->width;
+  const struct rows in = rows_of(cut, logical < cut->lead * cut->row);
+  const int64_t row = (logical - in.logical) / in.row, column = (logical - in.logical) % in.row;
+  const int member = (int)(column / in.width);
+  const int64_t within = column % in.width, end = (member + 1) * in.width;
   return (struct sl_cut_place){
-      .member = member, .local = row * cut->width + within, .count = (end < cut->row ? end : cut->row) - column};
+      .member = member, .local = in.local + row * in.width + within, .count = (end < in.row ? end : in.row) - column};
 }

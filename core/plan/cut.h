@@ -1,15 +1,23 @@
 /* How a logical tensor is sharded over the members of a tp group: it is rows of `row` elements, and member m has
  * elements [m width, (m + 1) width) of each row. Elements beyond the end of a row are padding: they are zero, and no
  * file contains them. A tensor that is not sharded is one row of one member. The member's elements, row by row, are its
- * local tensor. */
+ * local tensor. The first row may be `lead` times as long as the others, and so is a member's part of it: in a weight
+ * of q, k and v whose query heads are more than its key heads, a row is the heads of one of the three. Such rows have
+ * no padding. */
 #pragma once
 
 #include "core/plan/plan.h"
 
 struct sl_cut {
   int64_t row, width;
+  int64_t lead; /* 1: all rows have the same length */
   int members;
 };
+
+/* A tensor of `numel` elements that is not sharded. */
+static inline struct sl_cut sl_cut_none(int64_t numel) {
+  return (struct sl_cut){.row = numel, .width = numel, .lead = 1, .members = 1};
+}
 
 /* Size of dimension `dim` of `tensor` on a member of the tp group.
  *

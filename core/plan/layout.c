@@ -20,14 +20,25 @@ struct sl_run_of sl_plan_logical_run(const struct sl_plan *plan, const struct sl
   return sl_cut_run(&cut, cut.members > 1 ? place : 0, local, end);
 }
 
-/* Does a member compute only a partial sum of the gradient? So it is for the norms of q and k, whose members see their
- * own heads only; and, under sequence parallelism, for every replicated tensor in the region of the residual stream,
- * whose members see their own tokens only. The table of positions is the exception: its gradient is computed from
- * gathered rows. */
+/* Does a member compute only a partial sum of the gradient? So it is for norms of each head of q and k, whose members
+ * see their own heads only (norms over all heads gather them); for the only key head of a multi-query model, of which
+ * each member has the queries of its own heads; and, under sequence parallelism, for every replicated tensor in the
+ * region of the residual stream, whose members see their own tokens only. The table of positions is the exception: its
+ * gradient is computed from gathered rows. */
 static bool is_partial(const struct sl_plan *plan, const struct sl_tensor *t) {
   if (t->tp_dim >= 0 || !sl_model_reads_tokens(plan->model)) return false;
-  if (t->part == SL_PART_Q_NORM || t->part == SL_PART_K_NORM) return plan->tp > 1;
-  return plan->sequence_parallel && t->part != SL_PART_POSITIONS;
+  switch (t->part) {
+  case SL_PART_Q_NORM:
+  case SL_PART_K_NORM:
+    return plan->tp > 1 && plan->model->form.qk_norm == SL_QK_NORM_HEAD;
+  case SL_PART_K:
+  case SL_PART_V:
+    return plan->tp > 1;
+  case SL_PART_POSITIONS:
+    return false;
+  default:
+    return plan->sequence_parallel;
+  }
 }
 
 /* Does stage `c` use tensor `i` of the model? The LM head uses a tied embedding. */

@@ -21,27 +21,22 @@ struct sl_state_bytes sl_plan_state_bytes(const struct sl_plan *plan) {
   return bytes;
 }
 
-/* Whatever tensor parallelism divides must be divisible; only a vocabulary is padded. */
+/* Whatever tensor parallelism divides must be divisible; only a vocabulary is padded. A single key head is not divided,
+ * if its weights stand by themselves. */
 static enum sl_status check_tp(const struct sl_plan *plan) {
   const struct sl_model *m = plan->model;
   const struct sl_config *config = plan->config;
   const struct {
     const char *what;
     int64_t size;
-  } sizes[] = {{"attention heads", m->n_head}, {"key/value heads", m->n_kv_head}, {"inner width", m->n_inner}};
+  } sizes[] = {{"attention heads", m->n_head},
+               {"key/value heads", sl_model_shares_key_head(m) ? 0 : m->n_kv_head},
+               {"inner width", m->n_inner}};
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
     if (sizes[i].size % plan->tp == 0) continue;
     return sl_json_fail(&config->doc, "shardlab.tp", "is %d; expected a divisor of the %lld %s of model %s", plan->tp,
                         (long long)sizes[i].size, sizes[i].what, m->name);
   }
-  if (plan->tp > 1 && m->form.qkv == SL_QKV_PACKED && m->n_kv_head != m->n_head)
-    return sl_json_fail(&config->doc, "shardlab.tp",
-                        "is %d; expected 1: model %s has q, k and v in one weight, in blocks that are not alike",
-                        plan->tp, m->name);
-  if (plan->tp > 1 && m->form.qk_norm == SL_QK_NORM_ALL)
-    return sl_json_fail(&config->doc, "shardlab.tp",
-                        "is %d; expected 1: model %s norms q and k over all their heads, which are cut", plan->tp,
-                        m->name);
   for (int i = 1; i < m->n_dims; i++) {
     if (m->dims[i] % plan->tp == 0) continue;
     return sl_json_fail(&config->doc, "shardlab.tp", "is %d; expected a divisor of the %lld outputs of linear %d",

@@ -63,3 +63,14 @@ with tempfile.TemporaryDirectory() as name:
     assert [row["label"] for row in table] == ["localhost", "dgx-h100"], table
     assert table[0]["measured_step_time_s"] and not table[1]["measured_step_time_s"]
     run(analyze, "table", folder, folder / "a.json", folder / "a.json", expected=2)
+    # a measurement alone has no number of a prediction to draw: gnuplot must not be given labels without any place
+    if shutil.which("gnuplot"):
+        (folder / "alone").mkdir()
+        run(analyze, "plot", folder / "alone", folder / "c.json")
+        assert (folder / "alone/memory.png").exists() and (folder / "alone/losses.svg").exists()
+    # models are told apart by their names, and the longest name of a row has room to lean over the edge
+    run(shardlab, "predict", "--model", "gpt2-mini", "--seq", "16", "--config", root / "examples/ds_zero2.json", "--json", folder / "d.json")
+    run(analyze, "table", folder, folder / "a.json", folder / "d.json")
+    assert [row["label"] for row in rows(folder)] == ["gpt2-tiny", "gpt2-mini"], rows(folder)
+    refused = run(analyze, "plot", folder / "nowhere", folder / "c.json", expected=2).stderr
+    assert "nowhere: is no folder; expected one that exists" in refused, refused

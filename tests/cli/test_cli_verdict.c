@@ -251,6 +251,22 @@ static void what_holds_the_peak_adds_up(void **state) {
   json_decref(record);
 }
 
+/* FSDP's CPUOffload asks for stage 3 by name, which its presets have without it. */
+static void states_of_fsdp_may_go_to_the_host(void **state) {
+  (void)state;
+  static const char *const presets[] = {"fsdp", "fsdp2", "accelerate-fsdp"};
+  for (size_t i = 0; i < sizeof presets / sizeof *presets; i++) {
+    write_cluster(0.05, 100, 100);
+    assert_int_equal(shardlab(scratch,
+                              "predict --cluster cluster.json --model gpt2-mini --preset %s --world 2 --seq 64 "
+                              "--micro-batch 1",
+                              presets[i]),
+                     0);
+    assert_non_null(strstr(out, "\ndoes not fit: "));
+    if (strstr(out, "--offload-optimizer cpu --offload-param cpu --zero-stage 3") == NULL) fail_msg("%s", out);
+  }
+}
+
 static void to_require_is_to_fail(void **state) {
   (void)state;
   static const char job[] = "predict --model gpt2-mini --config ds.json --world 4 --seq 256 --cluster cluster.json";
@@ -272,10 +288,11 @@ static void to_require_is_to_fail(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(more_memory_fits_no_less),         cmocka_unit_test(what_is_said_to_help_helps),
-      cmocka_unit_test(a_search_ends_where_fitting_does), cmocka_unit_test(a_search_names_its_limit),
-      cmocka_unit_test(a_search_keeps_the_batch),         cmocka_unit_test(each_space_has_its_limit),
-      cmocka_unit_test(what_holds_the_peak_adds_up),      cmocka_unit_test(to_require_is_to_fail),
+      cmocka_unit_test(more_memory_fits_no_less),          cmocka_unit_test(what_is_said_to_help_helps),
+      cmocka_unit_test(a_search_ends_where_fitting_does),  cmocka_unit_test(a_search_names_its_limit),
+      cmocka_unit_test(a_search_keeps_the_batch),          cmocka_unit_test(each_space_has_its_limit),
+      cmocka_unit_test(what_holds_the_peak_adds_up),       cmocka_unit_test(to_require_is_to_fail),
+      cmocka_unit_test(states_of_fsdp_may_go_to_the_host),
   };
   return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
 }

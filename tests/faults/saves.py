@@ -35,6 +35,7 @@ class Struck(Saving):
         super().prepare()
         if self.what == "full":
             os.mkdir(f"{self.work}/ck")
+            self.given.add("ck")
             subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={4096 * int(1 + 200 * self.amount)}", "tmpfs", f"{self.work}/ck"], check=True)
             self.mounted = f"{self.work}/ck"
 

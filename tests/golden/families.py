@@ -3,7 +3,8 @@
     families.py SHARDLAB [--all] [NAME ...]
 
 Five losses of AdamW in fp32, and every gradient of the first step, each within TOLERANCE of its tensor's largest value. One rank,
-each family by one of ALONE in turn; with --all by every one of them, and on several ranks by each of TOGETHER that it can be cut by.
+each family by one of ALONE in turn, and those of CUT on two; with --all by every one of them, and on several ranks by each of
+TOGETHER that it can be cut by.
 """
 import array
 import concurrent.futures
@@ -24,7 +25,8 @@ TOGETHER = {"tp": ["--world", "2", "--tp", "2"],
             "split": ["--world", "2", "--pp", "2", "--micro-batch", "2", "--schedule", "zb-h1"],
             "zero 3": ["--world", "2", "--zero-stage", "3", "--micro-batch", "2", "--recompute", "selective_op"]}
 PLANS = ALONE | TOGETHER
-CANNOT = ("heads of model", "blocks that are not alike", "over all their heads")  # what a plan says of a model that tp cannot cut
+CUT = {"phi3": "tp", "olmo2": "sequence parallel", "gemma": "tp"}  # whose attention tensor parallelism cuts as no other's
+CANNOT = ("heads of model",)  # what a plan says of a model that tp cannot cut
 
 
 def tensors(path):
@@ -83,7 +85,7 @@ def main():
     losses = json.loads((FOLDER / "losses.json").read_text())["losses"]
     in_turn = list(ALONE)
     jobs = [(program, name, losses[name], plan) for i, name in enumerate(names or losses)
-            for plan in (PLANS if "--all" in sys.argv else [in_turn[i % len(in_turn)]])]
+            for plan in (PLANS if "--all" in sys.argv else [in_turn[i % len(in_turn)], *filter(None, [CUT.get(name)])])]
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         found = [fault for list_ in pool.map(lambda job: check(*job), jobs) for fault in list_]
     print(*found, f"{len(jobs)} trainings of {len(set(j[1] for j in jobs))} models, {len(found)} faults", sep="\n")

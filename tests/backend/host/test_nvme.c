@@ -35,7 +35,7 @@ static char *blocks(void) {
 }
 
 static struct sl_nvme *open_by(bool singly, bool in_batches) {
-  const struct sl_nvme_rules rules = {BLOCK, DEPTH, singly, in_batches};
+  const struct sl_nvme_rules rules = {.block = BLOCK, .depth = DEPTH, .singly = singly, .in_batches = in_batches};
   struct sl_nvme *n;
   if (sl_nvme_open(&n, folder, BYTES, &rules) != SL_OK) fail_msg("%s", sl_error_message());
   return n;
@@ -214,18 +214,30 @@ static void a_file_that_ends_early_is_said(void **state) {
   free(memory);
 }
 
+/* Of the byte that has no room first. */
+static const char *owner(const void *context, int64_t at) {
+  return context == folder && at > 0 && at < INT64_C(1) << 52 ? "exp_avg" : NULL;
+}
+
 static void what_cannot_be_opened_is_said(void **state) {
   (void)state;
   struct sl_nvme *n;
-  assert_int_equal(sl_nvme_open(&n, "/no/such/folder", BYTES, &(struct sl_nvme_rules){BLOCK, DEPTH, false, false}),
+  assert_int_equal(sl_nvme_open(&n, "/no/such/folder", BYTES, &(struct sl_nvme_rules){.block = BLOCK, .depth = DEPTH}),
                    SL_ERR_IO);
   assert_non_null(strstr(sl_error_message(), "/no/such/folder/shardlab-nvme-"));
   assert_non_null(strstr(sl_error_message(), ": cannot be created: No such file or directory"));
   sl_error_clear();
-  assert_int_equal(sl_nvme_open(&n, folder, INT64_C(1) << 52, &(struct sl_nvme_rules){BLOCK, DEPTH, false, false}),
+  assert_int_equal(sl_nvme_open(&n, folder, INT64_C(1) << 52, &(struct sl_nvme_rules){.block = BLOCK, .depth = DEPTH}),
                    SL_ERR_IO);
   assert_non_null(
       strstr(sl_error_message(), ": no room for 4503599627370496 bytes of offloaded states: No space left"));
+  sl_error_clear();
+  assert_int_equal(
+      sl_nvme_open(&n, folder, INT64_C(1) << 52,
+                   &(struct sl_nvme_rules){.block = BLOCK, .depth = DEPTH, .owner = owner, .context = folder}),
+      SL_ERR_IO);
+  assert_non_null(
+      strstr(sl_error_message(), ": no room for exp_avg among 4503599627370496 bytes of offloaded states: "));
   sl_error_clear();
 }
 

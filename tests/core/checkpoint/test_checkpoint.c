@@ -20,6 +20,8 @@
 
 #define GPT2 SL_SOURCE_DIR "/tests/mpi/grid_gpt2.json"
 #define LLAMA SL_SOURCE_DIR "/tests/mpi/grid_llama.json"
+#define PHI3                                                                                                           \
+  SL_SOURCE_DIR "/tests/golden/families/phi3/config.json" /* twice as many heads as key heads, in one weight */
 #define BATCH "\"train_batch_size\": 48, \"gradient_accumulation_steps\": 4"
 #define ADAM "\"optimizer\": {\"type\": \"AdamW\", \"params\": {\"lr\": 0.1}}"
 
@@ -117,6 +119,7 @@ static void any_plan_reads_what_any_other_saved(void **state) {
   (void)state;
   any_plan_of(GPT2, "gpt2");
   any_plan_of(LLAMA, "llama");
+  any_plan_of(PHI3, "phi3");
 }
 
 /* A tensor of several pieces, by more ranks than that. */

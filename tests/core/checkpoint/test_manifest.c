@@ -52,6 +52,11 @@ static void pieces_have_each_element_once(void **state) {
   manifest_says("1", whole_cut, PIECE("1", "0", "10", "8"), "member: is 1");
   manifest_says("1", "\"row\": 4, \"width\": 4, \"members\": 1", PIECE("0", "0", "10", "8"), "a divisor of 10");
   manifest_says("1", "\"row\": 5, \"width\": 2, \"members\": 2", PIECE("0", "0", "4", "8"), "have a row of 5");
+  manifest_says("1", "\"row\": 2, \"width\": 1, \"lead\": 3, \"members\": 2",
+                PIECE("0", "0", "5", "8") "," PIECE("1", "0", "5", "32"), NULL);
+  manifest_says("1", "\"row\": 2, \"width\": 1, \"lead\": 6, \"members\": 2", PIECE("0", "0", "5", "8"), "lead: is 6");
+  manifest_says("1", "\"row\": 5, \"width\": 3, \"lead\": 2, \"members\": 2", PIECE("0", "0", "6", "8"),
+                "1 where rows of 5 elements are padded");
   manifest_says("2", whole_cut, PIECE("0", "0", "10", "8"), "version: is 2; expected 1");
 }
 

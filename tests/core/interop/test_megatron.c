@@ -144,6 +144,11 @@ static void what_is_not_modelled_is_named(void **state) {
   static const struct {
     const char *text, *says;
   } cases[] = {
+      {"--micro-batch-size 1 --img-h 448 --freeze-LM", "run.sh: --img-h: is '448'; expected none: it is not modelled"},
+      {"--micro-batch-size 1 --account-for-loss-in-pipeline-split",
+       "run.sh: --account-for-loss-in-pipeline-split: is given; expected none: it is not modelled"},
+      {"--micro-batch-size 1 --softmax-type vanilla --softmax-type off-by-one",
+       "run.sh: --softmax-type: is 'off-by-one'; expected none: it is not modelled"},
       {"--micro-batch-size 1 --num-experts 8", "run.sh: --num-experts: is '8'; expected none: it is not modelled"},
       {"--micro-batch-size many", "run.sh: --micro-batch-size: is 'many'; expected a whole number"},
       {"--micro-batch-size $MBS", "run.sh: --micro-batch-size: is '$MBS'; expected a whole number"},

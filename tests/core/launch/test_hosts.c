@@ -55,6 +55,7 @@ static void two_nodes(void **state) {
   check(pool, NULL, "worker-0:0,1@worker-1:3", "worker-0:2,3@worker-1:0,1,2");
   check(pool, "worker-0@worker-1:0,2", NULL, "worker-0:0,1,2,3@worker-1:0,2"); /* of its --help */
   check(pool, "worker-1:2,0@worker-0:3", NULL, "worker-0:3@worker-1:0,2");     /* in the hostfile's order */
+  check(pool, "worker-1: 2, 0 @worker-0:3", NULL, "worker-0:3@worker-1:0,2");  /* as int() takes numbers */
 }
 
 static void wrong_selections(void **state) {
@@ -68,7 +69,7 @@ static void wrong_selections(void **state) {
                                       "worker-0:a",
                                       "worker-0:1:2",
                                       "worker-0:-1",
-                                      "worker-0: 1",
+                                      "worker-0: ",
                                       "@worker-0",
                                       "worker-0@",
                                       "worker-",

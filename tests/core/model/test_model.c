@@ -301,6 +301,10 @@ static const struct {
     {"{\"model_type\":\"bert\"}", "m.json:1:2: model_type: is \"bert\"; expected " FAMILIES},
     {"{\"model_type\":\"gemma3\"}",
      "m.json:1:2: model_type: is \"gemma3\"; expected " FAMILIES "; nearest is \"gemma3_text\""},
+    {"{\"model_type\": \"mixtral\"}",
+     "m.json:1:2: model_type: is \"mixtral\"; expected " FAMILIES "; nearest is \"mistral\""},
+    {"{\"model_type\": \"smollm3\"}",
+     "m.json:1:2: model_type: is \"smollm3\"; expected " FAMILIES "; nearest is \"llama\""},
     {"{\"model_type\":\"gpt2\",\n  \"n_layer\":0}",
      "m.json:2:3: n_layer: is 0; expected a whole number from 1 to 4096"},
     {"{\"model_type\":\"gpt2\",\n  \"n_embd\":\"768\"}",
@@ -389,6 +393,10 @@ static void unknown_words_list_the_presets(void **state) {
       "model \"gpt2-xxl\": is neither a file nor a preset; nearest preset is \"gpt2-xl\"; presets: gpt2-tiny, ";
   assert_memory_equal(sl_error_message(), start, strlen(start));
   assert_non_null(strstr(sl_error_message(), ", llama3-405b"));
+  sl_error_clear();
+  assert_int_equal(sl_model_load(&model, "meta-llama/Llama-3.1-8B"), SL_ERR_INPUT); /* as the hub has it */
+  assert_non_null(strstr(sl_error_message(), "\"meta-llama/Llama-3.1-8B\": is neither a file nor a preset; nearest "
+                                             "preset is \"llama3-8b\""));
   sl_error_clear();
 }
 
