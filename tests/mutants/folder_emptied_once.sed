@@ -1,4 +1,0 @@
-# A folder that a thread fills meanwhile is emptied once.
-# file: core/base/remove.c
-# tests: test_new_file
-s/i < 50/i < 1/
