@@ -21,6 +21,8 @@ cudaError_t stand_in_enter(void);
     if (code_ != cudaSuccess) return code_;                                                                            \
   } while (0)
 
+/* The call that was entered only asks how far the device is: how often that is done depends on how long it takes. */
+void stand_in_only_asked(void);
 /* Executes a piece of work. True: it is complete and has freed its context; false: it waits, and is called again. */
 typedef bool (*stand_in_turn)(void *context);
 /* Kernels and products can fault (SHARDLAB_STAND_IN_FAULT). On a device a call of NCCL is a kernel, too. */

@@ -28,7 +28,7 @@ int stand_in_tf32_products(void);
 /* The products of this process with an epilogue other than a bias alone. */
 int stand_in_epilogues(void);
 /* In this process: kernels and products that ran, and the host's calls of the runtime, of cuBLASLt's products and of
- * NCCL. */
+ * NCCL, but for those that only ask how far the device is. */
 long stand_in_kernels(void);
 long stand_in_host_calls(void);
 /* The number of graph launches, of pieces of work in the last one, and of those that are kernels of a device: kernels,
