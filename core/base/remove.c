@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/syscall.h>
@@ -30,22 +29,9 @@ static void empty(int folder) {
   }
 }
 
-/* The same path with another end; false if it is too long. */
-static bool aside(const char *path, char *moved, size_t size) {
-  static const char end[] = ".gone";
-  const size_t length = strlen(path);
-  if (length + sizeof end > size) return false;
-  memcpy(moved, path, length);
-  memcpy(moved + length, end, sizeof end);
-  return true;
-}
-
-/* Another thread may still create files in the folder by its path, so the folder gets another one first. What the thread
- * has found the way for arrives behind that, and the folder is emptied once more. */
+/* Another thread may still create some files in the folder: it is emptied again until it is gone, or for 0.5 s. */
 static void remove_folder(const char *path, int folder) {
-  char moved[4096];
-  if (aside(path, moved, sizeof moved) && rename(path, moved) == 0) path = moved;
-  for (int i = 0; i < 50; i++) {
+  for (int i = 0; i < 250; i++) {
     (void)lseek(folder, 0, SEEK_SET);
     empty(folder);
     if (rmdir(path) == 0 || (errno != ENOTEMPTY && errno != EEXIST)) return;
