@@ -66,7 +66,7 @@ build() {
     s/^families_.*/shardlab/
     s/^watch_curves$/shardlab-analyze/
     s/^\(goodput\|plot_records\)$/shardlab\nshardlab-analyze/
-    s/^interop_property$/shardlab/
+    s/^\(interop_property\|table_ran\)$/shardlab/
     s/^checkpoint_pairs$/shardlab/' | sort -u)
   configure && cmake --build "$copy/build" --target shardlab_core shardlab_host "${programs[@]}" >"$copy/log" 2>&1 ||
     { tail -20 "$copy/log"; return 1; }
@@ -84,6 +84,7 @@ run_test() {
   recovery_*) python3 -B tests/faults/recovery.py "$copy/build/bin/shardlab" "$root" --only "${1#recovery_}" ;;
   launch_*) python3 -B tests/launch/jobs.py "${1#launch_}" "$copy/build/bin/shardlab" "$root" ;;
   checkpoint_pairs) python3 -B tests/checkpoint/pairs.py "$copy/build/bin/shardlab" "$root" --pairs 4 --same 3 ;;
+  table_ran) python3 -B tests/table/ran.py "$root" "$copy/build/bin/shardlab" ;;
   interop_property) python3 -B tests/interop/property.py "$copy/build/bin/shardlab" 40 ;;
   goodput) python3 -B tests/analysis/goodput.py "$copy/build/bin/shardlab" "$copy/build/bin/shardlab-analyze" "$root" ;;
   watch_curves) python3 -B tests/monitor/watch.py "$copy/build/bin/shardlab-analyze" ;;
