@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Fit numbers of GPUs, clusters and kernel sets to the published tables, predict all of them again, and write the report.
 # usage: experiments/published/training/fit.sh [OUT] [--write]     (after ./dev build; minutes, two processes)
+# ROUNDS=6: rounds of the clock at most. START=numbers.csv: from these numbers, not from the priors.
 # --write puts the numbers into profiles/ and the report into experiments/published/training/results; without it all stays in OUT.
 set -euo pipefail
 here=$(cd "$(dirname "$0")/../../.." && pwd)
@@ -15,7 +16,7 @@ into=()
 "$here/build/release/bin/shardlab-analyze" refit \
   "$from"/tables/{korthikanti,hagemann,llmfoundry,bigscience,vtrain_multi_node,nanotron}.csv \
   --held-out "$from/tables/torchtitan.csv" --exclude "$from/excluded.csv" --min-mfu 10 \
-  --jobs 2 --rounds "${ROUNDS:-6}" --out "$out" "${into[@]}" | tee "$out/fit.txt"
+  --jobs 2 --rounds "${ROUNDS:-6}" ${START:+--start "$START"} --out "$out" "${into[@]}" | tee "$out/fit.txt"
 
 if [ "$write" = --write ]; then # profiles are embedded: they count once the library is built anew
   cmake --build "$here/build/release" --target shardlab -j2
