@@ -25,6 +25,8 @@ FOLDERS = ("/usr/local/nvidia/lib64", "/usr/local/nvidia/lib", "/usr/local/cuda*
 TOOLS = ("/usr/local/cuda/bin", "/usr/local/cuda/compute-sanitizer", "/usr/local/nvidia/bin")
 IN_A_TREE = [["library", "libcublasLt.so.13"], ["library", "libnccl.so.2"]]
 DRIVER = ("libcuda.so.1", "libnvidia-ml.so.1")
+CARDS = {"H100": ("h100x1", "dgx-h100")}  # a GPU's name: the presets of one such card and of a node of them
+OTHERS = ("h200x1", "dgx-h200")
 MAJOR, MINOR = 75, 76  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR and _MINOR
 
 
@@ -140,6 +142,12 @@ def backend(fit, program, environment):
     return present
 
 
+def presets(found):
+    """Of the GPU that was found, or of an H200: what is compared with a prediction's bytes is the same on all."""
+    names = next((presets for part, presets in CARDS.items() if any(f.startswith("GPU ") and part in f for f in found)), OTHERS)
+    return dict(zip(("card", "node"), names))
+
+
 def examine(root):
     fit = Fit()
     listed = root / "NEEDS"
@@ -163,6 +171,7 @@ def examine(root):
                  "PATH": ":".join([os.environ["PATH"], *TOOLS]), "corpus": str(root / "examples/corpus.txt")}
     if importlib.util.find_spec("torch"):
         fit.found.append(f"torch {importlib.metadata.version('torch')}")
+    variables |= presets(fit.found)
     present = backend(fit, program, os.environ | variables)
     fit.environment = variables | {"gpu": "1" if present else "0", "absent": fit.absent or "; ".join(fit.problems)}
     return fit

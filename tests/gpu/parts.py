@@ -60,11 +60,17 @@ MEASURE = (
 )
 
 PEER = (
-    stage("ours", 60),
-    stage("torch-eager", 60, "torch", "torch-eager", "--no-compile"),
-    stage("torch", 150, "torch", "torch"),
+    stage("ours", 60, "ours", "ours", "gpt2", "8", "1024"),
+    stage("torch-eager", 60, "torch", "torch-eager", "gpt2", "8", "1024", "--no-compile"),
+    stage("torch", 150, "torch", "torch", "gpt2", "8", "1024"),
     stage("torch-kernels", 50),
     stage("memory-vs-stage", 200, "stages_of_memory"),
+)
+
+MODELS = (
+    *(stage(f"{who}-{model}-{seq}", limit, who, f"{who}-{model}-{seq}", model, str(8192 // seq), str(seq))
+      for model, seq, slow in (("gpt2-xl", 1024, 170), ("llama-1b", 1024, 110), ("llama-1b", 8192, 110))
+      for who, limit in (("ours", 45), ("torch", slow))),
 )
 
 PARTS = {
@@ -76,4 +82,5 @@ PARTS = {
     "measure": Part("calibration, experiments/validate_gpu with the profile, one rank of two large plans", 525, MEASURE),
     "peer": Part("PyTorch on the same GPU, its kernels' errors and its speed beside ours; experiments/memory_vs_stage with all "
                  "ranks on this GPU", 525, PEER),
+    "models": Part("PyTorch and ours with GPT-2 XL and a Llama of 1.1 billion parameters, 8,192 tokens a step", 525, MODELS),
 }

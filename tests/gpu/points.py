@@ -28,6 +28,9 @@ POINTS = (
     ("steps of five models were measured beside their prediction with the calibrated profile",
      (each("measure", "profile", "validate"),)),
     ("our step was timed beside PyTorch's", (each("peer", "ours", "torch"),)),
+    *((f"so was one of {model} at sequence {seq}", (each("models", f"ours-{name}-{seq}", f"torch-{name}-{seq}"),))
+      for model, name, seq in (("GPT-2 XL", "gpt2-xl", 1024), ("a Llama of 1.1 billion parameters", "llama-1b", 1024),
+                               ("that Llama", "llama-1b", 8192))),
     ("ZeRO's memory was measured on 2 to 8 ranks", (each("peer", "memory-vs-stage"),)),
 )
 

@@ -2,8 +2,10 @@
 # What each stage of ./dev gpu does (parts.py says which, stage.py runs them): stages.sh FUNCTION ARGUMENTS... in a process of its
 # own. Its exit status is the verdict, 77 skips, and the last line it prints stands in the table. What it is given: root, of the
 # tree or bundle; bin; all, the part's folder; out, its own folder in it; stage, its name; limit, its seconds; gpu, 1 where the
-# cuda backend can be used, else absent says why; before, the folder of the same stage that failed.
+# cuda backend can be used, else absent says why; card and node, the presets of this GPU and of a node of such; before, the
+# folder of the same stage that failed.
 set -uo pipefail
+card=${card:-h200x1} node=${node:-dgx-h200}
 
 compare() { python3 "$root/tests/gpu/compare.py" "$@"; }
 
@@ -38,7 +40,7 @@ golden() { # FOLDER RUN FLAGS...: from PyTorch's initial weights, on its data
   data=$folder/tokens.bin
   [ -e "$data" ] || data=random:80
   run "golden-$1-$2" --model "$folder/config.json" --config "$folder/ds_$2.json" --init "$folder/init.safetensors" \
-    --data "$data" --cluster h200x1 "${@:3}"
+    --data "$data" --cluster "$card" "${@:3}"
 }
 
 machine() { # what the numbers of the other stages were made on
@@ -77,7 +79,7 @@ goldens() { # PyTorch's own numbers in double precision: ten steps' losses and g
 # Losses, gradient norms and the last gradients of the host backend, 20 steps: a bundle brings them, a tree can make them.
 host_equal() {
   local reference=$root/reference
-  local job=(--model gpt2-tiny --config "$root/examples/ds_zero0.json" --cluster h200x1 --data "$corpus" --steps 20)
+  local job=(--model gpt2-tiny --config "$root/examples/ds_zero0.json" --cluster "$card" --data "$corpus" --steps 20)
   needs_gpu || return
   if [ ! -d "$reference" ]; then
     "$bin/shardlab" backends | sed -n 's/^host backend *absent *//p' | grep . && return 77
@@ -97,7 +99,7 @@ bits() { # two runs, equal bits, with dropout and flash attention in bf16
   gpt2 bits 6 256 8 0.1
   config bits 0 ', "bf16": {"enabled": true}'
   for i in 1 2; do
-    run bits-$i --model "$out/bits.model.json" --config "$out/bits.config.json" --cluster h200x1 --data "$corpus" \
+    run bits-$i --model "$out/bits.model.json" --config "$out/bits.config.json" --cluster "$card" --data "$corpus" \
       --attention flash --micro-batch 3 --seq 250 --steps 4 --save-grads "$out/bits-$i.safetensors" || return
   done
   cmp "$out/bits-1.safetensors" "$out/bits-2.safetensors" && echo "two runs gave equal bits"
@@ -113,12 +115,12 @@ equal_ranks() { # WORLD STAGE FLAGS...
   config "z$zero" "$zero" ""
   if [ ! -f "$one/record.json" ]; then # the first of these stages makes it, for all
     mkdir -p "$one"
-    run one --model gpt2-tiny --cluster h200x1 --config "$out/z$zero.config.json" --zero-stage 0 --train-batch 8 \
+    run one --model gpt2-tiny --cluster "$card" --config "$out/z$zero.config.json" --zero-stage 0 --train-batch 8 \
       --micro-batch 2 --seq 64 --steps 5 --data "$corpus" --save-grads "$one/one.safetensors" &&
       cp "$out/one.measured.json" "$one/record.json" || return
   fi
   name=ranks-$world-zero$zero$(tr -d " -" <<<"$*")
-  run "$name" --model gpt2-tiny --cluster dgx-h200 --config "$out/z$zero.config.json" --world "$world" --train-batch 8 \
+  run "$name" --model gpt2-tiny --cluster "$node" --config "$out/z$zero.config.json" --world "$world" --train-batch 8 \
     --micro-batch 2 --seq 64 --steps 5 --data "$corpus" --save-grads "$out/$name.safetensors" "$@" &&
     compare same "$one/record.json" "$out/$name.measured.json" 1e-4 &&
     compare grads "$one/one.safetensors" "$out/$name.safetensors" 1e-4 && rm "$out/$name.safetensors"
@@ -138,7 +140,7 @@ with_context() { # PRESET: as a file, with the profile's context where there is 
 
 arena() { # predicted and allocated, to the byte
   local cluster within
-  with_context h200x1 || return
+  with_context "$card" || return
   local job=(--model gpt2 --config "$out/arena.config.json" --cluster "$cluster" --seq 1024)
   config arena 0 ""
   "$bin/shardlab" predict "${job[@]}" --quiet --json "$out/arena.predicted.json" || return
@@ -173,7 +175,7 @@ profile() { # round after round while there is time for one more, three at most;
 }
 
 validate() {
-  local cluster=h200x1
+  local cluster=$card
   needs_gpu || return
   if calibrated; then
     cluster=$all/profile/profile.json
@@ -185,7 +187,7 @@ validate() {
 
 alone() { # NAME MODEL TP PP WORLD RANK: one rank of a plan, its arena predicted and allocated
   local cluster within
-  with_context dgx-h200 || return
+  with_context "$node" || return
   local job=(--model "$2" --config "$out/$1.config.json" --cluster "$cluster" --tp "$3" --pp "$4" --micro-batch 1
     --grad-accum 4 --attention flash)
   config "$1" 0 ', "bf16": {"enabled": true}'
@@ -201,12 +203,12 @@ has_torch() {
   return 77
 }
 
-torch() { # NAME FLAGS...
-  local name=$1
-  shift
+torch() { # NAME MODEL BATCH SEQ FLAGS...
+  local name=$1 model=$2 batch=$3 seq=$4
+  shift 4
   has_torch || return
-  LD_LIBRARY_PATH=$peer_libraries python3 "$root/tests/peers/torch_gpt2_gpu.py" --data "$corpus" --batch 8 --seq 1024 --steps 20 \
-    --json "$out/$name.json" "$@"
+  LD_LIBRARY_PATH=$peer_libraries python3 "$root/tests/peers/torch_gpu.py" --model "$model" --data "$corpus" --batch "$batch" \
+    --seq "$seq" --steps 20 --json "$out/$name.json" "$@"
 }
 
 torch_kernels() { # errors and attention's speed beside PyTorch's
@@ -216,18 +218,31 @@ torch_kernels() { # errors and attention's speed beside PyTorch's
   LD_LIBRARY_PATH=$peer_libraries python3 "$root/tests/peers/torch_kernels_gpu.py" "$library" --json "$out/torch-kernels.json"
 }
 
-peer_job() { # VARIANT MULTIPLE EPILOGUES: the peer's model, which has no dropout, as flags in `job`
-  gpt2 "$1" 12 768 12 0
-  config "$1" 0 ', "bf16": {"enabled": true}'
-  job=(--model "$out/$1.model.json" --config "$out/$1.config.json" --cluster h200x1 --micro-batch 8 --seq 1024
-    --attention flash --data "$corpus" --make-vocab-size-divisible-by "$2" --fuse-epilogues "$3")
+model_of_peer() { # NAME MODEL SEQ: the sizes of tests/peers/torch_gpu.py, without dropout
+  case $2 in
+  gpt2) gpt2 "$1" 12 768 12 0 ;;
+  gpt2-xl) gpt2 "$1" 48 1600 25 0 ;;
+  llama-1b)
+    cat >"$out/$1.model.json" <<JSON
+{"model_type": "llama", "vocab_size": 32000, "hidden_size": 2048, "intermediate_size": 5632, "num_hidden_layers": 22,
+ "num_attention_heads": 32, "num_key_value_heads": 4, "max_position_embeddings": $3, "rms_norm_eps": 1e-5, "rope_theta": 10000.0}
+JSON
+    ;;
+  esac
 }
 
-ours() { # steps are timed without, and then looked into with a trace
+peer_job() { # NAME MODEL BATCH SEQ MULTIPLE EPILOGUES: the peer's training, as flags in `job`
+  model_of_peer "$1" "$2" "$4"
+  config "$1" 0 ', "bf16": {"enabled": true}'
+  job=(--model "$out/$1.model.json" --config "$out/$1.config.json" --cluster "$card" --micro-batch "$3" --seq "$4"
+    --attention flash --data "$corpus" --make-vocab-size-divisible-by "$5" --fuse-epilogues "$6")
+}
+
+ours() { # NAME MODEL BATCH SEQ: steps are timed without, and then looked into with a trace
   local job
-  peer_job ours 128 gpu
-  run ours "${job[@]}" --steps 25 || return
-  run ours-traced "${job[@]}" --steps 3 --trace "$out/ours.trace.json" && gzip -f "$out/ours.trace.json"
+  peer_job "$1" "$2" "$3" "$4" 128 gpu
+  run "$1" "${job[@]}" --steps 25 || return
+  run "$1-traced" "${job[@]}" --steps 3 --trace "$out/$1.trace.json" && gzip -f "$out/$1.trace.json"
 }
 
 ops() { # a step of GPT-2 124M op by op: what padding the vocabulary and cuBLASLt's epilogues are worth
@@ -235,7 +250,7 @@ ops() { # a step of GPT-2 124M op by op: what padding the vocabulary and cuBLASL
   needs_gpu || return
   for variant in padded-fused:128:gpu unpadded-fused:1:gpu padded-apart:128:never unpadded-apart:1:never; do
     IFS=: read -r variant multiple epilogues <<<"$variant"
-    peer_job "$variant" "$multiple" "$epilogues"
+    peer_job "$variant" gpt2 8 1024 "$multiple" "$epilogues"
     run "$variant" "${job[@]}" --steps 5 --trace "$out/$variant.trace.json" || failed=1
   done
   python3 "$root/tests/gpu/ops.py" "$out" || failed=1
@@ -252,7 +267,7 @@ two_ranks() { # on one GPU, with NCCL's own account of how they met
 offload() {
   local mode keys zero link failed=0 memory='"device": "cpu"' disk="\"device\": \"nvme\", \"nvme_path\": \"$out\"" cluster=$out/cluster.json
   needs_gpu || return
-  "$bin/shardlab" show cluster --cluster h200x1 | sed 's/"nvme_\(read\|write\)_GBps": 0.0/"nvme_\1_GBps": 3.0/' >"$cluster" || return
+  "$bin/shardlab" show cluster --cluster "$card" | sed 's/"nvme_\(read\|write\)_GBps": 0.0/"nvme_\1_GBps": 3.0/' >"$cluster" || return
   for mode in none states both disk; do
     zero=3
     case $mode in

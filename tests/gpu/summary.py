@@ -60,11 +60,13 @@ def ops(folder):
 
 
 def peers(folder):
-    ours, _ = read(sorted(folder.glob("ours/ours.measured.json")))
-    theirs, _ = read([p for name in ("torch-eager", "torch") for p in folder.glob(f"{name}/{name}.json")])
-    for t in theirs.values():
-        yield (f"PyTorch {t['torch']}{'' if t['compiled'] else ', not compiled'}: step {1e3 * t['step_s']:.2f} ms, "
-               f"{t['tokens_per_s']:.0f} tokens/s; bf16 product {t['gemm_tflops']:.0f} TFLOP/s")
+    """Ours beside PyTorch with the same model, batch and sequence: stages `torch` or `torch-X` and `ours` or `ours-X`."""
+    theirs, _ = read([p for p in sorted(folder.glob("torch*/torch*.json")) if p.stem == p.parent.name != "torch-kernels"])
+    for path, t in theirs.items():
+        yield (f"PyTorch {t['torch']}{'' if t['compiled'] else ', not compiled'}, {t['model']}, sequence {t['seq']}: "
+               f"step {1e3 * t['step_s']:.2f} ms, {t['tokens_per_s']:.0f} tokens/s; bf16 product {t['gemm_tflops']:.0f} TFLOP/s")
+        name = path.stem.removesuffix("-eager").replace("torch", "ours")
+        ours, _ = read(sorted(folder.glob(f"{name}/{name}.measured.json")))
         for o in ours.values():
             share = o["model_flops_per_step"] / o["step_time_s"] / (1e12 * t["gemm_tflops"])
             yield (f"ours: {o['tokens_per_s']:.0f} tokens/s, {o['tokens_per_s'] / t['tokens_per_s']:.2f} x PyTorch; "

@@ -74,7 +74,8 @@ class Models:
 CLUSTERS = {
     "localhost": ("bf16", "fp16"), "dgx2-v100": ("fp16",), "dgx-a100-40g": ("bf16", "fp16", "tf32"),
     "dgx-a100-80g": ("bf16", "fp16", "tf32"), "dgx-h100": ("bf16", "fp16", "tf32"),
-    "dgx-h200": ("bf16", "fp16", "tf32"), "h200x1": ("bf16", "fp16", "tf32"),
+    "dgx-h200": ("bf16", "fp16", "tf32"), "h100x1": ("bf16", "fp16", "tf32"),
+    "h200x1": ("bf16", "fp16", "tf32"),
     "cpu file": ("bf16", "fp16"), "gpu file": ("bf16", "fp16", "tf32"),
 }
 
@@ -86,7 +87,7 @@ class Clusters:
     def deal(self, world, precision):
         """(name, content of its file or None): it has `world` devices and computes in `precision`."""
         name = self.deck.deal(lambda card: (precision == "fp32" or precision in CLUSTERS[card]) and
-                              (card != "h200x1" or world == 1))
+                              (card not in ("h100x1", "h200x1") or world == 1))
         return name, self.file(name, world) if name.endswith(" file") else None
 
     def file(self, name, world):

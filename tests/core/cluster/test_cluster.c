@@ -417,7 +417,7 @@ static void unknown_words_list_the_presets(void **state) {
   assert_string_equal(sl_error_message(),
                       "cluster \"dgx-a100\": is neither a file nor a preset; nearest preset is \"dgx-a100-40g\"; "
                       "presets: localhost, dgx2-v100, dgx-a100-40g, dgx-a100-80g, dgx-h100, dgx-h200, "
-                      "h200x1, h100-pcie-8, dgx-b200, gb200-nvl72, mi300x-8, selene-a100, alephalpha-a100, "
+                      "h100x1, h200x1, h100-pcie-8, dgx-b200, gb200-nvl72, mi300x-8, selene-a100, alephalpha-a100, "
                       "mosaic-a100-40g, mosaic-a100-80g, mosaic-h100, hf-h100, jeanzay-a100, kaist-a100, "
                       "torchtitan-a100, torchtitan-h100");
   sl_error_clear();
