@@ -16,7 +16,7 @@ import subprocess
 import sys
 import time
 
-AT_ONCE = min(4, os.cpu_count() or 1)
+AT_ONCE = min(8, os.cpu_count() or 1)
 CASE_S = 40  # of one case: ten times what it takes with a cold driver
 FRAME = ("[ RUN", "[====", "[ PASS", "[ FAIL")  # the test library's own lines
 COLUMNS = "case\ttype\ttensor\terror_over_allowed\tplace\tnumber\texpected\tcalls\n"
