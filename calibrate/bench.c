@@ -399,9 +399,11 @@ static enum sl_status run_job(struct sl_calibration *c, bool communication, int 
   SL_GO(communication ? communication_job(&in.job, &in.plan, c->grid, c->quick)
                       : sl_calibration_bench_job(&in.job, &in.plan, c->grid, c->quick, c->tf32));
   c->text = NULL;
+  c->noise = c->gpu;
   SL_GO(sl_calibration_run(c, &in.job, 2, "program", true, NULL));
 done:
   c->text = text;
+  c->noise = false;
   sl_calibration_model_close(&in);
   return status;
 }

@@ -20,6 +20,7 @@ struct sl_calibration {
   const struct sl_calibration_grid *grid;
   int ranks, rank, threads;
   bool quick, gpu, tf32; /* tf32: also measure products in tf32 */
+  bool noise;            /* gpu: the operands of the job that is run are random numbers, since no program fills them */
   int64_t context_bytes; /* gpu: the most device memory that a run took in addition to its arena */
   const char *text;      /* token file of the models */
   const char *nvme;      /* folder on the NVMe to measure; NULL: none */

@@ -152,7 +152,7 @@ enum sl_status sl_calibration_run(struct sl_calibration *c, const struct sl_job 
                                    .fail_rank = -1,
                                    .fail_step = -1,
                                    .timed_from = first,
-                                   .noise = c->gpu && step == NULL}};
+                                   .noise = c->noise}};
   const size_t issues = job->classes[sl_job_class_of(job, c->rank)].programs[SL_PROGRAM_STEP].issue_count;
   struct recorder recorder = {.first = first, .steps = run.steps};
   double *times = NULL;

@@ -61,7 +61,8 @@ struct sl_exec_options {
   int64_t timed_from;                /* cuda: ops are timed individually from this step on */
   struct sl_exec_assumptions assume; /* simulator */
   int64_t runs; /* simulator: step_error is that of the median of so many runs at different times; 0: of one run */
-  /* cuda: buffers are initialised with random normal numbers, on which products run slower than on zeros */
+  /* cuda: buffers are initialised with random normal numbers, on which products run slower than on zeros; for a job
+   * whose buffers overlap nowhere, as those of a model do */
   bool noise;
 };
 

@@ -27,9 +27,9 @@ make_programs() {
   mkdir -p "$own"
   ln -sf "$(c++ -print-file-name=libstdc++.a)" "$own/"
   flags="-Wl,--disable-new-dtags -L$own -static-libgcc"
-  cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DSL_NATIVE=OFF -DCMAKE_CUDA_FLAGS=-lineinfo \
+  cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DSL_NATIVE=OFF "-DCMAKE_CUDA_FLAGS=-lineinfo --compress-mode=size" \
     "-DCMAKE_CUDA_ARCHITECTURES=80-real;90" \
-    -DCMAKE_EXE_LINKER_FLAGS="$flags" -DCMAKE_MODULE_LINKER_FLAGS="-L$own -static-libgcc" >/dev/null
+    -DCMAKE_EXE_LINKER_FLAGS="$flags" -DCMAKE_MODULE_LINKER_FLAGS="$flags" >/dev/null
   cmake --build "$build" -j "$(nproc)" --target "${programs[@]}" shardlab_cuda shardlab_host
 }
 

@@ -18,16 +18,31 @@ import torch
 import torch.nn.functional as F
 
 BF16, LIMIT = 1, 1.1
-pointer, size, real, integer = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_float, ctypes.c_int
+pointer, size, integer = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int
+real, double = ctypes.c_float, ctypes.c_double
 
 
+def fields(kind, *names):
+    return [(name, kind) for name in names]
+
+
+# Structs of kernels/numbers/types.h; fields that are not given are zero. test_peer_calls holds them, and the calls below.
 class AttentionShape(ctypes.Structure):
-    _fields_ = [(name, size) for name in ("B", "T", "H", "KV", "D", "q_stride", "k_stride", "v_stride", "out_stride",
-                                          "global_heads")]
+    _fields_ = [*fields(size, "B", "T", "H", "KV", "D", "q_stride", "k_stride", "v_stride", "out_stride", "global_heads",
+                        "q_gap", "kv_step", "window"), *fields(real, "scale", "cap", "alibi_max"), ("first_head", size)]
 
 
 class EmbeddingShape(ctypes.Structure):
-    _fields_ = [(name, size) for name in ("B", "T", "C", "first_row", "n_rows", "first_position")]
+    _fields_ = [*fields(size, "B", "T", "C", "first_row", "n_rows", "first_position"), ("scale", real)]
+
+
+class RopeShape(ctypes.Structure):
+    _fields_ = fields(size, "B", "T", "heads", "D", "stride", "step", "group", "gap")
+
+
+class Rope(ctypes.Structure):
+    _fields_ = [("base", double), ("dim", size), *fields(integer, "interleaved", "scaling"),
+                *fields(double, "factor", "low", "high", "original", "attention"), ("whole", integer)]
 
 
 class Dropout(ctypes.Structure):
@@ -105,9 +120,9 @@ def layernorm(ours, rows, c):
     scratch = torch.empty(ours.lib.sl_cuda_layernorm_scratch_bytes(size(rows), size(c)) + 8, device=device,
                           dtype=torch.uint8)
     ours.call("sl_cuda_layernorm_forward", at(out), at(mean), at(rstd), at(x), at(weight), at(bias), size(rows), size(c),
-              real(1e-5))
-    ours.call("sl_cuda_layernorm_backward", at(dx), integer(0), at(dweight), at(dbias), integer(0), at(dout), at(x),
-              at(weight), at(mean), at(rstd), size(rows), size(c), at(scratch))
+              real(1e-5), None)
+    ours.call("sl_cuda_layernorm_backward", at(dx), integer(0), at(dweight), at(dbias), integer(0), integer(0), at(dout), at(x),
+              at(weight), at(mean), at(rstd), size(rows), size(c), at(scratch), None)
 
     def theirs(*tensors):
         x_, w, b = (y.detach().requires_grad_() for y in tensors[:3])
@@ -128,9 +143,10 @@ def rmsnorm(ours, rows, c):
     ours.lib.sl_cuda_llama_rmsnorm_scratch_bytes.restype = size
     scratch = torch.empty(ours.lib.sl_cuda_llama_rmsnorm_scratch_bytes(size(rows), size(c)) + 8, device=device,
                           dtype=torch.uint8)
-    ours.call("sl_cuda_llama_rmsnorm_forward", at(out), at(rstd), at(x), at(weight), size(rows), size(c), real(1e-5))
-    ours.call("sl_cuda_llama_rmsnorm_backward", at(dx), integer(0), at(dweight), integer(0), at(dout), at(x), at(weight),
-              at(rstd), size(rows), size(c), at(scratch))
+    ours.call("sl_cuda_llama_rmsnorm_forward", at(out), at(rstd), at(x), at(weight), size(rows), size(c), real(1e-5),
+              integer(0), None)
+    ours.call("sl_cuda_llama_rmsnorm_backward", at(dx), integer(0), at(dweight), integer(0), integer(0), at(dout), at(x), at(weight),
+              at(rstd), size(rows), size(c), integer(0), at(scratch), None)
 
     def theirs(*tensors):
         x_, w = (y.detach().requires_grad_() for y in tensors[:2])
@@ -192,8 +208,8 @@ def rope(ours, b, t, h, d, base=10000.0):
 
     for name, direction in (("forward", 1), ("backward", -1)):
         mine = x.clone()
-        ours.call("sl_cuda_llama_rope", at(mine), size(b), size(t), size(h), size(d), size(h * d), size(0), ctypes.c_double(base),
-                  integer(direction))
+        ours.call("sl_cuda_llama_rope", at(mine), ctypes.byref(RopeShape(b, t, h, d, h * d, d)), size(0),
+                  ctypes.byref(Rope(base)), integer(direction))
         exact = theirs(x.double(), direction)
         yield f"rope {name}", error(mine, exact), error(theirs(x, direction), exact)
 
@@ -206,8 +222,8 @@ def embedding(ours, b, t, c, v):
     shape = EmbeddingShape(b, t, c, 0, v, 0)
     out, dwte, dwpe = torch.empty_like(dout), torch.empty_like(wte), torch.empty_like(wpe)
     ours.call("sl_cuda_embedding_forward", at(out), at(tokens), at(wte), at(wpe), ctypes.byref(shape), None, None)
-    ours.call("sl_cuda_embedding_backward", at(dwte), integer(0), at(dwpe), size(t), integer(0), at(dout), at(tokens),
-              ctypes.byref(shape), None, None)
+    ours.call("sl_cuda_embedding_backward", at(dwte), integer(0), at(dwpe), size(t), integer(0), integer(0), at(dout),
+              at(tokens), ctypes.byref(shape), None, None)
 
     def theirs(table, positions, g):
         table, positions = (x.detach().requires_grad_() for x in (table, positions))
@@ -260,7 +276,7 @@ def classifier(ours, rows, v):
     loss, losses = torch.zeros(1, device=ours.device, dtype=torch.float64), torch.empty(rows, device=ours.device,
                                                                                       dtype=torch.float64)
     ours.call("sl_cuda_classifier_fused", at(loss), at(losses), at(mine), at(labels), size(rows), size(v), size(v),
-              ctypes.c_double(1 / rows), None)
+              double(1 / rows), None)
 
     def theirs(x):
         x = x.detach().requires_grad_()
