@@ -57,7 +57,7 @@ static void fit_gap(struct sl_fit *fit, const struct sl_points *points, double *
   for (size_t i = 0; i < points->step_count; i++) {
     const struct sl_point_step *s = &points->steps[i];
     if (s->ranks == 1 && s->ops > 0)
-      work[n++] = fmax(0, (sl_fit_undisturbed(s->low_s, s->median_s) - s->compute_s) / s->ops);
+      work[n++] = fmax(0, (sl_fit_undisturbed(s->low_s, s->median_s) - sl_fit_compute(fit, s)) / s->ops);
   }
   d->launch_latency = sl_fit_median(work, n, &fit->gap_stderr);
   if (n > 0)
@@ -79,7 +79,7 @@ static void fit_share(struct sl_fit *fit, const struct sl_points *points, double
   for (size_t i = 0; i < points->step_count; i++) {
     const struct sl_point_step *s = &points->steps[i];
     const double alone = sl_fit_communication(fit, s),
-                 rest = sl_fit_undisturbed(s->low_s, s->median_s) - s->compute_s - d->launch_latency * s->ops;
+                 rest = sl_fit_undisturbed(s->low_s, s->median_s) - sl_fit_compute(fit, s) - d->launch_latency * s->ops;
     if (s->ranks > 1 && alone > 0.02 * s->median_s) work[n++] = rest / alone;
   }
   if (n == 0) return; /* one rank, or too little communication */
@@ -118,6 +118,7 @@ enum sl_status sl_fit_points(struct sl_fit *fit, const struct sl_points *points)
   SL_GO(sl_cluster_from_json(&fit->profile, &doc));
   sl_op_costs_free(&fit->profile.op_costs); /* fitted by an earlier calibration */
   SL_GO(sl_fit_merge(&fit->merged, points));
+  SL_GO(sl_fit_timing(fit, points));
   SL_GO(fit_entries(fit));
   SL_GO(fit_steps(fit, points));
   SL_GO(sl_fit_hold_out(fit, points));

@@ -30,6 +30,7 @@ struct sl_fit {
   struct sl_points merged; /* the points, with rounds merged; owned */
   struct sl_fit_row *rows; /* owned; one per point that was used */
   size_t count;
+  double overhead_s;                 /* what timing an op by itself adds to its time; already subtracted */
   double gap_stderr, share_stderr;   /* of launch_latency, comm_cpu_share */
   double scale_stderr;               /* of error_scale; 0: undetermined */
   double noise_stderr, slope_stderr; /* of run_noise and its slope; below 0: undetermined */
@@ -63,6 +64,16 @@ static inline bool sl_fit_same_model(const struct sl_point_step *a, const struct
 double sl_fit_undisturbed(double low_s, double median_s);
 /* Merges points that differ only in their times; steps and cluster are not copied. */
 enum sl_status sl_fit_merge(struct sl_points *out, const struct sl_points *in);
+
+/* --- fit_timing.c --- */
+
+/* On a GPU, the events around an op that is timed by itself add to its time: their seconds are the median over the
+ * models of (ops - step) / number of ops, at least 0, since steps are timed without them. They are subtracted from the
+ * merged points, of which no time falls below a quarter of what was measured. On a CPU, which reads its clock in a few
+ * tens of nanoseconds, this does nothing. */
+enum sl_status sl_fit_timing(struct sl_fit *fit, const struct sl_points *points);
+/* The seconds of a step's ops without that. */
+double sl_fit_compute(const struct sl_fit *fit, const struct sl_point_step *step);
 
 /* --- fit_found.c --- */
 

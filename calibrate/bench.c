@@ -12,6 +12,7 @@
 
 enum { BUFFER_CONTROL, WINDOWS, TYPES = 3, BUFFERS = WINDOWS + 2 * TYPES };
 enum { THREADS = 8 /* threads that scratch is sized for; further ones take turns */ };
+enum { WIDEST_NORM = 8192 /* rows of logits are wider than those of any norm, whose kernels are others there */ };
 
 struct bench {
   struct sl_class *rank_class;
@@ -167,8 +168,8 @@ static enum sl_status attentions(struct bench *b) {
   return SL_OK;
 }
 
-/* The element-wise kernels of a transformer and of an mlp on (r, c). */
-static enum sl_status rows(struct bench *b, int64_t r, int64_t c) {
+/* The norm of rows and its gradients. */
+static enum sl_status norms(struct bench *b, int64_t r, int64_t c) {
   const int64_t n = r * c;
   struct sl_op op = op_of(SL_OP_LAYERNORM_FWD);
   op.dtype = b->dtype;
@@ -177,10 +178,18 @@ static enum sl_status rows(struct bench *b, int64_t r, int64_t c) {
   SL_TRY(EMIT(b, op, operand(b, SL_READ, n), operand(b, SL_READ, c), operand(b, SL_READ, c), operand(b, SL_WRITE, n),
               floats(b, 2 * r)));
   op.kind = SL_OP_LAYERNORM_BWD;
-  SL_TRY(EMIT(b, op, operand(b, SL_READ, n), operand(b, SL_READ, n), operand(b, SL_READ, c),
+  return EMIT(b, op, operand(b, SL_READ, n), operand(b, SL_READ, n), operand(b, SL_READ, c),
               float_operand(b, SL_READ, 2 * r), operand(b, SL_READ_WRITE, n), operand(b, SL_WRITE, c),
-              operand(b, SL_WRITE, c), scratch(b, &op)));
-  op.kind = SL_OP_BIAS_BWD;
+              operand(b, SL_WRITE, c), scratch(b, &op));
+}
+
+/* The element-wise kernels of a transformer and of an mlp on (r, c). */
+static enum sl_status rows(struct bench *b, int64_t r, int64_t c) {
+  const int64_t n = r * c;
+  struct sl_op op = op_of(SL_OP_BIAS_BWD);
+  op.dtype = b->dtype;
+  op.dim[0] = r, op.dim[1] = c;
+  if (c <= WIDEST_NORM) SL_TRY(norms(b, r, c));
   SL_TRY(EMIT(b, op, operand(b, SL_READ, n), operand(b, SL_WRITE, c)));
   op.kind = SL_OP_GELU_FWD;
   SL_TRY(EMIT(b, op, operand(b, SL_READ, n), operand(b, SL_WRITE, n)));

@@ -21,7 +21,7 @@ struct sl_calibration {
   int ranks, rank, threads;
   bool quick, gpu, tf32; /* tf32: also measure products in tf32 */
   bool noise;            /* gpu: the operands of the job that is run are random numbers, since no program fills them */
-  int64_t context_bytes; /* gpu: the most device memory that a run took in addition to its arena */
+  int64_t context_bytes; /* gpu: the most device memory that a model's run took in addition to its arena */
   const char *text;      /* token file of the models */
   const char *nvme;      /* folder on the NVMe to measure; NULL: none */
   struct sl_points points;
@@ -65,8 +65,8 @@ struct sl_calibration_grid {
 extern const struct sl_calibration_grid sl_calibration_host, sl_calibration_gpu;
 
 /* Whether this is an op of an acceptance configuration: of a layer of GPT-2 (124M to 1.5B), gpt2-mini, gpt2-tiny, the
- * 384-wide model or the 1B Llama at any number of tokens, or attention over one of their sequences. Calibration never
- * times such an op. */
+ * 384-wide model or the 1B Llama at any number of tokens, or attention over one of their sequences with heads of one of
+ * their sizes. Calibration never times such an op. */
 bool sl_calibration_excluded(const struct sl_op *op);
 
 /* --- calibrate/gpu.c --- */

@@ -87,7 +87,7 @@ bool sl_calibration_excluded(const struct sl_op *op) {
   case SL_OP_ATTENTION_BWD:
   case SL_OP_FLASH_FWD:
   case SL_OP_FLASH_BWD:
-    return among(d[1], sequences, SL_LENGTH(sequences)) || among(d[3], heads, SL_LENGTH(heads));
+    return among(d[1], sequences, SL_LENGTH(sequences)) && among(d[3], heads, SL_LENGTH(heads));
   case SL_OP_EMBED_FWD:
   case SL_OP_EMBED_BWD:
     return is_row(d[2]) || among(d[3], vocabularies, SL_LENGTH(vocabularies));

@@ -1,6 +1,10 @@
 /* The measured cost of a work; see measured.h. */
 #include "cost/measured.h"
 
+#include "cost/gemm.h"
+
+#include <math.h>
+
 const struct sl_op_cost *sl_cost_entry(const struct sl_cost_rank *rank, const struct sl_work *work) {
   const int ranks = work->members > 0 ? work->members : rank->ranks;
   if (rank->costs == NULL || rank->costs->count == 0) return NULL;
@@ -9,8 +13,53 @@ const struct sl_op_cost *sl_cost_entry(const struct sl_cost_rank *rank, const st
   return sl_op_cost_find(rank->costs, (int)kind, work->variant, work->dtype, ranks);
 }
 
+static bool is_whole(enum sl_dtype dtype, int64_t row) {
+  return row * sl_dtype_bytes(dtype) % 16 == 0;
+}
+
+/* Do all operands of a product have rows that tensor cores load at once? */
+static bool has_whole_rows(const struct sl_work *work) {
+  const enum sl_variant v = work->variant, base = sl_variant_base(v);
+  const bool a = v == SL_VARIANT_TRANS_AB || v == SL_VARIANT_TRANS_A || base == SL_VARIANT_TRANS_A;
+  const bool b = v == SL_VARIANT_TRANS_AB || v == SL_VARIANT_TRANS_B || base == SL_VARIANT_TRANS_B;
+  const int64_t m = work->dim[0], n = work->dim[1], k = work->dim[2];
+  return is_whole(work->dtype, a ? m : k) && is_whole(work->dtype, b ? k : n) && is_whole(work->dtype, n);
+}
+
+static void put_flops(struct sl_work *work, double flops, bool whole) {
+  work->terms[SL_TERM_FLOPS] = whole ? flops : 0;
+  work->terms[SL_TERM_UNALIGNED] = whole ? 0 : flops;
+}
+
+/* A block of attention's kernel takes 64 queries by 64 keys at a time, those on the diagonal, and at the end of a
+ * window, whole. */
+static double tiled_scores(const int64_t *dim) {
+  const double tiles = ceil((double)dim[1] / 64), window = dim[5] > 0 ? ceil((double)dim[5] / 64) + 1 : tiles;
+  const double seen = fmin(window, tiles), of_a_head = seen * (seen + 1) / 2 + (tiles - seen) * seen;
+  return (double)dim[0] * (double)dim[2] * 64 * 64 * of_a_head;
+}
+
+static void put_attention(struct sl_work *work) {
+  const double scores = tiled_scores(work->dim);
+  const double flops = work->flops * scores / work->terms[SL_TERM_SCORES];
+  const bool whole = is_whole(work->dtype, work->dim[3]);
+  put_flops(work, flops, whole);
+  work->terms[SL_TERM_SCORES] = whole ? scores : 0;
+}
+
+static void put_tiles(struct sl_work *work, const struct sl_device *device) {
+  const int64_t *dim = work->dim;
+  const bool flash = work->kind == SL_OP_FLASH_FWD || work->kind == SL_OP_FLASH_BWD;
+  if (device->kind != SL_DEVICE_GPU || device->sm_count == 0 || work->dtype == SL_F32) return;
+  if (sl_op_class_of(work->kind) == SL_CLASS_GEMM)
+    put_flops(work, sl_gemm_padded_flops(device, work->dtype, 1, dim[0], dim[1], dim[2]), has_whole_rows(work));
+  if (flash) put_attention(work);
+}
+
 struct sl_work sl_cost_as_measured(const struct sl_device *device, int ranks, const struct sl_work *work) {
-  return sl_work_in_cache(work, (double)device->cache_bytes / (ranks > 0 ? ranks : 1));
+  struct sl_work out = sl_work_in_cache(work, (double)device->cache_bytes / (ranks > 0 ? ranks : 1));
+  put_tiles(&out, device);
+  return out;
 }
 
 /* An entry whose ranks took turns already knows of those. */

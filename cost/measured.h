@@ -3,7 +3,12 @@
  *   seconds = turns x sum over terms t of entry.seconds[t] x work.terms[t]     (core/op/measured.h)
  * Of several entries, the one is used whose number of ranks is nearest to that of the node (for communication: of the
  * group). The measured ranks shared the node's cache, so each had 1 / entry.ranks of it. If r ranks share c < r cores
- * they take turns, and a work takes r / max(c, entry.ranks) times as long as measured. */
+ * they take turns, and a work takes r / max(c, entry.ranks) times as long as measured.
+ *
+ * On a GPU whose structure is known (sm_count), a product of a type that tensor cores take has the flops of whole tiles
+ * and waves (gemm.h), causal attention the scores of whole tiles of 64 x 64. Where rows of an operand, or heads, are no
+ * multiple of 16 bytes, which tensor cores load at once, all flops are `unaligned`: on an H100 such products reach 120
+ * to 250 TFLOP/s in bf16, others 500 to 830 (experiments/records). */
 #pragma once
 
 #include "core/op/measured.h"
@@ -12,7 +17,7 @@
 /* The entry for `work`; NULL if there is none. */
 const struct sl_op_cost *sl_cost_entry(const struct sl_cost_rank *rank, const struct sl_work *work);
 /* `work` with its bytes split by whether they fit into the share of the cache that one of `ranks` ranks on a node
- * has. */
+ * has, and with the flops that the device does for it. */
 struct sl_work sl_cost_as_measured(const struct sl_device *device, int ranks, const struct sl_work *work);
 /* Seconds of `work` by an entry, turns included. */
 double sl_cost_by_entry(const struct sl_cost_rank *rank, const struct sl_op_cost *entry, const struct sl_work *work);

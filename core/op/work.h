@@ -5,6 +5,8 @@
  * cost has a price (op/measured.h):
  *   launch     1
  *   flops      sl_op_flops; of a matrix product without its epilogue
+ *   unaligned  on a GPU, in place of flops: those of operands whose rows tensor cores cannot load at once, which run at
+ *              a rate of their own; 0 at first, see cost/measured.h
  *   scores     attention: score pairs, B H T (T + 1) / 2
  *   cached     bytes that may be in the rank's share of the cache; 0 at first, see sl_work_in_cache
  *   bytes      all other bytes
@@ -23,6 +25,7 @@
 #define SL_TERM_MAP(X)                                                                                                 \
   X(LAUNCH, "launch_us", 1e-6, false)                                                                                  \
   X(FLOPS, "GFLOPS", 1e9, true)                                                                                        \
+  X(UNALIGNED, "unaligned_GFLOPS", 1e9, true)                                                                          \
   X(SCORES, "scores_per_ns", 1e9, true)                                                                                \
   X(CACHED, "cache_GBps", 1e9, true)                                                                                   \
   X(BYTES, "GBps", 1e9, true)                                                                                          \
