@@ -16,7 +16,7 @@ build=${from:-$root/build/bundle}
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 stage=$scratch/shardlab
-limit=20000000
+limit=32000000
 programs=(shardlab shardlab-analyze test_cuda_kernels test_cuda_attention test_cuda_quantize test_cuda_control)
 
 # Kernels bear their source lines, for sanitizers and profilers. An RPATH, not a RUNPATH: it holds for what libraries need too, so
@@ -29,7 +29,8 @@ make_programs() {
   flags="-Wl,--disable-new-dtags -L$own -static-libgcc"
   cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DSL_NATIVE=OFF "-DCMAKE_CUDA_FLAGS=-lineinfo --compress-mode=size" \
     "-DCMAKE_CUDA_ARCHITECTURES=80-real;90" \
-    -DCMAKE_EXE_LINKER_FLAGS="$flags" -DCMAKE_MODULE_LINKER_FLAGS="$flags" >/dev/null
+    -DCMAKE_EXE_LINKER_FLAGS="$flags" -DCMAKE_MODULE_LINKER_FLAGS="$flags" \
+    -DCMAKE_SHARED_LINKER_FLAGS=-Wl,--disable-new-dtags >/dev/null
   cmake --build "$build" -j "$(nproc)" --target "${programs[@]}" shardlab_cuda shardlab_host
 }
 

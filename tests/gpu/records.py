@@ -3,10 +3,12 @@ GPU, its driver, CUDA and NCCL, what was verified and what was not, every stage 
 
     records.py [--into FOLDER] ARCHIVE.tar.gz...
 
-Run records, tables and fits are taken, and the logs of stages that did not pass; weights, gradients and traces are not.
+Run records, tables and fits are taken, the points of a calibration compressed, for another fit, and the logs of stages that did
+not pass; weights, gradients and traces are not.
 Archives of one part and day, oldest first, complete each other: a stage that a later one holds takes the place of the earlier.
 """
 import argparse
+import gzip
 import json
 import pathlib
 import re
@@ -20,6 +22,7 @@ from points import POINTS, judge
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 KEPT = {".json", ".txt", ".tsv", ".csv", ".md", ".svg"}
 LARGEST = 1 << 20
+COMPRESSED = {"points.json"}
 GPU_PAGE = "README.md"
 
 
@@ -41,7 +44,18 @@ def device(folder):
     return None
 
 
+def copy(path, to):
+    """A file of the record; what would be too large for it, if at all, compressed."""
+    if path.name not in COMPRESSED:
+        shutil.copyfile(path, to)
+        return
+    with open(to.with_name(to.name + ".gz"), "wb") as raw, gzip.GzipFile("", "wb", 9, raw, mtime=0) as f:
+        f.write(path.read_bytes())
+
+
 def kept(path, source, failed):
+    if path.name in COMPRESSED:
+        return True
     if path.suffix == ".log" or path.name == "log.txt":
         return path.relative_to(source).parts[0] in failed and path.stat().st_size <= LARGEST
     return path.suffix in KEPT and ".trace." not in path.name and path.stat().st_size <= LARGEST
@@ -81,7 +95,7 @@ def take(archive, into):
                 continue
             to = target / path.relative_to(source)
             to.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(path, to)
+            copy(path, to)
         plot(target)
         return page
 
