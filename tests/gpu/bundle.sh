@@ -30,7 +30,7 @@ make_programs() {
   cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DSL_NATIVE=OFF "-DCMAKE_CUDA_FLAGS=-lineinfo --compress-mode=size" \
     "-DCMAKE_CUDA_ARCHITECTURES=80-real;90" \
     -DCMAKE_EXE_LINKER_FLAGS="$flags" -DCMAKE_MODULE_LINKER_FLAGS="$flags" \
-    -DCMAKE_SHARED_LINKER_FLAGS=-Wl,--disable-new-dtags >/dev/null
+    -DCMAKE_SHARED_LINKER_FLAGS=-Wl,--disable-new-dtags '-DCMAKE_BUILD_RPATH=$ORIGIN' >/dev/null
   cmake --build "$build" -j "$(nproc)" --target "${programs[@]}" shardlab_cuda shardlab_host
 }
 

@@ -26,7 +26,7 @@ def fields(kind, *names):
     return [(name, kind) for name in names]
 
 
-# Structs of kernels/numbers/types.h; fields that are not given are zero. test_peer_calls holds them, and the calls below.
+# Structs of kernels/numbers/types.h; fields that are not given are zero. check_calls.py holds them, and the calls below.
 class AttentionShape(ctypes.Structure):
     _fields_ = [*fields(size, "B", "T", "H", "KV", "D", "q_stride", "k_stride", "v_stride", "out_stride", "global_heads",
                         "q_gap", "kv_step", "window"), *fields(real, "scale", "cap", "alibi_max"), ("first_head", size)]
