@@ -56,7 +56,9 @@ __global__ void __launch_bounds__(32 * norm_warps)
 #pragma unroll
     for (int i = 0; i < V; i++) rounded.x[i] = put<T>(v[i]), v[i] = load(rounded.x[i]);
     *reinterpret_cast<pack<T, V> *>(dx + r * C + c) = rounded;
-    if (from.dbranch) from.mask_dx(v, r, c, C);
+    if (!from.dbranch) continue;
+    from.mask_dx(v, r, c);
+    put_v(from.dbranch + r * C + c, v);
   }
 }
 
@@ -164,9 +166,11 @@ __device__ inline void norm_put_row(const norm_once<T> &n, const norm_taken_in<T
     }
     const norm_vector rounded = norm_rounded<T>(v);
     norm_store(n.dx + r * n.C + c, rounded);
+    if (!DROP) continue;
 #pragma unroll
-    for (int e = 0; e < V && DROP; e++) v[e] = norm_get<T>(rounded, e);
-    if (DROP) from.mask_dx(v, r, c, n.C);
+    for (int e = 0; e < V; e++) v[e] = norm_get<T>(rounded, e);
+    from.mask_dx(v, r, c);
+    norm_store(from.dbranch + r * n.C + c, norm_rounded<T>(v));
   }
 }
 
@@ -218,17 +222,19 @@ __global__ void __launch_bounds__(norm_once_threads) norm_once_kernel(norm_once<
     norm_tile<R, K> now = next;
     norm_tile_read<MEAN>(next, n, r + R * groups, end);
     norm_forget(weight);
+    norm_sums mine[R] = {};
 #pragma unroll
     for (int i = 0; i < R; i++) {
-      norm_sums mine = {};
-      if (r + i * groups < end) mine = norm_add_row<T, MEAN>(dw, db, now, i, weight, n);
+      if (r + i * groups < end) mine[i] = norm_add_row<T, MEAN>(dw, db, now, i, weight, n);
       norm_forget(now.x[i]), norm_forget(now.dout[i]);
-      if (!n.dx) continue;
-      if (MEAN) mine.g = warp_sum(mine.g);
-      mine.gn = warp_sum(mine.gn);
-      if (threadIdx.x % 32 == 0) part[turn][i][threadIdx.x / 32] = mine;
     }
     if (!n.dx) continue;
+#pragma unroll
+    for (int i = 0; i < R; i++) {
+      if (MEAN) mine[i].g = warp_sum(mine[i].g);
+      mine[i].gn = warp_sum(mine[i].gn);
+      if (threadIdx.x % 32 == 0) part[turn][i][threadIdx.x / 32] = mine[i];
+    }
     __syncthreads(); /* the other half of `part` may still be read */
 #pragma unroll
     for (int i = 0; i < R; i++) {

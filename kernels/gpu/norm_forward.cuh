@@ -132,12 +132,17 @@ __device__ inline void norm_scale(T *out, const norm_vector (&in)[K], const T *w
   }
 }
 
+/* Blocks that a multiprocessor is to hold of those whose warps have at most COLUMNS of a row: as many as fit without
+ * spilling registers. */
+template <typename T, bool SUM, int COLUMNS> constexpr int norm_blocks_at_once() {
+  if (COLUMNS <= 1024) return SUM ? 5 : 7;
+  return SUM && sizeof(T) == 4 ? 3 : 4;
+}
+
 /* Rows of at most COLUMNS, read once, each by WARPS warps: one, or all of a block. SUM: they are made here. A lane's
  * registers are what is in flight, so that a row of many warps leaves as much of it as many rows of one. */
 template <typename T, bool MEAN, bool SUM, int COLUMNS, int WARPS>
-__global__ void __launch_bounds__(32 * norm_warps, COLUMNS > 1024 * WARPS ? 4
-                                                   : SUM                  ? 5
-                                                                          : 7)
+__global__ void __launch_bounds__(32 * norm_warps, (norm_blocks_at_once<T, SUM, COLUMNS / WARPS>()))
     norm_forward_once_kernel(T *out, float *mean, float *rstd, T *x, const T *weight, const T *bias, size_t rows,
                              size_t C, float eps, float one, norm_taken_in<T> from) {
   constexpr int K = COLUMNS / (32 * WARPS * wide<T>);

@@ -5,6 +5,7 @@
 #include "kernels/gpu/device.cuh"
 
 #include <string.h>
+#include <type_traits>
 
 namespace sl {
 namespace {
@@ -22,8 +23,10 @@ template <typename T> __device__ inline norm_vector norm_load(const T *at) {
   return v;
 }
 template <typename T> __device__ inline void norm_store(T *at, const norm_vector &v) {
-#ifdef __CUDACC__
-  *reinterpret_cast<uint4 *>(at) = make_uint4(v.word[0], v.word[1], v.word[2], v.word[3]);
+#ifdef __CUDA_ARCH__ /* a plain assignment becomes four writes of 4 bytes in one of the kernels */
+  asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(__cvta_generic_to_global(at)), "r"(v.word[0]),
+               "r"(v.word[1]), "r"(v.word[2]), "r"(v.word[3])
+               : "memory");
 #else
   memcpy(at, &v, sizeof v);
 #endif
@@ -39,12 +42,27 @@ template <typename T> __device__ inline float norm_get(const norm_vector &v, int
   return load(x);
 }
 
-template <typename T, int V> __device__ inline norm_vector norm_rounded(const float (&x)[V]) {
-  pack<T, V> out;
+/* Two numbers of sixteen bits, rounded, in one instruction and one register. */
+template <typename T> __device__ inline uint32_t norm_pair(float low, float high) {
+#ifdef __CUDA_ARCH__
+  uint32_t word;
+  if constexpr (std::is_same_v<T, bf16>)
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(high), "f"(low));
+  else
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(high), "f"(low));
+  return word;
+#else
+  return put<T>(low).bits | (uint32_t)put<T>(high).bits << 16;
+#endif
+}
+template <typename T> __device__ inline norm_vector norm_rounded(const float (&x)[wide<T>]) {
   norm_vector v;
+  if constexpr (sizeof(T) == 4) {
+    memcpy(&v, x, sizeof v);
+  } else {
 #pragma unroll
-  for (int i = 0; i < V; i++) out.x[i] = put<T>(x[i]);
-  memcpy(&v, &out, sizeof v);
+    for (int i = 0; i < 4; i++) v.word[i] = norm_pair<T>(x[2 * i], x[2 * i + 1]);
+  }
   return v;
 }
 
@@ -102,10 +120,9 @@ template <typename T> struct norm_taken_in {
     return norm_rounded<T>(x);
   }
 
-  /* Writes dropout of the elements [c, c + V) of row r of dx, as rounded. */
-  template <int V> __device__ void mask_dx(float (&dx)[V], size_t r, size_t c, size_t C) const {
+  /* Dropout of the elements [c, c + V) of row r of dx, as rounded. */
+  template <int V> __device__ void mask_dx(float (&dx)[V], size_t r, size_t c) const {
     if (drop.on) drop.apply(dx, drop.first + r * drop.row_stride + c);
-    put_v(dbranch + r * C + c, dx);
   }
 };
 
