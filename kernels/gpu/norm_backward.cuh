@@ -1,7 +1,7 @@
-/* Backward of the norms of rows on the GPU (kernels/gpu/norm.cuh). It has two halves, and each has the same bits whether
- * computed alone or with the other: the gradient of x, and that of the weights, for which each of at most 128 blocks of
- * rows writes a partial sum to scratch. Rows that fit into the registers of a block are read once for both halves;
- * longer rows, and those whose addresses do not allow vectors, are handled by one kernel per half. */
+/* Backward of the norms of rows on the GPU (kernels/gpu/norm.cuh). It has two halves, and each has the same bits
+ * whether computed alone or with the other: the gradient of x, and that of the weights, for which each of at most 128
+ * blocks of rows writes a partial sum to scratch. Rows that fit into the registers of a block are read once for both
+ * halves; longer rows, and those whose addresses do not allow vectors, are handled by one kernel per half. */
 #pragma once
 
 #include "kernels/gpu/norm_forward.cuh"
@@ -166,11 +166,12 @@ __device__ inline void norm_put_row(const norm_once<T> &n, const norm_taken_in<T
     }
     const norm_vector rounded = norm_rounded<T>(v);
     norm_store(n.dx + r * n.C + c, rounded);
-    if (!DROP) continue;
+    if constexpr (DROP) {
 #pragma unroll
-    for (int e = 0; e < V; e++) v[e] = norm_get<T>(rounded, e);
-    from.mask_dx(v, r, c);
-    norm_store(from.dbranch + r * n.C + c, norm_rounded<T>(v));
+      for (int e = 0; e < V; e++) v[e] = norm_get<T>(rounded, e);
+      from.mask_dx(v, r, c);
+      norm_store(from.dbranch + r * n.C + c, norm_rounded<T>(v));
+    }
   }
 }
 

@@ -57,9 +57,9 @@ template <int WARPS, int V> __device__ inline size_t norm_column(int k) {
   return ((size_t)(32 * WARPS * k) + threadIdx.x % (32 * WARPS)) * V;
 }
 
-/* How many vectors' loads go out together. Between loads and what follows there are writes that may have their addresses,
- * as far as the compiler knows: so a lane that reads, computes and writes one vector after the other waits for memory as
- * often as it has vectors. Rows of floats leave fewer registers. */
+/* How many vectors' loads go out together. Between loads and what follows there are writes that may have their
+ * addresses, as far as the compiler knows: so a lane that reads, computes and writes one vector after the other waits
+ * for memory as often as it has vectors. Rows of floats leave fewer registers. */
 template <typename T> constexpr int norm_group = sizeof(T) == 4 ? 2 : 4;
 
 /* Reads K vectors of a row from the lane's `first` on. */
