@@ -5,29 +5,74 @@
 namespace sl {
 namespace {
 
-/* A block rotates one token: it computes the angles once, in shared memory, for all heads. */
-template <typename T>
-__global__ void rope_kernel(T *x, sl_rope_shape s, size_t first_position, sl_rope rope, int direction) {
-  SL_DYNAMIC_SHARED(shared);
-  const size_t dim = rope.dim ? rope.dim : s.D, half = dim / 2;
+constexpr unsigned rope_threads = 256;
+
+/* How many positions share a block: one angle per thread. */
+inline size_t rope_tokens(const sl_rope_shape &s, size_t half) {
+  const size_t tokens = half < rope_threads ? rope_threads / (half ? half : 1) : 1;
+  return tokens < s.T ? tokens : s.T;
+}
+
+/* Fills cosine and sine, (tokens, dim / 2) each. Double precision costs latency, not throughput: so the frequencies are
+ * computed once for all positions, and all threads share the angles. Ends with a barrier. */
+__device__ inline void rope_angles(float *cosine, float *sine, float *frequency, size_t position, unsigned tokens,
+                                   unsigned dim, const sl_rope &rope, int direction) {
   const double by = rope.attention > 0 ? rope.attention : 1;
-  float *cosine = (float *)shared, *sine = cosine + half;
-  for (size_t i = threadIdx.x; i < half; i += blockDim.x) {
-    /* rounded as in torch: frequency and product are computed in float */
-    const float frequency = (float)sl_rope_frequency(&rope, dim, i);
-    const double angle = (double)((float)(first_position + blockIdx.x % s.T) * frequency);
-    cosine[i] = (float)(by * cos(angle));
-    sine[i] = (float)(direction * by * sin(angle));
+  const unsigned half = dim / 2;
+  /* rounded as in torch: frequency and product are computed in float */
+  for (unsigned i = threadIdx.x; i < half; i += rope_threads) frequency[i] = (float)sl_rope_frequency(&rope, dim, i);
+  __syncthreads();
+  for (unsigned k = threadIdx.x; k < tokens * half; k += rope_threads) {
+    const double angle = (double)((float)(position + k / half) * frequency[k % half]);
+    cosine[k] = (float)(by * cos(angle));
+    sine[k] = (float)(direction * by * sin(angle));
   }
   __syncthreads();
-  T *token = x + blockIdx.x * s.stride;
-  for (size_t k = threadIdx.x; k < s.heads * half; k += blockDim.x) {
-    const size_t i = k % half, h = k / half;
-    T *head = token + h * s.step + (s.group ? h / s.group * s.gap : 0);
-    T *first = head + (rope.interleaved ? 2 * i : i), *second = rope.interleaved ? first + 1 : first + half;
-    const float a = load(*first), b = load(*second);
-    *first = put<T>(a * cosine[i] - b * sine[i]);
-    *second = put<T>(b * cosine[i] + a * sine[i]);
+}
+
+/* Turns V pairs: of x[i * STEP] with x[i * STEP + APART]. */
+template <int STEP, int APART, int V>
+__device__ inline void rope_turn(float *x, const pack<float, V> &cosine, const pack<float, V> &sine) {
+#pragma unroll
+  for (int i = 0; i < V; i++) {
+    const float a = x[i * STEP], b = x[i * STEP + APART];
+    x[i * STEP] = a * cosine.x[i] - b * sine.x[i];
+    x[i * STEP + APART] = b * cosine.x[i] + a * sine.x[i];
+  }
+}
+
+/* A block rotates all heads of `tokens` positions of one sequence, V pairs at a time: in two vectors. */
+template <typename T, int V>
+__global__ void __launch_bounds__(rope_threads, 4)
+    rope_kernel(T *x, sl_rope_shape s, size_t first_position, sl_rope rope, int direction, unsigned tokens) {
+  SL_DYNAMIC_SHARED(shared);
+  const unsigned dim = (unsigned)(rope.dim ? rope.dim : s.D), half = dim / 2, vectors = half / V;
+  const unsigned heads = (unsigned)s.heads, tiles = ((unsigned)s.T + tokens - 1) / tokens;
+  const unsigned sequence = blockIdx.x / tiles, first = blockIdx.x % tiles * tokens;
+  const unsigned count = (unsigned)s.T - first < tokens ? (unsigned)s.T - first : tokens;
+  float *cosine = (float *)shared, *sine = cosine + tokens * half;
+  rope_angles(cosine, sine, sine + tokens * half, first_position + first, count, dim, rope, direction);
+  x += (sequence * s.T + first) * s.stride;
+  for (unsigned k = threadIdx.x; k < count * heads * vectors; k += rope_threads) {
+    const unsigned i = k % vectors * V, h = k / vectors % heads, t = k / vectors / heads;
+    T *head = x + t * s.stride + h * s.step + (s.group ? h / (unsigned)s.group * s.gap : 0);
+    pack<T, V> *low = (pack<T, V> *)(head + (rope.interleaved ? 2 * i : i));
+    pack<T, V> *high = rope.interleaved ? low + 1 : (pack<T, V> *)(head + half + i);
+    pack<T, V> front = *low, back = *high;
+    pack<float, V> c, n;
+    float y[2 * V];
+#pragma unroll
+    for (int e = 0; e < V; e++) {
+      y[e] = load(front.x[e]), y[V + e] = load(back.x[e]);
+      c.x[e] = cosine[t * half + i + e], n.x[e] = sine[t * half + i + e];
+    }
+    if (rope.interleaved)
+      rope_turn<2, 1>(y, c, n);
+    else
+      rope_turn<1, V>(y, c, n);
+#pragma unroll
+    for (int e = 0; e < V; e++) front.x[e] = put<T>(y[e]), back.x[e] = put<T>(y[V + e]);
+    *low = front, *high = back;
   }
 }
 
@@ -103,8 +148,13 @@ extern "C" int sl_cuda_llama_rope(sl_cuda_stream stream, enum sl_number type, vo
                                   int direction) {
   return by_type(type, [&](auto zero) {
     using N = decltype(zero);
-    return launch(stream, dim3((unsigned)(shape->B * shape->T)), 256, shape->D * sizeof(float), rope_kernel<N>, (N *)x,
-                  *shape, first_position, *rope, direction);
+    constexpr int V = wide<N>;
+    const size_t half = (rope->dim ? rope->dim : shape->D) / 2, tokens = rope_tokens(*shape, half);
+    const bool fast = half % V == 0 && shape->stride % V == 0 && shape->step % V == 0 && shape->gap % V == 0;
+    if (shape->T == 0) return 0;
+    return launch(stream, dim3((unsigned)shape->B * blocks_of(shape->T, tokens)), rope_threads,
+                  (2 * tokens + 1) * half * sizeof(float), fast && aligned(x) ? rope_kernel<N, V> : rope_kernel<N, 1>,
+                  (N *)x, *shape, first_position, *rope, direction, (unsigned)tokens);
   });
 }
 

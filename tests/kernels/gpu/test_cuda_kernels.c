@@ -82,12 +82,14 @@ static void swiglu(enum sl_number type) {
 }
 
 static void rope(enum sl_number type) {
-  static const size_t sizes[][5] = {{3, 7, 5, 26, 133}, {2, 9, 4, 16, 64}}; /* B T heads D stride */
+  /* B T heads D stride shift: rows at odd addresses; vectors, in tiles of positions of which the last is not full */
+  static const size_t sizes[][6] = {{3, 7, 5, 26, 133, 1}, {2, 9, 4, 16, 64, 0}, {2, 11, 3, 64, 256, 0}};
   /* all of a head; then neighbours of a part of each, in groups of heads with a gap behind each, by scaled
    * frequencies */
   static const struct sl_rope ropes[] = {
       {.base = 10000},
       {.base = 10000, .dim = 10, .interleaved = 1, .scaling = SL_ROPE_LINEAR, .factor = 4},
+      {.base = 10000, .dim = 16, .interleaved = 1},
       {.base = 500000, .scaling = SL_ROPE_LLAMA3, .factor = 8, .low = 1, .high = 4, .original = 64},
       {.base = 10000,
        .scaling = SL_ROPE_YARN,
@@ -97,12 +99,13 @@ static void rope(enum sl_number type) {
        .original = 512,
        .attention = 1.1386,
        .whole = 1}};
-  for (size_t k = 0; k < 8; k++) {
-    const size_t *z = sizes[k % 2];
-    const struct sl_rope *by = &ropes[k / 2];
-    const struct sl_rope_shape heads = {z[0], z[1], k < 2 ? z[2] : 2, z[3], z[4], z[3], k < 2 ? 0 : 1, z[3]};
+  enum { SIZES = sizeof sizes / sizeof *sizes, KINDS = sizeof ropes / sizeof *ropes };
+  for (size_t k = 0; k < (size_t)SIZES * KINDS; k++) {
+    const size_t *z = sizes[k % SIZES], whole = k < SIZES;
+    const struct sl_rope *by = &ropes[k / SIZES];
+    const struct sl_rope_shape heads = {z[0], z[1], whole ? z[2] : 2, z[3], z[4], z[3], whole ? 0 : 1, z[3]};
     for (int direction = -1; direction <= 1; direction += 2) {
-      struct tensor x = tensor_new(type, z[0] * z[1] * z[4], 1, -1, 1);
+      struct tensor x = tensor_new(type, z[0] * z[1] * z[4], z[5], -1, 1);
       /* the float kernel: its angles are rounded to float, which double's are not */
       float *wide = malloc(x.n * sizeof *wide);
       for (size_t i = 0; i < x.n; i++) wide[i] = (float)x.x[i];
