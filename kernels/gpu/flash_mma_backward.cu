@@ -17,10 +17,6 @@ template <int W> constexpr int across = mma_across(W);
  * suffice for only half the rows. */
 template <int W, mma_form F> constexpr int across_keys = F == mma_general ? mma_across(W) / 2 : mma_across(W);
 
-/* Of a tile of N queries or keys, how many are taken at once: half, where the registers that this saves make room for one
- * more block on a multiprocessor. */
-template <int N, int W, mma_form F> constexpr int at_once = F == mma_lean &&W <= 64 ? N / 2 : N;
-
 /* c = the products of the 16 rows of `left` from row r with the N rows of `right`. */
 template <typename T, int W, int N>
 __device__ inline void products(float (&c)[N / 8][4], const half_tile<T, W> &left, int r,
@@ -175,11 +171,11 @@ template <bool KEYS, int N> __device__ inline void hide(float (&p)[N / 8][4], in
 }
 
 template <typename T, int W, mma_form F>
-__global__ void __launch_bounds__(mma_threads, F == mma_lean && W <= 64 ? 3 : 2)
+__global__ void __launch_bounds__(mma_threads)
     mma_keys_kernel(T *dk, T *dv, const T *dq, const T *dout, const T *q, const T *k, const T *v, const float *lse,
                     heads a, bool wide) {
   SL_DYNAMIC_SHARED(shared);
-  constexpr int N = across_keys<W, F>, M = at_once<N, W, F>;
+  constexpr int N = across_keys<W, F>;
   __shared__ pack<kept_of_query, 2> kept[2][N / 2];
   const half_tile<T, W> K = {(T *)shared}, V = {K.row(mma_rows)}, Q = {V.row(mma_rows)}, dO = {Q.row(2 * N)};
   const unsigned tiles = ((unsigned)a.s.T + mma_rows - 1) / mma_rows, head = blockIdx.x / tiles;
@@ -215,20 +211,16 @@ __global__ void __launch_bounds__(mma_threads, F == mma_lean && W <= 64 ? 3 : 2)
       __syncthreads(); /* this tile is complete, and no thread reads the previous one any more */
       if (t0 + N < end) next = bring(t0 + N, at ^ 1);
       copy_commit();
-#pragma unroll 1
-      for (int s = 0; s < N; s += M) {
-        const half_tile<T, W> Qt = {Q.row(at * N + s)}, dOt = {dO.row(at * N + s)};
-        const int t = t0 + s + column;
-        uint32_t bits = 0;
-        if (drops<F>(a)) bits = drawn<true, M>(a, a.element(b, h, (size_t)t) + (uint64_t)key);
-        float p[M / 8][4], ds[M / 8][4]; /* keys by queries */
-        products<T, W, M>(p, K, warp_row, Qt);
-        products<T, W, M>(ds, V, warp_row, dOt);
-        if (at_edge(t0 + s, M, j0, mma_rows, z.window)) hide<true, M>(p, key, t, z.window);
-        keys_scores<F, M>(p, ds, a, z, slope, t, key, kept[at][0].x + s + column, bits);
-        add_products<T, W, M>(sum_v, p, dOt);
-        add_products<T, W, M>(sum_k, ds, Qt);
-      }
+      const half_tile<T, W> Qt = {Q.row(at * N)}, dOt = {dO.row(at * N)};
+      uint32_t bits = 0;
+      if (drops<F>(a)) bits = drawn<true, N>(a, a.element(b, h, (size_t)(t0 + column)) + (uint64_t)key);
+      float p[N / 8][4], ds[N / 8][4]; /* keys by queries */
+      products<T, W, N>(p, K, warp_row, Qt);
+      products<T, W, N>(ds, V, warp_row, dOt);
+      if (at_edge(t0, N, j0, mma_rows, z.window)) hide<true, N>(p, key, t0 + column, z.window);
+      keys_scores<F, N>(p, ds, a, z, slope, t0 + column, key, kept[at][0].x + column, bits);
+      add_products<T, W, N>(sum_v, p, dOt);
+      add_products<T, W, N>(sum_k, ds, Qt);
       note(next, at ^ 1);
     }
   }
@@ -237,12 +229,10 @@ __global__ void __launch_bounds__(mma_threads, F == mma_lean && W <= 64 ? 3 : 2)
 }
 
 template <typename T, int W, mma_form F>
-__global__ void __launch_bounds__(mma_threads, F != mma_lean ? 2
-                                               : W <= 64     ? 4
-                                                             : 3)
+__global__ void __launch_bounds__(mma_threads, F == mma_lean ? 3 : 2)
     mma_queries_kernel(T *dq, const T *dout, const T *q, const T *k, const T *v, const float *lse, heads a, bool wide) {
   SL_DYNAMIC_SHARED(shared);
-  constexpr int N = across<W>, M = at_once<N, W, F>;
+  constexpr int N = across<W>;
   const half_tile<T, W> Q = {(T *)shared}, dO = {Q.row(mma_rows)}, K = {dO.row(mma_rows)}, V = {K.row(2 * N)};
   const unsigned tiles = ((unsigned)a.s.T + mma_rows - 1) / mma_rows, head = blockIdx.x / tiles;
   const int t0 = (int)(tiles - 1 - blockIdx.x % tiles) * mma_rows;
@@ -270,19 +260,15 @@ __global__ void __launch_bounds__(mma_threads, F != mma_lean ? 2
     __syncthreads(); /* this tile is complete, and no thread reads the previous one any more */
     if (j0 + N < end) bring(j0 + N, at ^ 1);
     copy_commit();
-#pragma unroll 1
-    for (int s = 0; s < N; s += M) {
-      const half_tile<T, W> Kt = {K.row(at * N + s)}, Vt = {V.row(at * N + s)};
-      const int key = j0 + s + column;
-      uint32_t bits = 0;
-      if (drops<F>(a)) bits = drawn<false, M>(a, a.element(b, h, (size_t)t) + (uint64_t)key);
-      float p[M / 8][4], ds[M / 8][4]; /* queries by keys */
-      products<T, W, M>(p, Q, warp_row, Kt);
-      products<T, W, M>(ds, dO, warp_row, Vt);
-      if (at_edge(t0, mma_rows, j0 + s, M, z.window)) hide<false, M>(p, t, key, z.window);
-      queries_scores<F, M>(p, ds, a, z, slope, t, key, queries, bits);
-      add_products<T, W, M>(sum, ds, Kt);
-    }
+    const half_tile<T, W> Kt = {K.row(at * N)}, Vt = {V.row(at * N)};
+    uint32_t bits = 0;
+    if (drops<F>(a)) bits = drawn<false, N>(a, a.element(b, h, (size_t)t) + (uint64_t)(j0 + column));
+    float p[N / 8][4], ds[N / 8][4]; /* queries by keys */
+    products<T, W, N>(p, Q, warp_row, Kt);
+    products<T, W, N>(ds, dO, warp_row, Vt);
+    if (at_edge(t0, mma_rows, j0, N, z.window)) hide<false, N>(p, t, j0 + column, z.window);
+    queries_scores<F, N>(p, ds, a, z, slope, t, j0 + column, queries, bits);
+    add_products<T, W, N>(sum, ds, Kt);
   }
   /* a query's dots were read by its own four threads before the first barrier, so its row may be overwritten */
   put_rows<F, T, W>(dq + a.q_at(b, 0, h), a.s.q_stride, sum, t, a);
