@@ -94,6 +94,7 @@ template <typename T> struct norm_once {
   size_t rows, C, block_rows;
   int accumulate; /* to dx */
   float one;
+  double each; /* 1 / C */
   unsigned threads, groups;
   unsigned thread; /* which of its group this one is: for the kernel itself */
 
@@ -146,6 +147,22 @@ __device__ inline norm_sums norm_add_row(float (&dw)[K][V], float (&db)[MEAN ? K
     }
   }
   return {(double)sum_g, (double)sum_gn};
+}
+
+/* Writes a warp's sums to `total`. The two are added up side by side, g in the lower lanes and gn in the upper ones. */
+template <bool MEAN> __device__ inline void norm_warp_sums(norm_sums &total, const norm_sums &mine) {
+  const unsigned lane = threadIdx.x % 32;
+  if (!MEAN) {
+    const double gn = warp_sum(mine.gn);
+    if (lane == 0) total = {0, gn};
+    return;
+  }
+  double sum = lane < 16 ? mine.g : mine.gn;
+  sum += __shfl_xor_sync(0xffffffffu, lane < 16 ? mine.gn : mine.g, 16);
+#pragma unroll
+  for (int d = 8; d > 0; d /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, d);
+  if (lane == 0) total.g = sum;
+  if (lane == 16) total.gn = sum;
 }
 
 /* Writes row r of dx, the i-th of a tile; sums are means. */
@@ -222,7 +239,7 @@ __global__ void __launch_bounds__(norm_once_threads) norm_once_kernel(norm_once<
   for (size_t r = first; r - group < end; r += R * groups, turn = 1 - turn) { /* the same for all groups */
     norm_tile<R, K> now = next;
     norm_tile_read<MEAN>(next, n, r + R * groups, end);
-    norm_forget(weight);
+    if (K > 1) norm_forget(weight);
     norm_sums mine[R] = {};
 #pragma unroll
     for (int i = 0; i < R; i++) {
@@ -231,11 +248,7 @@ __global__ void __launch_bounds__(norm_once_threads) norm_once_kernel(norm_once<
     }
     if (!n.dx) continue;
 #pragma unroll
-    for (int i = 0; i < R; i++) {
-      if (MEAN) mine[i].g = warp_sum(mine[i].g);
-      mine[i].gn = warp_sum(mine[i].gn);
-      if (threadIdx.x % 32 == 0) part[turn][i][threadIdx.x / 32] = mine[i];
-    }
+    for (int i = 0; i < R; i++) norm_warp_sums<MEAN>(part[turn][i][threadIdx.x / 32], mine[i]);
     __syncthreads(); /* the other half of `part` may still be read */
 #pragma unroll
     for (int i = 0; i < R; i++) {
@@ -243,8 +256,8 @@ __global__ void __launch_bounds__(norm_once_threads) norm_once_kernel(norm_once<
       for (unsigned w = 0; w < warps; w++)
         total.g += part[turn][i][group * warps + w].g, total.gn += part[turn][i][group * warps + w].gn;
       if (r + i * groups < end)
-        norm_put_row<DROP>(n, from, now, i, weight, r + i * groups, MEAN ? (float)(total.g / (double)n.C) : 0,
-                           (float)(total.gn / (double)n.C));
+        norm_put_row<DROP>(n, from, now, i, weight, r + i * groups, MEAN ? (float)(total.g * n.each) : 0,
+                           (float)(total.gn * n.each));
     }
   }
   if (!n.partial) return;
@@ -323,6 +336,7 @@ template <bool MEAN, int COLUMNS, typename T> int norm_both(sl_cuda_stream strea
                           norm_block_rows(w.rows),
                           w.dx && w.accumulate_dx,
                           w.one,
+                          1 / (double)w.C,
                           threads,
                           groups,
                           0};
