@@ -21,9 +21,12 @@ struct sl_calibration {
   int ranks, rank, threads;
   bool quick, gpu, tf32; /* tf32: also measure products in tf32 */
   bool noise;            /* gpu: the operands of the job that is run are random numbers, since no program fills them */
-  int64_t context_bytes; /* gpu: the most device memory that a model's run took in addition to its arena */
-  const char *text;      /* token file of the models */
-  const char *nvme;      /* folder on the NVMe to measure; NULL: none */
+  /* gpu: the most device memory that a run took in addition to its arena. The first has it all, since the context is made
+   * then, and should be a model's: a driver loads kernels when they are first used, and no training uses all that the
+   * benchmark does */
+  int64_t context_bytes;
+  const char *text; /* token file of the models */
+  const char *nvme; /* folder on the NVMe to measure; NULL: none */
   struct sl_points points;
   void (*progress)(void *context, double share); /* (optional) */
   void *progress_context;

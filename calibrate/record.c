@@ -164,8 +164,7 @@ enum sl_status sl_calibration_run(struct sl_calibration *c, const struct sl_job 
   SL_GO(follow_slowest(c, &run, &recorder));
   const struct sl_exec_report *report = &run.reports[0];
   const int64_t beside = report->context_bytes + report->process_bytes - report->arena_bytes[SL_SPACE_DEVICE];
-  /* a driver loads kernels when they are first used: a training does not use all that the benchmark has */
-  if (step != NULL && beside > c->context_bytes) c->context_bytes = beside;
+  if (beside > c->context_bytes) c->context_bytes = beside;
   SL_GO(add_points(c, &recorder, source, communication, step, times));
   if (step != NULL) {
     for (int64_t s = 0; s < steps; s++)

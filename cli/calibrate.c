@@ -128,8 +128,8 @@ static enum sl_status measure_ranks(const struct sl_options *options) {
   c.progress_context = &c;
   SL_TRY(write_text(text));
   SL_GO(sl_exec_load(options->backend, &c.exec));
+  SL_GO(sl_calibration_models_run(&c)); /* first: see context_bytes */
   SL_GO(sl_calibration_bench(&c));
-  SL_GO(sl_calibration_models_run(&c));
   SL_GO(sl_calibration_offload_run(&c));
   SL_GO(gpu ? describe_gpu(&c, &c.points, load) : describe_machine(&c.points, load));
   if (place.rank == 0) {

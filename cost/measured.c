@@ -31,6 +31,13 @@ static void put_flops(struct sl_work *work, double flops, bool whole) {
   work->terms[SL_TERM_UNALIGNED] = whole ? 0 : flops;
 }
 
+static void put_product(struct sl_work *work, const struct sl_device *device) {
+  const int64_t *dim = work->dim;
+  const double flops = work->terms[SL_TERM_FLOPS];
+  work->terms[SL_TERM_IDLE] = sl_gemm_padded_flops(device, work->dtype, 1, dim[0], dim[1], dim[2]) - flops;
+  put_flops(work, flops, has_whole_rows(work));
+}
+
 /* A block of attention's kernel takes 64 queries by 64 keys at a time, those on the diagonal, and at the end of a
  * window, whole. */
 static double tiled_scores(const int64_t *dim) {
@@ -39,26 +46,34 @@ static double tiled_scores(const int64_t *dim) {
   return (double)dim[0] * (double)dim[2] * 64 * 64 * of_a_head;
 }
 
-static void put_attention(struct sl_work *work) {
+/* Scores that could be done while the longest block still runs: backward's block of keys takes the queries of all heads
+ * that share them, one of whose two blocks a multiprocessor has room for at least. */
+static double waited_scores(const struct sl_device *device, const struct sl_work *work, double scores) {
+  const int64_t *dim = work->dim;
+  const double sharing = work->kind == SL_OP_FLASH_BWD && dim[4] > 0 ? (double)dim[2] / (double)dim[4] : 1;
+  const double longest = 64 * 64 * sharing * ceil((double)dim[1] / 64), blocks = 2.0 * device->sm_count;
+  return fmax(0, longest * blocks - scores);
+}
+
+static void put_attention(struct sl_work *work, const struct sl_device *device) {
   const double scores = tiled_scores(work->dim);
+  const double waited = waited_scores(device, work, scores);
   const double flops = work->flops * scores / work->terms[SL_TERM_SCORES];
   const bool whole = is_whole(work->dtype, work->dim[3]);
   put_flops(work, flops, whole);
+  work->terms[SL_TERM_IDLE] = whole ? flops * waited / scores : 0;
   work->terms[SL_TERM_SCORES] = whole ? scores : 0;
 }
 
-static void put_tiles(struct sl_work *work, const struct sl_device *device) {
-  const int64_t *dim = work->dim;
-  const bool flash = work->kind == SL_OP_FLASH_FWD || work->kind == SL_OP_FLASH_BWD;
-  if (device->kind != SL_DEVICE_GPU || device->sm_count == 0 || work->dtype == SL_F32) return;
-  if (sl_op_class_of(work->kind) == SL_CLASS_GEMM)
-    put_flops(work, sl_gemm_padded_flops(device, work->dtype, 1, dim[0], dim[1], dim[2]), has_whole_rows(work));
-  if (flash) put_attention(work);
-}
-
 struct sl_work sl_cost_as_measured(const struct sl_device *device, int ranks, const struct sl_work *work) {
-  struct sl_work out = sl_work_in_cache(work, (double)device->cache_bytes / (ranks > 0 ? ranks : 1));
-  put_tiles(&out, device);
+  const bool flash = work->kind == SL_OP_FLASH_FWD || work->kind == SL_OP_FLASH_BWD;
+  const enum sl_op_class op_class = sl_op_class_of(work->kind);
+  struct sl_work out = *work;
+  if (device->kind != SL_DEVICE_GPU || op_class == SL_CLASS_OPTIMIZER)
+    return sl_work_in_cache(work, (double)device->cache_bytes / (ranks > 0 ? ranks : 1));
+  if (device->sm_count == 0 || work->dtype == SL_F32) return out;
+  if (op_class == SL_CLASS_GEMM) put_product(&out, device);
+  if (flash) put_attention(&out, device);
   return out;
 }
 

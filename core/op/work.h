@@ -7,6 +7,7 @@
  *   flops      sl_op_flops; of a matrix product without its epilogue
  *   unaligned  on a GPU, in place of flops: those of operands whose rows tensor cores cannot load at once, which run at
  *              a rate of their own; 0 at first, see cost/measured.h
+ *   idle       on a GPU, what its multiprocessors could do in the time in which tiles leave them idle; likewise
  *   scores     attention: score pairs, B H T (T + 1) / 2
  *   cached     bytes that may be in the rank's share of the cache; 0 at first, see sl_work_in_cache
  *   bytes      all other bytes
@@ -26,6 +27,7 @@
   X(LAUNCH, "launch_us", 1e-6, false)                                                                                  \
   X(FLOPS, "GFLOPS", 1e9, true)                                                                                        \
   X(UNALIGNED, "unaligned_GFLOPS", 1e9, true)                                                                          \
+  X(IDLE, "idle_GFLOPS", 1e9, true)                                                                                    \
   X(SCORES, "scores_per_ns", 1e9, true)                                                                                \
   X(CACHED, "cache_GBps", 1e9, true)                                                                                   \
   X(BYTES, "GBps", 1e9, true)                                                                                          \

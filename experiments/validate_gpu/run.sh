@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Predicts and then measures five models on one GPU, three micro-batches each, with and without recomputation; see
 # README.md. usage: run.sh [FOLDER]; PROFILE: a calibrated cluster.json; BIN: where shardlab is; STEPS (12); MODELS: others than
-# the five; LIMIT_S (60): of one run; BUDGET_S: what is not measured by then is left out.
+# the five; LIMIT_S (60): of one run; BUDGET_S: what is not measured by then is left out; MEASURED: a folder with records of
+# an earlier call, which are taken instead of measuring, to see what another profile predicts of them.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
@@ -12,6 +13,7 @@ steps=${STEPS:-12}
 limit=${LIMIT_S:-60}
 end=$((SECONDS + ${BUDGET_S:-100000}))
 mkdir -p "$out"
+[ -z "${MEASURED:-}" ] || cp "$MEASURED"/*.measured.json "$out"
 timed() { # COMMAND...: within the limit of a run and what is left of all
   local left=$((end - SECONDS))
   timeout $((left < 1 ? 1 : left < limit ? left : limit)) "$@"
@@ -47,15 +49,18 @@ for name in "${names[@]}"; do
   "$bin/shardlab" predict "${flags[@]}" --json "$out/$name.predicted.json"
 done
 for name in "${names[@]}"; do
+  [ -z "${MEASURED:-}" ] || continue
   [ $SECONDS -lt $end ] || { echo "$name: no time left" >&2; continue; }
   flags_of "$name"
   timed "$bin/shardlab" measure "${flags[@]}" --backend cuda --data "$root/examples/corpus.txt" --steps "$steps" \
     --json "$out/$name.measured.json" || echo "$name: not measured" >&2
 done
-flags_of gpt2-4-none
-"$bin/shardlab" predict "${flags[@]}" --trace "$out/gpt2.predicted.trace.json"
-timed "$bin/shardlab" measure "${flags[@]}" --backend cuda --data "$root/examples/corpus.txt" --steps 3 \
-  --trace "$out/gpt2.measured.trace.json" || echo "gpt2: no measured trace" >&2
+if [ -z "${MEASURED:-}" ]; then
+  flags_of gpt2-4-none
+  "$bin/shardlab" predict "${flags[@]}" --trace "$out/gpt2.predicted.trace.json"
+  timed "$bin/shardlab" measure "${flags[@]}" --backend cuda --data "$root/examples/corpus.txt" --steps 3 \
+    --trace "$out/gpt2.measured.trace.json" || echo "gpt2: no measured trace" >&2
+fi
 for name in "${names[@]}"; do
   [ ! -s "$out/$name.measured.json" ] ||
     "$bin/shardlab" compare "$out/$name.predicted.json" "$out/$name.measured.json" >"$out/$name.compare.txt" || true
