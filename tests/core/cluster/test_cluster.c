@@ -121,7 +121,7 @@ static void presets_read_back(void **state) {
     free(text);
     json_decref(dump);
   }
-  assert_int_equal(count, 21);
+  assert_int_equal(count, 22);
 }
 
 static json_t *printed(const char *spec) {

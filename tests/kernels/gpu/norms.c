@@ -80,8 +80,8 @@ void norms(enum sl_number type) {
 /* Backward's halves alone have the bits of the whole; rows that registers hold, many to a thread, several to a block, one,
  * and one in more vectors than it has threads, longer ones, and those without vectors. */
 void norm_halves(enum sl_number type) {
-  static const struct shape halves[] = {{1100, 24, 0},  {300, 1032, 0}, {259, 2056, 0},
-                                        {130, 4104, 0}, {3, 8200, 0},   {9, 35, 1}};
+  static const struct shape halves[] = {{1100, 24, 0}, {259, 1032, 0}, {129, 2056, 0},
+                                        {9, 4104, 0},  {3, 8200, 0},   {9, 35, 1}};
   for (const struct shape *s = halves; s < halves + sizeof halves / sizeof *halves; s++) {
     const size_t n = s->rows * s->C;
     struct tensor x = tensor_new(type, n, s->shift, -2, 3), w = tensor_new(type, s->C, s->shift, 0, 2);
@@ -188,7 +188,7 @@ static struct pair pair_new(const struct shape *s, enum sl_number type, int rms)
 /* Rows that a warp's registers hold, few and many columns of them, those that a block's hold, and longer ones; those
  * without vectors. */
 void norms_taken_in(enum sl_number type) {
-  static const struct shape rows[] = {{37, 40, 0}, {6, 1032, 0}, {3, 2056, 0}, {2, 4104, 0}, {2, 8200, 0}, {9, 35, 1}};
+  static const struct shape rows[] = {{37, 40, 0}, {6, 1032, 0}, {1, 2056, 0}, {2, 4104, 0}, {1, 8200, 0}, {9, 35, 1}};
   static const int64_t replayed = 9;
   const int64_t *step = device_copy(&replayed, sizeof replayed);
   for (const struct shape *s = rows; s < rows + sizeof rows / sizeof *rows; s++)
