@@ -8,6 +8,7 @@
 #include "core/base/machine.h"
 #include "core/base/timeout.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -53,9 +54,26 @@ static enum sl_status check_files(void) {
                  (long long)files.rlim_cur, MPI_FILES);
 }
 
+static void *nothing(void *unused) {
+  return unused;
+}
+
+/* Where no thread can be started, Open MPI and OpenMP's runtime say so in their own words, and the latter exits. */
+static enum sl_status check_threads(void) {
+  struct rlimit most = {0};
+  pthread_t thread;
+  const int code = pthread_create(&thread, NULL, nothing, NULL);
+  if (code == 0) return pthread_join(thread, NULL) == 0 ? SL_OK : sl_fail(SL_ERR_MEMORY, "a thread cannot be joined");
+  (void)getrlimit(RLIMIT_NPROC, &most);
+  return sl_fail(SL_ERR_MEMORY,
+                 "no thread can be started: %s (ulimit -u: %lld); MPI and kernels have threads of their own",
+                 strerror(code), (long long)most.rlim_cur);
+}
+
 static enum sl_status start_mpi(void) {
   int provided = MPI_THREAD_SINGLE;
   SL_TRY(check_files());
+  SL_TRY(check_threads());
   be_alone();
   if (!is_of_mpirun()) sl_host_hold_begin();
   sl_host_watch_begin(limit_s, -1, "the start of MPI");
