@@ -3,10 +3,13 @@
 
 #include "core/base/file.h"
 #include "core/base/json.h"
+#include "core/base/machine.h"
 #include "core/base/new_file.h"
 #include "core/checkpoint/folder.h"
 #include "core/checkpoint/manifest.h"
 
+#include <fcntl.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -14,9 +17,24 @@
 
 /* ---- the parts of all ranks ---- */
 
+/* Is the folder there? Opened anew, it also shows what other hosts have just written there, where a network's file system
+ * keeps what it knows of a folder for a while. */
+static bool look_again(const char *folder) {
+  const int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd >= 0) close(fd);
+  return fd >= 0;
+}
+
+/* A file that does not show some seconds after its rank has written it was removed. */
 static enum sl_status wait_for(const struct sl_part *part, const char *path) {
+  static const double late_s = 5;
+  double since = INFINITY;
   while (access(path, F_OK) != 0) {
     if (atomic_load(part->stop)) return sl_fail(SL_ERR_PEER, "%s: is given up", part->folder);
+    const double now = sl_machine_clock();
+    if (atomic_load(part->others_told)) since = fmin(since, now);
+    if (since <= now && (!look_again(part->folder) || now - since > late_s))
+      return sl_fail(SL_ERR_IO, "%s: is gone, though its rank has written it", path);
     nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
   }
   return SL_OK;

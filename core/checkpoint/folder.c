@@ -207,10 +207,10 @@ enum sl_status sl_folder_set_latest(const char *folder, int64_t step) {
 static void remove_step(const char *folder, const char *name, int64_t start) {
   char *path = NULL, *hidden = NULL;
   if (sl_file_join(&path, folder, name) == SL_OK && sl_folder_hidden(&hidden, folder, start) == SL_OK) {
-    if (rename(path, hidden) != 0)
-      sl_warn("%s: cannot be removed: %s", path, strerror(errno));
-    else
+    if (rename(path, hidden) == 0)
       sl_remove(hidden);
+    else if (errno != ENOENT) /* somebody else has removed it */
+      sl_warn("%s: cannot be removed: %s", path, strerror(errno));
   }
   free(path);
   free(hidden);

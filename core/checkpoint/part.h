@@ -14,9 +14,10 @@ struct sl_part {
   int rank;
   const char *folder; /* the folder being written */
   const struct sl_checkpoint_pieces *pieces;
-  const char *copy;        /* starts at a block boundary: the elements of each piece, without padding */
-  const int64_t *places;   /* (pieces->count), see sl_part_places: offsets in the copy */
-  const atomic_bool *stop; /* set: give up */
+  const char *copy;               /* starts at a block boundary: the elements of each piece, without padding */
+  const int64_t *places;          /* (pieces->count), see sl_part_places: offsets in the copy */
+  const atomic_bool *stop;        /* set: give up */
+  const atomic_bool *others_told; /* set: all other ranks have written their parts */
   /* the model's files, open for writing */
   struct sl_safetensors_writer *model; /* (model_count), owned */
   int *model_of;                       /* (tensors of the model): the index of each one's file; owned */

@@ -37,8 +37,8 @@ struct sl_saver {
   bool running; /* a thread must be joined */
   bool last;    /* no step follows */
   atomic_int phase;
-  atomic_bool stop;
-  enum sl_status status; /* of the thread */
+  atomic_bool stop, others_told; /* see sl_part */
+  enum sl_status status;         /* of the thread */
   char message[1024];
   struct sl_saved told;
   double wait_s;
@@ -129,13 +129,15 @@ static enum sl_status look(struct sl_saver *saver, const struct sl_run *run, boo
   const int world = run->exec->exchange != NULL ? run->job->plan->world : 1;
   const unsigned char mine = (unsigned char)atomic_load(&saver->phase);
   unsigned char *all;
-  bool failed = false;
+  bool failed = false, others = true;
   enum sl_status status;
   *done = true;
   SL_TRY(sl_calloc(&all, (size_t)world, 1));
   all[0] = mine;
   if (world > 1) SL_GO(run->exec->exchange(run->state, &mine, 1, all));
   for (int r = 0; r < world; r++) *done &= all[r] == WRITTEN, failed |= all[r] == FAILED;
+  for (int r = 1; r < world; r++) others &= all[r] == WRITTEN;
+  atomic_store(&saver->others_told, others);
   status = SL_OK;
   if (failed) atomic_store(&saver->stop, true); /* rank 0's thread would wait for parts that will not come */
   if (failed || *done) status = agree(run, all[world > 1 ? saver->rank : 0] == WRITING ? SL_OK : join_thread(saver));
@@ -214,12 +216,14 @@ static enum sl_status save(struct sl_saver *saver, const struct sl_run *run) {
   saver->rank = run->local_ranks[0];
   saver->told.saves++;
   atomic_store(&saver->stop, false);
+  atomic_store(&saver->others_told, false);
   SL_TRY(open_folder(saver, run));
   enum sl_status status = copy_state(saver, run);
   saver->part.pieces = &saver->pieces;
   saver->part.copy = saver->copy;
   saver->part.places = saver->places;
   saver->part.stop = &saver->stop;
+  saver->part.others_told = &saver->others_told;
   if (status == SL_OK) status = start_thread(saver);
   return agree(run, status);
 }
