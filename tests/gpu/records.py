@@ -4,7 +4,7 @@ GPU, its driver, CUDA and NCCL, what was verified and what was not, every stage 
     records.py [--into FOLDER] ARCHIVE.tar.gz...
 
 Run records, tables and fits are taken, the points of a calibration compressed, for another fit, and the logs of stages that did
-not pass; weights, gradients and traces are not.
+not pass; weights, gradients and traces are not. Records are without the costs of ops that their profile holds.
 Archives of one part and day, oldest first, complete each other: a stage that a later one holds takes the place of the earlier.
 """
 import argparse
@@ -44,8 +44,22 @@ def device(folder):
     return None
 
 
+def without_costs(text):
+    """A record repeats the profile that it was predicted with, which stands in a file of its own: 60 kB of each."""
+    record = json.loads(text)
+    if isinstance(record, dict) and isinstance(record.get("cluster"), dict):
+        record["cluster"].pop("op_costs", None)
+    return json.dumps(record, separators=(",", ":")) + "\n"
+
+
 def copy(path, to):
     """A file of the record; what would be too large for it, if at all, compressed."""
+    if path.name.endswith(("measured.json", "predicted.json")):
+        try:
+            to.write_text(without_costs(path.read_text()))
+            return
+        except ValueError:
+            pass  # its stage was ended while it wrote
     if path.name not in COMPRESSED:
         shutil.copyfile(path, to)
         return
