@@ -129,9 +129,6 @@ class Output(Call):
     def text(self):
         return "results, " + super().text()
 
-    def unswept(self):
-        return self.hidden_stay
-
     def expect(self, hit, status, names, said):
         faults = self.ended(hit, status, said)
         if status == 0 and not {"out.json", "out.trace", "out.safetensors"} <= set(names):

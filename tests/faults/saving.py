@@ -78,6 +78,9 @@ class Saving(Event):
 
     # --- after it ---
 
+    def unswept(self):
+        return self.hidden_stay
+
     def run_command(self, *words):
         return subprocess.run(words, capture_output=True, text=True, env=dict(os.environ, SHARDLAB_TIMEOUT_S="10", **ENVIRONMENT), timeout=120)
 
