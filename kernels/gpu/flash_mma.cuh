@@ -57,4 +57,12 @@ int mma_backward(struct CUstream_st *stream, enum sl_number type, void *dq, void
                  const void *q, const void *k, const void *v, const float *lse, const sl_attention_shape *shape,
                  const sl_dropout *dropout, const int64_t *step);
 
+/* The same by the instructions of sm_90a, where wgmma_takes(): plain scores, `wide`, and a device that has them. */
+bool wgmma_takes(const sl_attention_shape *shape, bool wide);
+int wgmma_forward(struct CUstream_st *stream, enum sl_number type, void *out, float *lse, const void *q, const void *k,
+                  const void *v, const sl_attention_shape *shape, const sl_dropout *dropout, const int64_t *step);
+int wgmma_backward(struct CUstream_st *stream, enum sl_number type, void *dq, void *dk, void *dv, const void *dout,
+                   const void *q, const void *k, const void *v, const float *lse, const sl_attention_shape *shape,
+                   const sl_dropout *dropout, const int64_t *step);
+
 } /* namespace sl */

@@ -126,6 +126,14 @@ static void flash(enum sl_number type) {
   }
 }
 
+/* The same where a device has sm_90a's instructions. */
+static void flash_by_warpgroups(enum sl_number type) {
+  if (type == SL_NUMBER_F32) return;
+  device_give_warpgroups(1);
+  flash(type);
+  device_give_warpgroups(0);
+}
+
 /* Shapes without a kernel are refused, not computed wrong. */
 static void limits(enum sl_number type) {
   const struct sl_attention_shape wide = {1, 2, 1, 1, 257, 257, 257, 257, 257, 1, .scale = 0},
@@ -139,6 +147,6 @@ static void limits(enum sl_number type) {
 
 int main(int argc, char **argv) {
   static const struct cuda_case all[] = {
-      {"materialised", materialised, EACH_TYPE}, {"flash", flash, TWO_KERNELS}, {"limits", limits, EACH_TYPE}};
+      {"materialised", materialised, EACH_TYPE}, {"flash", flash, TWO_KERNELS}, {"warpgroups", flash_by_warpgroups, TWO_KERNELS}, {"limits", limits, EACH_TYPE}};
   return cases_main("test_cuda_attention", all, sizeof all / sizeof *all, argc, argv);
 }
