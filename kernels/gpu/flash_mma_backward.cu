@@ -73,12 +73,13 @@ __global__ void __launch_bounds__(mma_threads)
   for (size_t h = g * group; h < (g + 1) * group; h++) {
     const T *const q0 = q + a.q_at(b, 0, h), *const d0 = dout + a.out_at(b, 0, h);
     const float slope = z.plain ? 0 : a.slope(h);
+    const kept_of_head<T> numbers = kept_in(lse, dq, a, b, h);
     /* starts the copy of the tile of queries from t into half `at` of the buffer; the queries' numbers stay in
      * registers until they may be written */
     const auto bring = [&](int t, int at) {
       fill<F, N>(half_tile<T, W>{Q.row(at * N)}, q0, (uint32_t)a.s.q_stride, t, a, wide);
       fill<F, N>(half_tile<T, W>{dO.row(at * N)}, d0, (uint32_t)a.s.out_stride, t, a, wide);
-      return threadIdx.x < N ? query_of(lse, dq, a, b, h, t + (int)threadIdx.x, z.scale) : kept_of_query{0, 0};
+      return threadIdx.x < N ? numbers.of(t + (int)threadIdx.x, z.scale) : kept_of_query{0, 0};
     };
     const auto note = [&](kept_of_query x, int at) {
       if (threadIdx.x < N) kept[at][threadIdx.x / 2].x[threadIdx.x % 2] = x;
@@ -136,7 +137,8 @@ __global__ void __launch_bounds__(mma_threads, F == mma_lean ? 3 : 2)
   fill<F, mma_rows>(dO, dout + a.out_at(b, 0, h), (uint32_t)a.s.out_stride, t0, a, wide);
   bring(j0, 0);
   copy_commit();
-  const kept_of_query queries[2] = {query_of(lse, dq, a, b, h, t, z.scale), query_of(lse, dq, a, b, h, t + 8, z.scale)};
+  const kept_of_head<T> numbers = kept_in<T>(lse, dq, a, b, h);
+  const kept_of_query queries[2] = {numbers.of(t, z.scale), numbers.of(t + 8, z.scale)};
   for (; j0 < end; j0 += N, at ^= 1) {
     copy_wait<0>();
     __syncthreads(); /* this tile is complete, and no thread reads the previous one any more */

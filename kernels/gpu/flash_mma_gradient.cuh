@@ -23,11 +23,19 @@ template <mma_form F> __device__ inline scores scores_of(const heads &a) {
 struct kept_of_query {
   float lse, dots;
 };
+/* Where a head's are. */
+template <typename T> struct kept_of_head {
+  const float *lse;
+  const T *dq;
+  uint32_t stride, count;
+  __device__ kept_of_query of(int t, float scale) const {
+    if ((uint32_t)t >= count) return {0, 0};
+    return {lse[t] * log2_e, stashed(dq + (uint64_t)(uint32_t)t * stride) * scale};
+  }
+};
 template <typename T>
-__device__ inline kept_of_query query_of(const float *lse, const T *dq, const heads &a, size_t b, size_t h, int t,
-                                         float scale) {
-  if (t >= (int)a.s.T) return {0, 0};
-  return {lse[(b * a.s.H + h) * a.s.T + (size_t)t] * log2_e, stashed(dq + a.q_at(b, (size_t)t, h)) * scale};
+__device__ inline kept_of_head<T> kept_in(const float *lse, const T *dq, const heads &a, size_t b, size_t h) {
+  return {lse + (b * a.s.H + h) * a.s.T, dq + a.q_at(b, 0, h), (uint32_t)a.s.q_stride, (uint32_t)a.s.T};
 }
 
 /* The probability for a product q . k; `by` is the factor for its gradient. */

@@ -65,12 +65,13 @@ __global__ void __launch_bounds__(threads, W > 64 ? 2 : 3)
   in.mine(1).template fill_async<threads>(v + a.v_at(b, 0, g), (uint32_t)a.s.v_stride, j0, T_, D);
   for (size_t h = g * group; h < (g + 1) * group; h++) {
     const T *const q0 = q + a.q_at(b, 0, h), *const d0 = dout + a.out_at(b, 0, h);
+    const kept_of_head<T> numbers = kept_in(lse, dq, a, b, h);
     /* starts the copy of the tile of queries from t; the queries' numbers stay in registers until they may be
      * written */
     const auto bring = [&](int t, int at) {
       in.other(at, 0).template fill_async<threads>(q0, (uint32_t)a.s.q_stride, t, T_, D);
       in.other(at, 1).template fill_async<threads>(d0, (uint32_t)a.s.out_stride, t, T_, D);
-      return threadIdx.x < rows ? query_of(lse, dq, a, b, h, t + (int)threadIdx.x, z.scale) : kept_of_query{0, 0};
+      return threadIdx.x < rows ? numbers.of(t + (int)threadIdx.x, z.scale) : kept_of_query{0, 0};
     };
     const auto note = [&](kept_of_query x, int at) {
       if (threadIdx.x < rows) kept[at][threadIdx.x / 2].x[threadIdx.x % 2] = x;
@@ -139,7 +140,8 @@ __global__ void __launch_bounds__(threads, W > 64 ? 2 : 3)
   in.mine(1).template fill_async<threads>(dout + a.out_at(b, 0, h), (uint32_t)a.s.out_stride, t0, T_, D);
   bring(j0, 0);
   copy_commit();
-  const kept_of_query queries[2] = {query_of(lse, dq, a, b, h, t, z.scale), query_of(lse, dq, a, b, h, t + 8, z.scale)};
+  const kept_of_head<T> numbers = kept_in<T>(lse, dq, a, b, h);
+  const kept_of_query queries[2] = {numbers.of(t, z.scale), numbers.of(t + 8, z.scale)};
   for (; j0 < end; j0 += rows, at ^= 1) {
     copy_wait<0>();
     show_to_wgmma();

@@ -25,35 +25,13 @@ template <typename T, int W> struct tiles {
   }
 };
 
-/* A warpgroup's queries as first factors: in registers where these suffice, so that shared memory is not read for them
- * at every tile. */
-template <typename T, int W> struct first_factor {
-  uint32_t x[W / 16][4];
-  __device__ void load(const panel_tile<T, queries, W> &Q, int warp_row) {
-#pragma unroll
-    for (int d = 0; d < W; d += 16) Q.as_a(x[d / 16], warp_row, d);
-  }
-  __device__ void multiply(float (&c)[8][4], int d, uint64_t b) const {
-    wgmma<T, false>(c, x[d / 16], b, d > 0);
-  }
-};
-template <typename T> struct first_factor<T, 128> {
-  panel_tile<T, queries, 128> Q;
-  int row;
-  __device__ void load(const panel_tile<T, queries, 128> &from, int warp_row) {
-    Q = from, row = warp_row / 64 * 64;
-  }
-  __device__ void multiply(float (&c)[8][4], int d, uint64_t b) const {
-    wgmma<T, false>(c, Q.columns(row, d), b, d > 0);
-  }
-};
-
-/* c = Q K^T, for a warpgroup's queries and a tile of keys. */
+/* c = Q K^T, for the 64 queries from `row` and a tile of keys. */
 template <typename T, int W>
-__device__ inline void dot(float (&c)[8][4], const first_factor<T, W> &Q, const panel_tile<T, keys, W> &K) {
+__device__ inline void dot(float (&c)[8][4], const panel_tile<T, queries, W> &Q, int row,
+                           const panel_tile<T, keys, W> &K) {
   wgmma_begin();
 #pragma unroll
-  for (int d = 0; d < W; d += 16) Q.multiply(c, d, K.columns(0, d));
+  for (int d = 0; d < W; d += 16) wgmma<T, false>(c, Q.columns(row, d), K.columns(0, d), d > 0);
   wgmma_commit();
   wgmma_wait<0>();
 }
@@ -86,7 +64,7 @@ __global__ void __launch_bounds__(threads, F == mma_lean ? 2 : 1)
   const size_t h = head % (unsigned)a.s.H, b = head / (unsigned)a.s.H, g = a.kv_of(h);
   const int warp_row = (int)threadIdx.x / 32 * 16, t = t0 + warp_row + (int)threadIdx.x % 32 / 4;
   const int column = (int)threadIdx.x % 4 * 2, T_ = (int)a.s.T, D = (int)a.s.D;
-  const int own = t0 + warp_row / 64 * 64; /* the warpgroup's first query */
+  const int group_row = same_in_warp((int)threadIdx.x / 128) * 64, own = t0 + group_row; /* of the warpgroup */
   const int end = t0 + queries < T_ ? t0 + queries : T_;
   const float unit = log2_e * a.scale();
   const T *const k0 = k + a.k_at(b, 0, g), *const v0 = v + a.v_at(b, 0, g);
@@ -95,7 +73,6 @@ __global__ void __launch_bounds__(threads, F == mma_lean ? 2 : 1)
     in.V(at).template fill_async<threads>(v0, (uint32_t)a.s.v_stride, j, T_, D);
   };
   running<W> r = {{nothing, nothing}, {0, 0}, {}};
-  first_factor<T, W> Q;
   if (F != mma_lean) a.drop.begin();
   const int first = (int)a.first_key((size_t)t0) / keys * keys;
   in.Q().template fill_async<threads>(q + a.q_at(b, 0, h), (uint32_t)a.s.q_stride, t0, T_, D);
@@ -105,14 +82,13 @@ __global__ void __launch_bounds__(threads, F == mma_lean ? 2 : 1)
     copy_wait<0>();
     show_to_wgmma();
     __syncthreads(); /* this tile is complete, and no warpgroup reads the previous one any more */
-    if (j0 == first) Q.load(in.Q(), warp_row);
     if (j0 + keys < end) bring(j0 + keys, at ^ 1);
     copy_commit();
     if (j0 >= own + 64) continue; /* later than all of this warpgroup's queries */
     uint32_t bits = 0;
     if (F == mma_dropout) bits = drawn(a, a.element(b, h, (size_t)t) + (uint64_t)(j0 + column));
     float c[8][4];
-    dot(c, Q, in.K(at));
+    dot(c, in.Q(), group_row, in.K(at));
     if (at_edge(own, 64, j0, keys, window)) hide(c, t, j0 + column, window);
     grow(r, c, unit);
     soften<F>(c, r, a, bits, unit);

@@ -36,6 +36,11 @@ __device__ inline void no_wgmma() {
 #endif
 }
 
+/* A number that is the same in all threads of a warp, in a way that the compiler knows it. */
+__device__ inline int same_in_warp(int x) {
+  return __shfl_sync(0xffffffffu, x, 0);
+}
+
 /* The 64 columns `which` of a sum. */
 template <int N> __device__ inline float (&part_of(float (&sum)[N][4], int which))[8][4] {
   return *reinterpret_cast<float(*)[8][4]>(&sum[8 * which]);
@@ -66,14 +71,15 @@ __device__ inline void show_to_wgmma() {
 #endif
 }
 
-/* Where a factor is in shared memory: PTX ISA, matrix descriptor. Rows of 128 bytes with the 128-byte swizzle, eight
+/* Where a factor is in shared memory, so many bytes from an address: PTX ISA, matrix descriptor. Rows of 128 bytes with the 128-byte swizzle, eight
  * rows after every 1024 bytes; no product here is wider than a row, so that the other distance is never used. */
-__device__ inline uint64_t wgmma_factor(const void *at) {
+__device__ inline uint64_t wgmma_factor(const void *from, int bytes) {
 #ifdef __CUDA_ARCH__
-  const uint64_t address = (uint64_t)__cvta_generic_to_shared(at);
-  return (address & 0x3ffff) >> 4 | (uint64_t)1 << 16 | (uint64_t)(1024 >> 4) << 32 | (uint64_t)1 << 62;
+  /* the distance as a part of the descriptor, so that factors from one place cost an addition each */
+  const uint32_t low = ((uint32_t)__cvta_generic_to_shared(from) & 0x3ffff) >> 4 | 1 << 16;
+  return (uint64_t)(1 << 30 | 1024 >> 4) << 32 | (low + (uint32_t)bytes / 16);
 #else
-  return (uint64_t)(uintptr_t)at;
+  return (uint64_t)(uintptr_t)from + (uint64_t)bytes;
 #endif
 }
 
@@ -174,11 +180,11 @@ template <typename T, int ROWS, int W> struct panel_tile {
   }
   /* b, or a, whose 16 rows along the sum are columns d on, of the 64 rows from r: a wgmma without ROWS. */
   __device__ uint64_t columns(int r, int d) const {
-    return wgmma_factor(x + d / 64 * (ROWS * 64) + r * 64 + d % 64);
+    return wgmma_factor(x, 2 * (d / 64 * (ROWS * 64) + r * 64 + d % 64));
   }
   /* b whose 16 rows along the sum are rows r on, of the 64 columns of panel `which`: a wgmma with ROWS. */
   __device__ uint64_t rows(int r, int which) const {
-    return wgmma_factor(x + which * (ROWS * 64) + r * 64);
+    return wgmma_factor(x, 2 * (which * (ROWS * 64) + r * 64));
   }
   /* Loads (16,16) from row r and column d as an a in registers. */
   __device__ void as_a(uint32_t (&a)[4], int r, int d) const {
