@@ -52,10 +52,10 @@ inline bool mma_fits(const sl_attention_shape *s) {
 
 int mma_forward(struct CUstream_st *stream, enum sl_number type, void *out, float *lse, const void *q, const void *k,
                 const void *v, const sl_attention_shape *shape, const sl_dropout *dropout, const int64_t *step);
-/* dout . out of each query must be stored in its row of dq. */
+/* dout . out of each query must be stored in its row of dq. `parts` and `sums` as in sl_cuda_flash_attention_backward. */
 int mma_backward(struct CUstream_st *stream, enum sl_number type, void *dq, void *dk, void *dv, const void *dout,
                  const void *q, const void *k, const void *v, const float *lse, const sl_attention_shape *shape,
-                 const sl_dropout *dropout, const int64_t *step);
+                 const sl_dropout *dropout, const int64_t *step, int parts, float *sums);
 
 /* The same by the instructions of sm_90a, where wgmma_takes(): plain scores, `wide`, and a device that has them. */
 bool wgmma_takes(const sl_attention_shape *shape, bool wide);
@@ -63,6 +63,6 @@ int wgmma_forward(struct CUstream_st *stream, enum sl_number type, void *out, fl
                   const void *v, const sl_attention_shape *shape, const sl_dropout *dropout, const int64_t *step);
 int wgmma_backward(struct CUstream_st *stream, enum sl_number type, void *dq, void *dk, void *dv, const void *dout,
                    const void *q, const void *k, const void *v, const float *lse, const sl_attention_shape *shape,
-                   const sl_dropout *dropout, const int64_t *step);
+                   const sl_dropout *dropout, const int64_t *step, int parts, float *sums);
 
 } /* namespace sl */

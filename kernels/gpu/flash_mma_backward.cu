@@ -55,14 +55,14 @@ __device__ inline void add_products(float (&sum)[W / 8][4], const float (&p)[N /
 template <typename T, int W, mma_form F>
 __global__ void __launch_bounds__(mma_threads)
     mma_keys_kernel(T *dk, T *dv, const T *dq, const T *dout, const T *q, const T *k, const T *v, const float *lse,
-                    heads a, bool wide) {
+                    heads a, head_parts parts, bool wide) {
   SL_DYNAMIC_SHARED(shared);
   constexpr int N = across_keys<W, F>;
   __shared__ pack<kept_of_query, 2> kept[2][N / 2];
   const half_tile<T, W> K = {(T *)shared}, V = {K.row(mma_rows)}, Q = {V.row(mma_rows)}, dO = {Q.row(2 * N)};
-  const unsigned tiles = ((unsigned)a.s.T + mma_rows - 1) / mma_rows, head = blockIdx.x / tiles;
-  const int j0 = (int)(blockIdx.x % tiles) * mma_rows, end = (int)a.last_query((size_t)j0 + mma_rows - 1);
-  const size_t g = head % (unsigned)a.s.KV, b = head / (unsigned)a.s.KV, group = a.s.H / a.s.KV;
+  const keys_block mine(a, parts);
+  const int j0 = mine.first, end = (int)a.last_query((size_t)j0 + mma_rows - 1);
+  const size_t b = mine.b, g = mine.g;
   const int warp_row = (int)threadIdx.x / 32 * 16, key = j0 + warp_row + (int)threadIdx.x % 32 / 4;
   const int column = (int)threadIdx.x % 4 * 2;
   const scores z = scores_of<F>(a);
@@ -70,7 +70,7 @@ __global__ void __launch_bounds__(mma_threads)
   if (F != mma_lean) a.drop.begin();
   fill<F, mma_rows>(K, k + a.k_at(b, 0, g), (uint32_t)a.s.k_stride, j0, a, wide);
   fill<F, mma_rows>(V, v + a.v_at(b, 0, g), (uint32_t)a.s.v_stride, j0, a, wide);
-  for (size_t h = g * group; h < (g + 1) * group; h++) {
+  for (size_t h = mine.h; h < mine.end; h++) {
     const T *const q0 = q + a.q_at(b, 0, h), *const d0 = dout + a.out_at(b, 0, h);
     const float slope = z.plain ? 0 : a.slope(h);
     const kept_of_head<T> numbers = kept_in(lse, dq, a, b, h);
@@ -107,8 +107,7 @@ __global__ void __launch_bounds__(mma_threads)
       note(next, at ^ 1);
     }
   }
-  put_rows<F, T, W>(dk + a.k_at(b, 0, g), a.s.k_stride, sum_k, key, a);
-  put_rows<F, T, W>(dv + a.v_at(b, 0, g), a.s.v_stride, sum_v, key, a);
+  put_keys<F, T, W>(dk, dv, parts, mine, sum_k, sum_v, key, a);
 }
 
 template <typename T, int W, mma_form F>
@@ -160,11 +159,12 @@ __global__ void __launch_bounds__(mma_threads, F == mma_lean ? 3 : 2)
 
 template <typename T, int W, mma_form F>
 int launch_form(sl_cuda_stream stream, void *dq, void *dk, void *dv, const void *dout, const void *q, const void *k,
-                const void *v, const float *lse, const heads &a, bool wide) {
+                const void *v, const float *lse, const heads &a, const head_parts &parts, bool wide) {
   const size_t tiles = (a.s.T + mma_rows - 1) / mma_rows, bytes = mma_backward_shared(W);
-  const int error =
-      launch(stream, dim3((unsigned)(tiles * a.s.B * a.s.KV)), mma_threads, bytes, mma_keys_kernel<T, W, F>, (T *)dk,
-             (T *)dv, (const T *)dq, (const T *)dout, (const T *)q, (const T *)k, (const T *)v, lse, a, wide);
+  int error = launch(stream, dim3((unsigned)(tiles * a.s.B * a.s.KV) * (unsigned)parts.count), mma_threads, bytes,
+                     mma_keys_kernel<T, W, F>, (T *)dk, (T *)dv, (const T *)dq, (const T *)dout, (const T *)q,
+                     (const T *)k, (const T *)v, lse, a, parts, wide);
+  if (!error) error = sum_parts<T>(stream, dk, dv, parts, a, wide);
   if (error) return error;
   return launch(stream, dim3((unsigned)(tiles * a.s.B * a.s.H)), mma_threads, bytes, mma_queries_kernel<T, W, F>,
                 (T *)dq, (const T *)dout, (const T *)q, (const T *)k, (const T *)v, lse, a, wide);
@@ -172,27 +172,29 @@ int launch_form(sl_cuda_stream stream, void *dq, void *dk, void *dv, const void 
 
 template <typename T, int W>
 int launch_backward(sl_cuda_stream stream, void *dq, void *dk, void *dv, const void *dout, const void *q, const void *k,
-                    const void *v, const float *lse, const heads &a, bool wide) {
+                    const void *v, const float *lse, const heads &a, const head_parts &parts, bool wide) {
   if (!wide || !sl_plain_scores(&a.s))
-    return launch_form<T, W, mma_general>(stream, dq, dk, dv, dout, q, k, v, lse, a, wide);
-  return a.drop.on ? launch_form<T, W, mma_dropout>(stream, dq, dk, dv, dout, q, k, v, lse, a, wide)
-                   : launch_form<T, W, mma_lean>(stream, dq, dk, dv, dout, q, k, v, lse, a, wide);
+    return launch_form<T, W, mma_general>(stream, dq, dk, dv, dout, q, k, v, lse, a, parts, wide);
+  return a.drop.on ? launch_form<T, W, mma_dropout>(stream, dq, dk, dv, dout, q, k, v, lse, a, parts, wide)
+                   : launch_form<T, W, mma_lean>(stream, dq, dk, dv, dout, q, k, v, lse, a, parts, wide);
 }
 
 } /* namespace */
 
 int mma_backward(sl_cuda_stream stream, enum sl_number type, void *dq, void *dk, void *dv, const void *dout,
                  const void *q, const void *k, const void *v, const float *lse, const sl_attention_shape *shape,
-                 const sl_dropout *dropout, const int64_t *step) {
+                 const sl_dropout *dropout, const int64_t *step, int count, float *sums) {
+  const head_parts parts = {count, sums};
   const heads a = heads_of(shape, dropout, step);
   const bool wide = mma_wide(shape, q, k, v, dout), large = shape->D > 64;
   if (!mma_fits(shape)) return (int)cudaErrorInvalidValue;
-  if (wgmma_takes(shape, wide)) return wgmma_backward(stream, type, dq, dk, dv, dout, q, k, v, lse, shape, dropout, step);
+  if (wgmma_takes(shape, wide))
+    return wgmma_backward(stream, type, dq, dk, dv, dout, q, k, v, lse, shape, dropout, step, count, sums);
   if (type == SL_NUMBER_BF16)
-    return large ? launch_backward<bf16, 128>(stream, dq, dk, dv, dout, q, k, v, lse, a, wide)
-                 : launch_backward<bf16, 64>(stream, dq, dk, dv, dout, q, k, v, lse, a, wide);
-  return large ? launch_backward<f16, 128>(stream, dq, dk, dv, dout, q, k, v, lse, a, wide)
-               : launch_backward<f16, 64>(stream, dq, dk, dv, dout, q, k, v, lse, a, wide);
+    return large ? launch_backward<bf16, 128>(stream, dq, dk, dv, dout, q, k, v, lse, a, parts, wide)
+                 : launch_backward<bf16, 64>(stream, dq, dk, dv, dout, q, k, v, lse, a, parts, wide);
+  return large ? launch_backward<f16, 128>(stream, dq, dk, dv, dout, q, k, v, lse, a, parts, wide)
+               : launch_backward<f16, 64>(stream, dq, dk, dv, dout, q, k, v, lse, a, parts, wide);
 }
 
 } /* namespace sl */

@@ -66,6 +66,89 @@ __device__ inline void put_rows(T *x, size_t stride, const float (&sum)[W / 8][4
   }
 }
 
+/* The parts into which the query heads of a key head are divided, and the sums of each: (parts, 2, B, T, KV, D), dk's and
+ * dv's. With one part there are none. */
+struct head_parts {
+  int count;
+  float *sums;
+
+  __device__ float *of(int part, int which, const heads &a) const {
+    return sums + (size_t)(2 * part + which) * a.s.B * a.s.T * a.s.KV * a.s.D;
+  }
+};
+
+/* What a block of keys handles: 64 of one key head and one part of its query heads. Within a head the longest come first,
+ * and with few blocks the longest of all heads; with many, blocks of one head run together and find its queries in the
+ * cache. */
+struct keys_block {
+  int first; /* key */
+  int part;
+  size_t b, g, h, end; /* the query heads */
+
+  __device__ keys_block(const heads &a, const head_parts &parts) {
+    const unsigned tiles = ((unsigned)a.s.T + mma_rows - 1) / mma_rows, all = gridDim.x / tiles;
+    const bool few = gridDim.x <= 1600;
+    const unsigned head = few ? blockIdx.x % all : blockIdx.x / tiles, each = (unsigned)parts.count;
+    first = (int)(few ? blockIdx.x / all : blockIdx.x % tiles) * mma_rows;
+    part = (int)(head % each);
+    g = head / each % (unsigned)a.s.KV, b = head / each / (unsigned)a.s.KV;
+    const unsigned group = (unsigned)(a.s.H / a.s.KV), of_part = group / each;
+    h = g * group + (unsigned)part * of_part, end = h + of_part;
+  }
+};
+
+/* Writes the thread's two rows of a block's sums, to dk and dv or for sum_parts_kernel. */
+template <mma_form F, typename T, int W>
+__device__ inline void put_keys(T *dk, T *dv, const head_parts &parts, const keys_block &mine,
+                                const float (&sum_k)[W / 8][4], const float (&sum_v)[W / 8][4], int key,
+                                const heads &a) {
+  if (parts.count == 1) {
+    put_rows<F, T, W>(dk + a.k_at(mine.b, 0, mine.g), a.s.k_stride, sum_k, key, a);
+    put_rows<F, T, W>(dv + a.v_at(mine.b, 0, mine.g), a.s.v_stride, sum_v, key, a);
+    return;
+  }
+  const size_t row = a.s.KV * a.s.D, at = mine.b * a.s.T * row + mine.g * a.s.D;
+  put_rows<F, float, W>(parts.of(mine.part, 0, a) + at, row, sum_k, key, a);
+  put_rows<F, float, W>(parts.of(mine.part, 1, a) + at, row, sum_v, key, a);
+}
+
+/* Adds up the parts' sums, in their order, V numbers of a row at a time. */
+template <typename T, int V> struct add_parts {
+  static constexpr int width = V;
+  T *dk, *dv;
+  head_parts parts;
+  heads a;
+
+  __device__ void begin() {}
+  __device__ void operator()(size_t i) const {
+    const sl_attention_shape &s = a.s;
+    const size_t d = i % s.D, g = i / s.D % s.KV, t = i / s.D / s.KV % s.T, b = i / s.D / s.KV / s.T;
+#pragma unroll
+    for (int which = 0; which < 2; which++) {
+      float sum[V] = {};
+      for (int part = 0; part < parts.count; part++) {
+        float x[V];
+        load_v<V>(x, parts.of(part, which, a) + i);
+#pragma unroll
+        for (int k = 0; k < V; k++) sum[k] += x[k];
+      }
+      put_v<V>(which ? dv + a.v_at(b, t, g) + d : dk + a.k_at(b, t, g) + d, sum);
+    }
+  }
+  __device__ void one(size_t i) const {
+    add_parts<T, 1>{dk, dv, parts, a}(i);
+  }
+};
+
+template <typename T>
+inline int sum_parts(sl_cuda_stream stream, void *dk, void *dv, const head_parts &parts, const heads &a, bool wide) {
+  const size_t n = a.s.B * a.s.T * a.s.KV * a.s.D;
+  if (parts.count == 1) return 0;
+  return wide && aligned(dk, dv, parts.sums)
+             ? launch_flat(stream, add_parts<T, 4>{(T *)dk, (T *)dv, parts, a}, n)
+             : launch_flat(stream, add_parts<T, 1>{(T *)dk, (T *)dv, parts, a}, n);
+}
+
 /* Which scores of a tile dropout keeps, four bits per eight columns. `element`: that of the thread's first query and
  * first key. */
 template <bool KEYS, int N> __device__ inline uint32_t drawn(const heads &a, uint64_t element) {

@@ -48,14 +48,14 @@ __device__ inline void add_products(float (&sum)[W / 8][4], const uint32_t (&x)[
 template <typename T, int W, mma_form F>
 __global__ void __launch_bounds__(threads, W > 64 ? 2 : 3)
     wgmma_keys_kernel(T *dk, T *dv, const T *dq, const T *dout, const T *q, const T *k, const T *v, const float *lse,
-                      heads a) {
+                      heads a, head_parts parts) {
 #ifdef SL_WGMMA
   SL_DYNAMIC_SHARED(shared);
   __shared__ pack<kept_of_query, 2> kept[2][rows / 2];
   const tiles<T, W> in = {first_panel<T>(shared)};
-  const unsigned blocks = ((unsigned)a.s.T + rows - 1) / rows, head = blockIdx.x / blocks;
-  const int j0 = (int)(blockIdx.x % blocks) * rows, end = (int)a.last_query((size_t)j0 + rows - 1);
-  const size_t g = head % (unsigned)a.s.KV, b = head / (unsigned)a.s.KV, group = a.s.H / a.s.KV;
+  const keys_block mine(a, parts);
+  const int j0 = mine.first, end = (int)a.last_query((size_t)j0 + rows - 1);
+  const size_t b = mine.b, g = mine.g;
   const int key = j0 + (int)threadIdx.x / 32 * 16 + (int)threadIdx.x % 32 / 4, column = (int)threadIdx.x % 4 * 2;
   const int T_ = (int)a.s.T, D = (int)a.s.D;
   const scores z = scores_of<F>(a);
@@ -63,7 +63,7 @@ __global__ void __launch_bounds__(threads, W > 64 ? 2 : 3)
   if (F != mma_lean) a.drop.begin();
   in.mine(0).template fill_async<threads>(k + a.k_at(b, 0, g), (uint32_t)a.s.k_stride, j0, T_, D);
   in.mine(1).template fill_async<threads>(v + a.v_at(b, 0, g), (uint32_t)a.s.v_stride, j0, T_, D);
-  for (size_t h = g * group; h < (g + 1) * group; h++) {
+  for (size_t h = mine.h; h < mine.end; h++) {
     const T *const q0 = q + a.q_at(b, 0, h), *const d0 = dout + a.out_at(b, 0, h);
     const kept_of_head<T> numbers = kept_in(lse, dq, a, b, h);
     /* starts the copy of the tile of queries from t; the queries' numbers stay in registers until they may be
@@ -108,8 +108,7 @@ __global__ void __launch_bounds__(threads, W > 64 ? 2 : 3)
       wgmma_wait<0>();
     }
   }
-  put_rows<F, T, W>(dk + a.k_at(b, 0, g), a.s.k_stride, sum_k, key, a);
-  put_rows<F, T, W>(dv + a.v_at(b, 0, g), a.s.v_stride, sum_v, key, a);
+  put_keys<F, T, W>(dk, dv, parts, mine, sum_k, sum_v, key, a);
 #else
   no_wgmma();
 #endif
@@ -174,11 +173,12 @@ __global__ void __launch_bounds__(threads, W > 64 ? 2 : 3)
 
 template <typename T, int W, mma_form F>
 int launch_form(sl_cuda_stream stream, void *dq, void *dk, void *dv, const void *dout, const void *q, const void *k,
-                const void *v, const float *lse, const heads &a) {
+                const void *v, const float *lse, const heads &a, const head_parts &parts) {
   const unsigned blocks = blocks_of(a.s.T, rows) * (unsigned)a.s.B;
-  const int error = launch(stream, dim3(blocks * (unsigned)a.s.KV), threads, tiles<T, W>::bytes,
-                           wgmma_keys_kernel<T, W, F>, (T *)dk, (T *)dv, (const T *)dq, (const T *)dout, (const T *)q,
-                           (const T *)k, (const T *)v, lse, a);
+  int error = launch(stream, dim3(blocks * (unsigned)a.s.KV * (unsigned)parts.count), threads, tiles<T, W>::bytes,
+                     wgmma_keys_kernel<T, W, F>, (T *)dk, (T *)dv, (const T *)dq, (const T *)dout, (const T *)q,
+                     (const T *)k, (const T *)v, lse, a, parts);
+  if (!error) error = sum_parts<T>(stream, dk, dv, parts, a, true);
   if (error) return error;
   return launch(stream, dim3(blocks * (unsigned)a.s.H), threads, tiles<T, W>::bytes, wgmma_queries_kernel<T, W, F>,
                 (T *)dq, (const T *)dout, (const T *)q, (const T *)k, (const T *)v, lse, a);
@@ -186,23 +186,24 @@ int launch_form(sl_cuda_stream stream, void *dq, void *dk, void *dv, const void 
 
 template <typename T, int W>
 int launch_backward(sl_cuda_stream stream, void *dq, void *dk, void *dv, const void *dout, const void *q, const void *k,
-                    const void *v, const float *lse, const heads &a) {
-  return a.drop.on ? launch_form<T, W, mma_dropout>(stream, dq, dk, dv, dout, q, k, v, lse, a)
-                   : launch_form<T, W, mma_lean>(stream, dq, dk, dv, dout, q, k, v, lse, a);
+                    const void *v, const float *lse, const heads &a, const head_parts &parts) {
+  return a.drop.on ? launch_form<T, W, mma_dropout>(stream, dq, dk, dv, dout, q, k, v, lse, a, parts)
+                   : launch_form<T, W, mma_lean>(stream, dq, dk, dv, dout, q, k, v, lse, a, parts);
 }
 
 } /* namespace */
 
 int wgmma_backward(sl_cuda_stream stream, enum sl_number type, void *dq, void *dk, void *dv, const void *dout,
                    const void *q, const void *k, const void *v, const float *lse, const sl_attention_shape *shape,
-                   const sl_dropout *dropout, const int64_t *step) {
+                   const sl_dropout *dropout, const int64_t *step, int count, float *sums) {
+  const head_parts parts = {count, sums};
   const heads a = heads_of(shape, dropout, step);
   const bool large = shape->D > 64;
   if (type == SL_NUMBER_BF16)
-    return large ? launch_backward<bf16, 128>(stream, dq, dk, dv, dout, q, k, v, lse, a)
-                 : launch_backward<bf16, 64>(stream, dq, dk, dv, dout, q, k, v, lse, a);
-  return large ? launch_backward<f16, 128>(stream, dq, dk, dv, dout, q, k, v, lse, a)
-               : launch_backward<f16, 64>(stream, dq, dk, dv, dout, q, k, v, lse, a);
+    return large ? launch_backward<bf16, 128>(stream, dq, dk, dv, dout, q, k, v, lse, a, parts)
+                 : launch_backward<bf16, 64>(stream, dq, dk, dv, dout, q, k, v, lse, a, parts);
+  return large ? launch_backward<f16, 128>(stream, dq, dk, dv, dout, q, k, v, lse, a, parts)
+               : launch_backward<f16, 64>(stream, dq, dk, dv, dout, q, k, v, lse, a, parts);
 }
 
 } /* namespace sl */
