@@ -10,12 +10,15 @@
  * If cuBLASLt does not support an epilogue, sl_cuda_gemm_run returns SL_DONE and the caller runs it as an op of its
  * own. That takes longer than predicted, so a warning is printed once.
  *
- * The algorithm comes from cuBLASLt's heuristic, queried once per shape, types and alignment, and cached: the second
- * step and the second run use the same one, so results repeat bit by bit. Split sums go through the workspace in a
- * fixed order. */
+ * The algorithm is chosen once per shape, types and alignment. cuBLASLt's heuristic names candidates, the one that it
+ * holds to be the fastest first; while the job warms up they are timed, and the fastest is kept on disk (choices.h), so
+ * that every rank and the next run use it too and results repeat bit by bit. At other times, and where nothing can be
+ * kept, the first is taken. Split sums go through the workspace in a fixed order. */
+#include "backend/cuda/choices.h"
 #include "backend/cuda/cuda.h"
 
 #include <cublasLt.h>
+#include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,7 +53,11 @@ struct sl_cuda_gemm {
   struct entry *entries; /* owned */
   size_t count, capacity;
   unsigned lacked; /* epilogues whose absence has been reported */
+  struct sl_choices *choices; /* NULL: nothing is timed; owned */
+  bool timing;                /* products may be run again and again */
 };
+
+enum { CANDIDATES = 8, ROUNDS = 3 };
 
 static enum sl_status failed(const char *call, cublasStatus_t code) {
   return sl_fail(code == CUBLAS_STATUS_ALLOC_FAILED ? SL_ERR_MEMORY : SL_ERR_INTERNAL, "cuBLAS: %.*s: %s",
@@ -181,28 +188,111 @@ static void say_lack(struct sl_cuda_gemm *g, const struct key *key, cublasStatus
       aligned(key) ? cublasLtGetStatusName(code) : "addresses that it cannot use");
 }
 
-static enum sl_status ask(struct sl_cuda_gemm *g, struct entry *e, const struct sl_cuda_product *p) {
+/* What runs a product by an algorithm. */
+static enum sl_status multiply(const struct sl_cuda_gemm *g, const struct entry *e, cudaStream_t stream,
+                               const struct sl_cuda_product *p, const cublasLtMatmulAlgo_t *algo) {
+  const float one = 1, beta = p->add ? 1 : 0;
+  LT_TRY(cublasLtMatmul(g->handle, e->desc, &one, p->b, e->a, p->a, e->b, &beta, p->c, e->c, p->c, e->c, algo,
+                        g->workspace, g->workspace_bytes, stream));
+  return SL_OK;
+}
+
+/* Writes up to CANDIDATES algorithms to `algos`; *code is cuBLASLt's reason where there is none. */
+static enum sl_status ask(struct sl_cuda_gemm *g, const struct entry *e, const struct sl_cuda_product *p,
+                          cublasLtMatmulAlgo_t *algos, int *found, cublasStatus_t *code) {
   cublasLtMatmulPreference_t pref = NULL;
-  cublasLtMatmulHeuristicResult_t result;
-  int found = 0;
-  memset(&result, 0, sizeof result);
+  cublasLtMatmulHeuristicResult_t results[CANDIDATES];
+  memset(results, 0, sizeof results);
+  *found = 0;
+  *code = CUBLAS_STATUS_SUCCESS;
   LT_TRY(cublasLtMatmulPreferenceCreate(&pref));
   enum sl_status status = limit(g, &e->key, pref);
   if (status == SL_OK) status = point(e, p);
-  cublasStatus_t code = CUBLAS_STATUS_SUCCESS;
   if (status == SL_OK && aligned(&e->key))
-    code = cublasLtMatmulAlgoGetHeuristic(g->handle, e->desc, e->a, e->b, e->c, e->c, pref, 1, &result, &found);
+    *code = cublasLtMatmulAlgoGetHeuristic(g->handle, e->desc, e->a, e->b, e->c, e->c, pref, CANDIDATES, results, found);
   release("cublasLtMatmulPreferenceDestroy", cublasLtMatmulPreferenceDestroy(pref));
-  SL_TRY(status);
-  e->none = code != CUBLAS_STATUS_SUCCESS || found == 0;
-  if (e->none && (e->key.epilogue & ~SL_OP_BIAS) != 0) say_lack(g, &e->key, code);
-  if (e->none && e->key.epilogue == 0)
-    return sl_fail(SL_ERR_INTERNAL, "cuBLAS has no product of %lld x %lld x %lld in %s with result in %s: %s",
-                   (long long)e->key.m, (long long)e->key.n, (long long)e->key.k,
-                   sl_dtype_name((enum sl_dtype)e->key.type), sl_dtype_name((enum sl_dtype)e->key.out_type),
-                   cublasLtGetStatusName(code));
-  e->algo = result.algo;
+  if (*code != CUBLAS_STATUS_SUCCESS) *found = 0;
+  for (int i = 0; i < *found; i++) algos[i] = results[i].algo;
+  return status;
+}
+
+/* ---- the fastest ---- */
+
+/* The seconds of two runs between two events. */
+static enum sl_status time_twice(const struct sl_cuda_gemm *g, const struct entry *e, cudaStream_t stream,
+                                 const struct sl_cuda_product *p, const cublasLtMatmulAlgo_t *algo, cudaEvent_t *ends,
+                                 double *seconds) {
+  float ms;
+  SL_CUDA_TRY(cudaEventRecord(ends[0], stream));
+  SL_TRY(multiply(g, e, stream, p, algo));
+  SL_TRY(multiply(g, e, stream, p, algo));
+  SL_CUDA_TRY(cudaEventRecord(ends[1], stream));
+  SL_CUDA_TRY(cudaEventSynchronize(ends[1]));
+  SL_CUDA_TRY(cudaEventElapsedTime(&ms, ends[0], ends[1]));
+  *seconds = (double)ms / 1e3;
   return SL_OK;
+}
+
+/* Puts the fastest of the candidates first: that of the shortest time of some rounds, the first of which loads its code
+ * and does not count. */
+static enum sl_status put_fastest_first(const struct sl_cuda_gemm *g, const struct entry *e, cudaStream_t stream,
+                                        const struct sl_cuda_product *p, cublasLtMatmulAlgo_t *algos, int count) {
+  cudaEvent_t ends[2] = {NULL, NULL};
+  double best[CANDIDATES], seconds = 0;
+  int first = 0;
+  enum sl_status status = SL_OK;
+  for (int i = 0; i < count; i++) best[i] = INFINITY;
+  for (int i = 0; i < 2; i++) SL_CUDA_TRY(cudaEventCreate(&ends[i]));
+  for (int round = 0; round <= ROUNDS && status == SL_OK; round++)
+    for (int i = 0; i < count && status == SL_OK; i++) {
+      status = time_twice(g, e, stream, p, &algos[i], ends, &seconds);
+      if (status == SL_OK && round > 0) best[i] = fmin(best[i], seconds);
+    }
+  for (int i = 0; i < 2; i++) sl_cuda_release("cudaEventDestroy", cudaEventDestroy(ends[i]));
+  for (int i = 1; i < count; i++)
+    if (best[i] < best[first]) first = i;
+  algos[0] = algos[first];
+  return status;
+}
+
+/* Whether an algorithm from the disk can be used here. */
+static bool works(const struct sl_cuda_gemm *g, const struct entry *e, const cublasLtMatmulAlgo_t *algo) {
+  cublasLtMatmulHeuristicResult_t result;
+  const cublasStatus_t code = cublasLtMatmulAlgoCheck(g->handle, e->desc, e->a, e->b, e->c, e->c, algo, &result);
+  return code == CUBLAS_STATUS_SUCCESS && result.workspaceSize <= g->workspace_bytes;
+}
+
+static enum sl_status choose(struct sl_cuda_gemm *g, struct entry *e, cudaStream_t stream,
+                             const struct sl_cuda_product *p, cublasLtMatmulAlgo_t *algos, int count) {
+  cublasLtMatmulAlgo_t kept;
+  bool made;
+  e->algo = algos[0];
+  if (!g->choices || !g->timing) return SL_OK;
+  SL_TRY(sl_choices_begin(g->choices, &e->key, sizeof e->key, &kept, sizeof kept, &made));
+  if (made) {
+    if (works(g, e, &kept)) e->algo = kept;
+    return SL_OK;
+  }
+  const enum sl_status status = count > 1 ? put_fastest_first(g, e, stream, p, algos, count) : SL_OK;
+  sl_choices_end(g->choices, &e->key, sizeof e->key, status == SL_OK ? &algos[0] : NULL, sizeof algos[0]);
+  e->algo = algos[0];
+  return status;
+}
+
+static enum sl_status find_algo(struct sl_cuda_gemm *g, struct entry *e, cudaStream_t stream,
+                                const struct sl_cuda_product *p) {
+  cublasLtMatmulAlgo_t algos[CANDIDATES];
+  cublasStatus_t code;
+  int found;
+  SL_TRY(ask(g, e, p, algos, &found, &code));
+  e->none = found == 0;
+  if (!e->none) return choose(g, e, stream, p, algos, found);
+  if ((e->key.epilogue & ~SL_OP_BIAS) != 0) say_lack(g, &e->key, code);
+  if (e->key.epilogue != 0) return SL_OK;
+  return sl_fail(SL_ERR_INTERNAL, "cuBLAS has no product of %lld x %lld x %lld in %s with result in %s: %s",
+                 (long long)e->key.m, (long long)e->key.n, (long long)e->key.k,
+                 sl_dtype_name((enum sl_dtype)e->key.type), sl_dtype_name((enum sl_dtype)e->key.out_type),
+                 cublasLtGetStatusName(code));
 }
 
 static void close_entry(struct entry *e) {
@@ -212,7 +302,8 @@ static void close_entry(struct entry *e) {
   if (e->desc) release("cublasLtMatmulDescDestroy", cublasLtMatmulDescDestroy(e->desc));
 }
 
-static enum sl_status find(struct sl_cuda_gemm *g, const struct sl_cuda_product *p, struct entry **out) {
+static enum sl_status find(struct sl_cuda_gemm *g, cudaStream_t stream, const struct sl_cuda_product *p,
+                           struct entry **out) {
   const struct key key = key_of(p);
   for (size_t i = 0; i < g->count; i++) {
     *out = &g->entries[i];
@@ -221,44 +312,55 @@ static enum sl_status find(struct sl_cuda_gemm *g, const struct sl_cuda_product 
   struct entry e = {.key = key};
   enum sl_status status = sl_grow(&g->entries, &g->capacity, g->count + 1, sizeof *g->entries);
   if (status == SL_OK) status = describe(&e);
-  if (status == SL_OK) status = ask(g, &e, p);
+  if (status == SL_OK) status = find_algo(g, &e, stream, p);
   if (status != SL_OK) return close_entry(&e), status;
   g->entries[g->count] = e;
   *out = &g->entries[g->count++];
   return SL_OK;
 }
 
-enum sl_status sl_cuda_gemm_open(struct sl_cuda_gemm **out, void *workspace, size_t workspace_bytes) {
+/* What the fastest algorithm depends on, and the bytes that name a product. */
+static enum sl_status open_choices(struct sl_cuda_gemm *g, int device) {
+  struct cudaDeviceProp facts;
+  char about[512], driver[32] = "?";
+  SL_CUDA_TRY(cudaGetDeviceProperties(&facts, device));
+  sl_cuda_driver_version(driver, sizeof driver);
+  snprintf(about, sizeof about, "products on %s, driver %s, cuBLASLt %zu, workspace %zu, key %zu", facts.name, driver,
+           cublasLtGetVersion(), g->workspace_bytes, sizeof(struct key));
+  return sl_choices_open(&g->choices, about);
+}
+
+enum sl_status sl_cuda_gemm_open(struct sl_cuda_gemm **out, int device, void *workspace, size_t workspace_bytes) {
   struct sl_cuda_gemm *g;
   SL_TRY(sl_calloc(&g, 1, sizeof *g));
   g->workspace = workspace;
   g->workspace_bytes = workspace_bytes;
   const cublasStatus_t code = cublasLtCreate(&g->handle);
-  if (code != CUBLAS_STATUS_SUCCESS) {
-    free(g);
-    return failed("cublasLtCreate", code);
-  }
+  const enum sl_status status = code == CUBLAS_STATUS_SUCCESS ? open_choices(g, device) : failed("cublasLtCreate", code);
+  if (status != SL_OK) return sl_cuda_gemm_close(g), status;
   *out = g;
   return SL_OK;
 }
 
+void sl_cuda_gemm_time(struct sl_cuda_gemm *g, bool timing) {
+  if (g) g->timing = timing;
+}
+
 enum sl_status sl_cuda_gemm_run(struct sl_cuda_gemm *g, cudaStream_t stream, const struct sl_cuda_product *p) {
-  const float one = 1, beta = p->add ? 1 : 0;
   struct entry *e;
   if (p->m == 0 || p->n == 0) return SL_OK;
-  SL_TRY(find(g, p, &e));
+  SL_TRY(find(g, stream, p, &e));
   if (e->none) return SL_DONE;
   SL_TRY(point(e, p));
-  LT_TRY(cublasLtMatmul(g->handle, e->desc, &one, p->b, e->a, p->a, e->b, &beta, p->c, e->c, p->c, e->c, &e->algo,
-                        g->workspace, g->workspace_bytes, stream));
-  return SL_OK;
+  return multiply(g, e, stream, p, &e->algo);
 }
 
 void sl_cuda_gemm_close(struct sl_cuda_gemm *g) {
   if (!g) return;
   for (size_t i = 0; i < g->count; i++) close_entry(&g->entries[i]);
   free(g->entries);
-  release("cublasLtDestroy", cublasLtDestroy(g->handle));
+  sl_choices_close(g->choices);
+  if (g->handle) release("cublasLtDestroy", cublasLtDestroy(g->handle));
   free(g);
 }
 
