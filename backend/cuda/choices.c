@@ -25,7 +25,7 @@ struct line {
 struct sl_choices {
   char *path; /* owned */
   int file;
-  off_t read; /* so many bytes of the file are in `lines` */
+  off_t read;         /* so many bytes of the file are in `lines` */
   struct line *lines; /* owned */
   size_t count, capacity;
 };

@@ -43,8 +43,7 @@ int sl_op_attention_parts(const int64_t *dim) {
   if (groups == 0 || tiles == 0) return 1;
   const int64_t group = dim[2] / dim[4];
   int64_t parts = 1; /* all blocks of a key head take tiles (tiles + 1) / 2 tiles per query head, the longest `tiles` */
-  while (group % (2 * parts) == 0 &&
-         2 * at_a_time / (double)parts > most * (double)groups * ((double)tiles + 1))
+  while (group % (2 * parts) == 0 && 2 * at_a_time / (double)parts > most * (double)groups * ((double)tiles + 1))
     parts *= 2;
   return (int)parts;
 }

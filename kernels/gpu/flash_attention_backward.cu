@@ -14,7 +14,8 @@ template <typename T, int V>
 __global__ void __launch_bounds__(flash_threads)
     flash_dots_kernel(T *dq, const T *dout, const T *out, heads a, unsigned lanes, unsigned rows) {
   const unsigned i = blockIdx.x * (flash_threads / lanes) + threadIdx.x / lanes, lane = threadIdx.x % lanes;
-  const unsigned row = i / (unsigned)a.s.H, h = i % (unsigned)a.s.H, D = (unsigned)a.s.D; /* of the token's and the head */
+  const unsigned row = i / (unsigned)a.s.H, h = i % (unsigned)a.s.H,
+                 D = (unsigned)a.s.D; /* of the token's and the head */
   float sum = 0;
   if (i < rows) {
     const size_t at = row * a.s.out_stride + h * a.s.D;

@@ -144,9 +144,8 @@ template <typename T>
 inline int sum_parts(sl_cuda_stream stream, void *dk, void *dv, const head_parts &parts, const heads &a, bool wide) {
   const size_t n = a.s.B * a.s.T * a.s.KV * a.s.D;
   if (parts.count == 1) return 0;
-  return wide && aligned(dk, dv, parts.sums)
-             ? launch_flat(stream, add_parts<T, 4>{(T *)dk, (T *)dv, parts, a}, n)
-             : launch_flat(stream, add_parts<T, 1>{(T *)dk, (T *)dv, parts, a}, n);
+  return wide && aligned(dk, dv, parts.sums) ? launch_flat(stream, add_parts<T, 4>{(T *)dk, (T *)dv, parts, a}, n)
+                                             : launch_flat(stream, add_parts<T, 1>{(T *)dk, (T *)dv, parts, a}, n);
 }
 
 /* Which scores of a tile dropout keeps, four bits per eight columns. `element`: that of the thread's first query and

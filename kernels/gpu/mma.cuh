@@ -18,7 +18,8 @@ template <typename T> __device__ inline uint32_t pack_two(float x, float y) {
 }
 
 /* Two neighbouring parts of a sum, rounded: an a. */
-template <typename T> __device__ inline void as_left(uint32_t (&a)[4], const float (&left)[4], const float (&right)[4]) {
+template <typename T>
+__device__ inline void as_left(uint32_t (&a)[4], const float (&left)[4], const float (&right)[4]) {
   a[0] = pack_two<T>(left[0], left[1]);
   a[1] = pack_two<T>(left[2], left[3]);
   a[2] = pack_two<T>(right[0], right[1]);

@@ -192,8 +192,7 @@ template <typename T, int ROWS, int W> struct panel_tile {
     ldmatrix<false>(a, at(r + lane % 16, d + lane / 16 * 8));
   }
   /* As half_tile::fill_async. */
-  template <int THREADS>
-  __device__ void fill_async(const T *src, uint32_t src_stride, int t0, int T_, int D) const {
+  template <int THREADS> __device__ void fill_async(const T *src, uint32_t src_stride, int t0, int T_, int D) const {
     constexpr int vectors = W / 8, step = THREADS / vectors;
     static_assert(THREADS % vectors == 0 && ROWS % step == 0 && step % 8 == 0, "whole groups of rows at a time");
     const int r = (int)threadIdx.x / vectors, c = (int)threadIdx.x % vectors * 8;

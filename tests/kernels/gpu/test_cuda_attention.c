@@ -143,14 +143,15 @@ static void limits(enum sl_number type) {
                                   thin = {1, 2, 1, 1, 1, 1, 1, 1, 1, 1, .scale = 0};
   struct tensor x = tensor_new(type, 514, 0, -1, 1), lse = tensor_new(SL_NUMBER_F32, 2, 0, 0, 1);
   assert_int_not_equal(sl_cuda_flash_attention_forward(NULL, type, x.d, lse.d, x.d, x.d, x.d, &wide, NULL, NULL), 0);
-  const int error =
-      sl_cuda_flash_attention_backward(NULL, type, x.d, x.d, x.d, x.d, x.d, x.d, x.d, x.d, lse.d, &thin, NULL, NULL, 1,
-                                       NULL);
+  const int error = sl_cuda_flash_attention_backward(NULL, type, x.d, x.d, x.d, x.d, x.d, x.d, x.d, x.d, lse.d, &thin,
+                                                     NULL, NULL, 1, NULL);
   assert_int_equal(error != 0, type != SL_NUMBER_F32);
 }
 
 int main(int argc, char **argv) {
-  static const struct cuda_case all[] = {
-      {"materialised", materialised, EACH_TYPE}, {"flash", flash, TWO_KERNELS}, {"warpgroups", flash_by_warpgroups, TWO_KERNELS}, {"limits", limits, EACH_TYPE}};
+  static const struct cuda_case all[] = {{"materialised", materialised, EACH_TYPE},
+                                         {"flash", flash, TWO_KERNELS},
+                                         {"warpgroups", flash_by_warpgroups, TWO_KERNELS},
+                                         {"limits", limits, EACH_TYPE}};
   return cases_main("test_cuda_attention", all, sizeof all / sizeof *all, argc, argv);
 }
