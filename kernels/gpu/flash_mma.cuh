@@ -30,6 +30,14 @@ constexpr size_t mma_backward_shared(int W) {
   return mma_tile_bytes(2 * mma_rows + 4 * mma_across(W), W);
 }
 
+/* The same of the kernels for sm_90a: queries, and two tiles of keys and values; two tiles that stay, and four. */
+constexpr size_t wgmma_forward_shared(int W) {
+  return 1024 + (size_t)(128 + 4 * 64) * (size_t)W * 2;
+}
+constexpr size_t wgmma_backward_shared(int W) {
+  return 1024 + (size_t)(6 * 64) * (size_t)W * 2;
+}
+
 /* The forms that a kernel is compiled in: scores that are scale q . k, and rows that can be read 16 bytes at a time;
  * the same with dropout; and everything else, with options checked at run time. */
 enum mma_form { mma_lean, mma_dropout, mma_general };

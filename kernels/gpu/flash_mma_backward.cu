@@ -60,9 +60,9 @@ __global__ void __launch_bounds__(mma_threads)
   constexpr int N = across_keys<W, F>;
   __shared__ pack<kept_of_query, 2> kept[2][N / 2];
   const half_tile<T, W> K = {(T *)shared}, V = {K.row(mma_rows)}, Q = {V.row(mma_rows)}, dO = {Q.row(2 * N)};
-  const keys_block mine(a, parts);
+  const keys_block mine(a, parts, blockIdx.x);
   const int j0 = mine.first, end = (int)a.last_query((size_t)j0 + mma_rows - 1);
-  const size_t b = mine.b, g = mine.g;
+  const unsigned b = mine.b, g = mine.g;
   const int warp_row = (int)threadIdx.x / 32 * 16, key = j0 + warp_row + (int)threadIdx.x % 32 / 4;
   const int column = (int)threadIdx.x % 4 * 2;
   const scores z = scores_of<F>(a);
@@ -70,7 +70,7 @@ __global__ void __launch_bounds__(mma_threads)
   if (F != mma_lean) a.drop.begin();
   fill<F, mma_rows>(K, k + a.k_at(b, 0, g), (uint32_t)a.s.k_stride, j0, a, wide);
   fill<F, mma_rows>(V, v + a.v_at(b, 0, g), (uint32_t)a.s.v_stride, j0, a, wide);
-  for (size_t h = mine.h; h < mine.end; h++) {
+  for (unsigned h = mine.h; h < mine.end; h++) {
     const T *const q0 = q + a.q_at(b, 0, h), *const d0 = dout + a.out_at(b, 0, h);
     const float slope = z.plain ? 0 : a.slope(h);
     const kept_of_head<T> numbers = kept_in(lse, dq, a, b, h);
@@ -79,7 +79,7 @@ __global__ void __launch_bounds__(mma_threads)
     const auto bring = [&](int t, int at) {
       fill<F, N>(half_tile<T, W>{Q.row(at * N)}, q0, (uint32_t)a.s.q_stride, t, a, wide);
       fill<F, N>(half_tile<T, W>{dO.row(at * N)}, d0, (uint32_t)a.s.out_stride, t, a, wide);
-      return threadIdx.x < N ? numbers.of(t + (int)threadIdx.x, z.scale) : kept_of_query{0, 0};
+      return threadIdx.x < N ? numbers.of(t + (int)threadIdx.x, z.scale, a) : kept_of_query{0, 0};
     };
     const auto note = [&](kept_of_query x, int at) {
       if (threadIdx.x < N) kept[at][threadIdx.x / 2].x[threadIdx.x % 2] = x;
@@ -107,7 +107,9 @@ __global__ void __launch_bounds__(mma_threads)
       note(next, at ^ 1);
     }
   }
-  put_keys<F, T, W>(dk, dv, parts, mine, sum_k, sum_v, key, a);
+  const keys_block same(a, parts, anew(blockIdx.x));
+  const unsigned thread = anew(threadIdx.x);
+  put_keys<F, T, W>(dk, dv, parts, same, sum_k, sum_v, same.first + (int)(thread / 32 * 16 + thread % 32 / 4), a);
 }
 
 template <typename T, int W, mma_form F>
@@ -137,7 +139,7 @@ __global__ void __launch_bounds__(mma_threads, F == mma_lean ? 3 : 2)
   bring(j0, 0);
   copy_commit();
   const kept_of_head<T> numbers = kept_in<T>(lse, dq, a, b, h);
-  const kept_of_query queries[2] = {numbers.of(t, z.scale), numbers.of(t + 8, z.scale)};
+  const kept_of_query queries[2] = {numbers.of(t, z.scale, a), numbers.of(t + 8, z.scale, a)};
   for (; j0 < end; j0 += N, at ^= 1) {
     copy_wait<0>();
     __syncthreads(); /* this tile is complete, and no thread reads the previous one any more */
@@ -154,7 +156,8 @@ __global__ void __launch_bounds__(mma_threads, F == mma_lean ? 3 : 2)
     add_products<T, W, N>(sum, ds, Kt);
   }
   /* a query's dots were read by its own four threads before the first barrier, so its row may be overwritten */
-  put_rows<F, T, W>(dq + a.q_at(b, 0, h), a.s.q_stride, sum, t, a);
+  const unsigned same = anew(blockIdx.x) / tiles, H = (unsigned)a.s.H;
+  put_rows<F, T, W>(dq + a.q_at(same / H, 0, same % H), a.s.q_stride, sum, t, a);
 }
 
 template <typename T, int W, mma_form F>

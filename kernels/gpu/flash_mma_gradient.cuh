@@ -27,15 +27,14 @@ struct kept_of_query {
 template <typename T> struct kept_of_head {
   const float *lse;
   const T *dq;
-  uint32_t stride, count;
-  __device__ kept_of_query of(int t, float scale) const {
-    if ((uint32_t)t >= count) return {0, 0};
-    return {lse[t] * log2_e, stashed(dq + (uint64_t)(uint32_t)t * stride) * scale};
+  __device__ kept_of_query of(int t, float scale, const heads &a) const {
+    if ((uint32_t)t >= (uint32_t)a.s.T) return {0, 0};
+    return {lse[t] * log2_e, stashed(dq + (uint64_t)(uint32_t)t * (uint32_t)a.s.q_stride) * scale};
   }
 };
 template <typename T>
 __device__ inline kept_of_head<T> kept_in(const float *lse, const T *dq, const heads &a, size_t b, size_t h) {
-  return {lse + (b * a.s.H + h) * a.s.T, dq + a.q_at(b, 0, h), (uint32_t)a.s.q_stride, (uint32_t)a.s.T};
+  return {lse + (b * a.s.H + h) * a.s.T, dq + a.q_at(b, 0, h)};
 }
 
 /* The probability for a product q . k; `by` is the factor for its gradient. */
@@ -83,13 +82,13 @@ struct head_parts {
 struct keys_block {
   int first; /* key */
   int part;
-  size_t b, g, h, end; /* the query heads */
+  unsigned b, g, h, end; /* the query heads */
 
-  __device__ keys_block(const heads &a, const head_parts &parts) {
+  __device__ keys_block(const heads &a, const head_parts &parts, unsigned block) {
     const unsigned tiles = ((unsigned)a.s.T + mma_rows - 1) / mma_rows, all = gridDim.x / tiles;
     const bool few = gridDim.x <= 1600;
-    const unsigned head = few ? blockIdx.x % all : blockIdx.x / tiles, each = (unsigned)parts.count;
-    first = (int)(few ? blockIdx.x / all : blockIdx.x % tiles) * mma_rows;
+    const unsigned head = few ? block % all : block / tiles, each = (unsigned)parts.count;
+    first = (int)(few ? block / all : block % tiles) * mma_rows;
     part = (int)(head % each);
     g = head / each % (unsigned)a.s.KV, b = head / each / (unsigned)a.s.KV;
     const unsigned group = (unsigned)(a.s.H / a.s.KV), of_part = group / each;

@@ -11,7 +11,8 @@ constexpr int threads = 256, queries = 128;
 
 /* The queries, and two tiles of keys and values each, of which one is copied while the other is read. */
 template <typename T, int W> struct tiles {
-  static constexpr size_t bytes = panel_slack + sizeof(T) * (queries + 4 * keys) * W;
+  static_assert(panel_slack + sizeof(T) * (queries + 4 * keys) * W == wgmma_forward_shared(W),
+                "what a launch asks for");
   T *x;
 
   __device__ panel_tile<T, queries, W> Q() const {
@@ -61,10 +62,10 @@ __global__ void __launch_bounds__(threads, F == mma_lean ? 2 : 1)
   const unsigned blocks = ((unsigned)a.s.T + queries - 1) / queries, head = blockIdx.x / blocks;
   /* the longest rows come first, since they take longest */
   const int t0 = (int)(blocks - 1 - blockIdx.x % blocks) * queries, window = window_of(a);
-  const size_t h = head % (unsigned)a.s.H, b = head / (unsigned)a.s.H, g = a.kv_of(h);
+  const unsigned h = head % (unsigned)a.s.H, b = head / (unsigned)a.s.H, g = (unsigned)a.kv_of(h);
   const int warp_row = (int)threadIdx.x / 32 * 16, t = t0 + warp_row + (int)threadIdx.x % 32 / 4;
   const int column = (int)threadIdx.x % 4 * 2, T_ = (int)a.s.T, D = (int)a.s.D;
-  const int group_row = same_in_warp((int)threadIdx.x / 128) * 64, own = t0 + group_row; /* of the warpgroup */
+  const int group_row = (int)same_in_warp(threadIdx.x / 128) * 64, own = t0 + group_row; /* of the warpgroup */
   const int end = t0 + queries < T_ ? t0 + queries : T_;
   const float unit = log2_e * a.scale();
   const T *const k0 = k + a.k_at(b, 0, g), *const v0 = v + a.v_at(b, 0, g);
@@ -95,7 +96,9 @@ __global__ void __launch_bounds__(threads, F == mma_lean ? 2 : 1)
     add_values(r, c, in.V(at));
   }
   copy_wait<0>();
-  finish<F>(out, lse, r, a, b, h, t, unit);
+  const unsigned block = anew(blockIdx.x), same_head = block / blocks, thread = anew(threadIdx.x);
+  finish<F>(out, lse, r, a, same_head / (unsigned)a.s.H, same_head % (unsigned)a.s.H,
+            (int)((blocks - 1 - block % blocks) * queries + thread / 32 * 16 + thread % 32 / 4), unit);
 #else
   no_wgmma();
 #endif
@@ -106,7 +109,7 @@ int launch_forward(sl_cuda_stream stream, void *out, float *lse, const void *q, 
                    const heads &a) {
   const dim3 grid(blocks_of(a.s.T, queries) * (unsigned)(a.s.B * a.s.H));
   const auto kernel = a.drop.on ? wgmma_forward_kernel<T, W, mma_dropout> : wgmma_forward_kernel<T, W, mma_lean>;
-  return launch(stream, grid, threads, tiles<T, W>::bytes, kernel, (T *)out, lse, (const T *)q, (const T *)k,
+  return launch(stream, grid, threads, wgmma_forward_shared(W), kernel, (T *)out, lse, (const T *)q, (const T *)k,
                 (const T *)v, a);
 }
 

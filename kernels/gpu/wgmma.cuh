@@ -36,11 +36,6 @@ __device__ inline void no_wgmma() {
 #endif
 }
 
-/* A number that is the same in all threads of a warp, in a way that the compiler knows it. */
-__device__ inline int same_in_warp(int x) {
-  return __shfl_sync(0xffffffffu, x, 0);
-}
-
 /* The 64 columns `which` of a sum. */
 template <int N> __device__ inline float (&part_of(float (&sum)[N][4], int which))[8][4] {
   return *reinterpret_cast<float(*)[8][4]>(&sum[8 * which]);
