@@ -1,6 +1,6 @@
 # The part of the cuda backend that needs no GPU and no CUDA: where a process stands, how ranks meet, which streams,
 # events, communicators and workspaces a program asks for. Built and tested everywhere.
-set(SL_CUDA_PLAIN place comm/rendezvous events comm/links workspace)
+set(SL_CUDA_PLAIN place comm/rendezvous events comm/links workspace choices)
 list(TRANSFORM SL_CUDA_PLAIN PREPEND cuda/)
 list(TRANSFORM SL_CUDA_PLAIN APPEND .c)
 add_library(shardlab_cuda_plain STATIC ${SL_CUDA_PLAIN})

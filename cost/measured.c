@@ -1,6 +1,7 @@
 /* The measured cost of a work; see measured.h. */
 #include "cost/measured.h"
 
+#include "core/op/workspace.h"
 #include "cost/gemm.h"
 
 #include <math.h>
@@ -46,11 +47,12 @@ static double tiled_scores(const int64_t *dim) {
   return (double)dim[0] * (double)dim[2] * 64 * 64 * of_a_head;
 }
 
-/* Scores that could be done while the longest block still runs: backward's block of keys takes the queries of all heads
- * that share them, one of whose two blocks a multiprocessor has room for at least. */
+/* Scores that could be done while the longest block still runs: backward's block of keys takes the queries of the heads
+ * that share them, or of a part of these; a multiprocessor has room for two blocks at least. */
 static double waited_scores(const struct sl_device *device, const struct sl_work *work, double scores) {
   const int64_t *dim = work->dim;
-  const double sharing = work->kind == SL_OP_FLASH_BWD && dim[4] > 0 ? (double)dim[2] / (double)dim[4] : 1;
+  const bool shared = work->kind == SL_OP_FLASH_BWD && dim[4] > 0;
+  const double sharing = shared ? (double)dim[2] / (double)dim[4] / sl_op_attention_parts(dim) : 1;
   const double longest = 64 * 64 * sharing * ceil((double)dim[1] / 64), blocks = 2.0 * device->sm_count;
   return fmax(0, longest * blocks - scores);
 }

@@ -246,11 +246,14 @@ struct sl_cuda_product {
   void *bias; /* (n), read; or dbias, written: (m) of a's rows, (n) of b's */
   void *aux;  /* (m,n): written with SL_OP_GELU, read with SL_OP_DGELU */
 };
-enum sl_status sl_cuda_gemm_open(struct sl_cuda_gemm **out, void *workspace, size_t workspace_bytes);
+enum sl_status sl_cuda_gemm_open(struct sl_cuda_gemm **out, int device, void *workspace, size_t workspace_bytes);
 /* SL_DONE if cuBLASLt does not support this epilogue; nothing was launched then. Products without one are always
  * supported. */
 enum sl_status sl_cuda_gemm_run(struct sl_cuda_gemm *gemm, cudaStream_t stream, const struct sl_cuda_product *p);
-void sl_cuda_gemm_close(struct sl_cuda_gemm *gemm);
+/* Whether products that are met for the first time may be run again and again, to find their fastest algorithm; accepts
+ * NULL. */
+void sl_cuda_gemm_time(struct sl_cuda_gemm *gemm, bool timing);
+void sl_cuda_gemm_close(struct sl_cuda_gemm *gemm); /* accepts NULL and a half-built one */
 size_t sl_cuda_gemm_version(void); /* cuBLASLt's, such as 130002 */
 
 /* tensor.c */

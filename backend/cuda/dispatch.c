@@ -11,6 +11,7 @@
 #include "backend/cuda/cuda.h"
 #include "core/base/machine.h"
 #include "core/op/wire.h"
+#include "core/op/workspace.h"
 
 #include "kernels/all.h"
 #include "kernels/by_dtype.h"
@@ -141,7 +142,8 @@ static enum sl_status attention_bwd(const struct sl_call *c) {
   void *dq = c->x[SL_AT_DQ], *dk = c->x[SL_AT_DK], *dv = c->x[SL_AT_DV], *softmax = c->x[SL_AT_SOFTMAX];
   return ran(c, c->op->kind == SL_OP_FLASH_BWD
                     ? sl_cuda_flash_attention_backward(c->stream, c->type, dq, dk, dv, dout, q, k, v, c->x[SL_AT_OUT],
-                                                       softmax, &shape, &dropout, step_of(c))
+                                                       softmax, &shape, &dropout, step_of(c),
+                                                       sl_op_attention_parts(c->op->dim), cuda_of(c)->scratch)
                     : sl_cuda_attention_backward(c->stream, c->type, dq, dk, dv, dout, q, k, v, softmax, &shape,
                                                  &dropout, step_of(c)));
 }

@@ -10,49 +10,16 @@
  * If cuBLASLt does not support an epilogue, sl_cuda_gemm_run returns SL_DONE and the caller runs it as an op of its
  * own. That takes longer than predicted, so a warning is printed once.
  *
- * The algorithm comes from cuBLASLt's heuristic, queried once per shape, types and alignment, and cached: the second
- * step and the second run use the same one, so results repeat bit by bit. Split sums go through the workspace in a
- * fixed order. */
-#include "backend/cuda/cuda.h"
+ * The algorithm is chosen once per shape, types and alignment. cuBLASLt's heuristic names candidates, the one that it
+ * holds to be the fastest first; while the job warms up they are timed, and the fastest is kept on disk (choices.h), so
+ * that every rank and the next run use it too and results repeat bit by bit. At other times, and where nothing can be
+ * kept, the first is taken. Split sums go through the workspace in a fixed order. */
+#include "backend/cuda/gemm.h"
 
-#include <cublasLt.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define LT_TRY(e)                                                                                                      \
-  do {                                                                                                                 \
-    const cublasStatus_t lt_code_ = (e);                                                                               \
-    if (lt_code_ != CUBLAS_STATUS_SUCCESS) return failed(#e, lt_code_);                                                \
-  } while (0)
-
-/* The key of the cache. It must have no padding, because keys are compared as bytes. */
-struct key {
-  int64_t m, n, k;
-  int32_t trans_a, trans_b, add, tf32, epilogue;
-  int32_t type, out_type, bias_type;
-  int32_t align_a, align_b, align_c, align_bias, align_aux;
-  int32_t zero;
-};
-
-struct entry {
-  struct key key;
-  cublasLtMatmulDesc_t desc;
-  cublasLtMatrixLayout_t a, b, c; /* as cuBLASLt names them: a is our b */
-  cublasLtMatmulAlgo_t algo;
-  bool none; /* cuBLASLt has no algorithm for this */
-};
-
-struct sl_cuda_gemm {
-  cublasLtHandle_t handle;
-  void *workspace;
-  size_t workspace_bytes;
-  struct entry *entries; /* owned */
-  size_t count, capacity;
-  unsigned lacked; /* epilogues whose absence has been reported */
-};
-
-static enum sl_status failed(const char *call, cublasStatus_t code) {
+enum sl_status sl_cuda_lt_failed(const char *call, cublasStatus_t code) {
   return sl_fail(code == CUBLAS_STATUS_ALLOC_FAILED ? SL_ERR_MEMORY : SL_ERR_INTERNAL, "cuBLAS: %.*s: %s",
                  (int)strcspn(call, "("), call, cublasLtGetStatusName(code));
 }
@@ -71,8 +38,8 @@ static int32_t alignment_of(const void *at) {
   return low == 0 || low > 256 ? 256 : (int32_t)low;
 }
 
-static struct key key_of(const struct sl_cuda_product *p) {
-  struct key key;
+static struct sl_cuda_product_key key_of(const struct sl_cuda_product *p) {
+  struct sl_cuda_product_key key;
   memset(&key, 0, sizeof key);
   key.m = p->m, key.n = p->n, key.k = p->k;
   key.trans_a = p->trans_a, key.trans_b = p->trans_b, key.add = p->add, key.epilogue = (int32_t)p->epilogue;
@@ -87,19 +54,19 @@ static struct key key_of(const struct sl_cuda_product *p) {
 
 static enum sl_status set_desc(cublasLtMatmulDesc_t desc, cublasLtMatmulDescAttributes_t what, const void *value,
                                size_t bytes) {
-  LT_TRY(cublasLtMatmulDescSetAttribute(desc, what, value, bytes));
+  SL_LT_TRY(cublasLtMatmulDescSetAttribute(desc, what, value, bytes));
   return SL_OK;
 }
 
 static enum sl_status set_pref(cublasLtMatmulPreference_t pref, cublasLtMatmulPreferenceAttributes_t what,
                                const void *value, size_t bytes) {
-  LT_TRY(cublasLtMatmulPreferenceSetAttribute(pref, what, value, bytes));
+  SL_LT_TRY(cublasLtMatmulPreferenceSetAttribute(pref, what, value, bytes));
   return SL_OK;
 }
 
 /* Sets the pointers of the epilogue's operands, which cuBLASLt keeps in the descriptor although they differ per
  * call. */
-static enum sl_status point(const struct entry *e, const struct sl_cuda_product *p) {
+static enum sl_status point(const struct sl_cuda_algo *e, const struct sl_cuda_product *p) {
   if (p->bias) SL_TRY(set_desc(e->desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &p->bias, sizeof p->bias));
   if (p->aux) SL_TRY(set_desc(e->desc, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, &p->aux, sizeof p->aux));
   return SL_OK;
@@ -127,20 +94,20 @@ static cublasLtEpilogue_t epilogue_of(unsigned flags) {
 /* cuBLASLt's conditions on the operands of an epilogue. aux: the row length is a multiple of 8 elements and the address
  * a multiple of 16 bytes. Bias: no preference tells the heuristic its alignment, and the kernels read 16 bytes at once
  * (pytorch #194497). */
-static bool aligned(const struct key *key) {
+static bool aligned(const struct sl_cuda_product_key *key) {
   if (key->align_bias != 0 && key->align_bias < 16) return false;
   return key->align_aux == 0 || (key->n % 8 == 0 && key->align_aux >= 16);
 }
 
-static enum sl_status describe(struct entry *e) {
-  const struct key *key = &e->key;
+static enum sl_status describe(struct sl_cuda_algo *e) {
+  const struct sl_cuda_product_key *key = &e->key;
   const cublasComputeType_t compute = key->tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
   const cublasOperation_t op_a = key->trans_b ? CUBLAS_OP_T : CUBLAS_OP_N;
   const cublasOperation_t op_b = key->trans_a ? CUBLAS_OP_T : CUBLAS_OP_N;
   const cublasLtEpilogue_t epilogue = epilogue_of((unsigned)key->epilogue);
   const cudaDataType_t bias = number_of((enum sl_dtype)key->bias_type);
   const int64_t aux_row = key->n;
-  LT_TRY(cublasLtMatmulDescCreate(&e->desc, compute, CUDA_R_32F));
+  SL_LT_TRY(cublasLtMatmulDescCreate(&e->desc, compute, CUDA_R_32F));
   SL_TRY(set_desc(e->desc, CUBLASLT_MATMUL_DESC_TRANSA, &op_a, sizeof op_a));
   SL_TRY(set_desc(e->desc, CUBLASLT_MATMUL_DESC_TRANSB, &op_b, sizeof op_b));
   SL_TRY(set_desc(e->desc, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue));
@@ -150,13 +117,14 @@ static enum sl_status describe(struct entry *e) {
   const uint64_t m = (uint64_t)key->m, n = (uint64_t)key->n, k = (uint64_t)key->k;
   const uint64_t a_rows = key->trans_b ? k : n, a_columns = key->trans_b ? n : k;
   const uint64_t b_rows = key->trans_a ? m : k, b_columns = key->trans_a ? k : m;
-  LT_TRY(cublasLtMatrixLayoutCreate(&e->a, in, a_rows, a_columns, (int64_t)a_rows));
-  LT_TRY(cublasLtMatrixLayoutCreate(&e->b, in, b_rows, b_columns, (int64_t)b_rows));
-  LT_TRY(cublasLtMatrixLayoutCreate(&e->c, out, n, m, (int64_t)n));
+  SL_LT_TRY(cublasLtMatrixLayoutCreate(&e->a, in, a_rows, a_columns, (int64_t)a_rows));
+  SL_LT_TRY(cublasLtMatrixLayoutCreate(&e->b, in, b_rows, b_columns, (int64_t)b_rows));
+  SL_LT_TRY(cublasLtMatrixLayoutCreate(&e->c, out, n, m, (int64_t)n));
   return SL_OK;
 }
 
-static enum sl_status limit(const struct sl_cuda_gemm *g, const struct key *key, cublasLtMatmulPreference_t pref) {
+static enum sl_status limit(const struct sl_cuda_gemm *g, const struct sl_cuda_product_key *key,
+                            cublasLtMatmulPreference_t pref) {
   const uint32_t a = (uint32_t)key->align_b, b = (uint32_t)key->align_a, c = (uint32_t)key->align_c;
   /* partial sums stay fp32 until all are added: the other schemes round each to the 16 bits of the output */
   const uint32_t schemes = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
@@ -168,7 +136,7 @@ static enum sl_status limit(const struct sl_cuda_gemm *g, const struct key *key,
   return set_pref(pref, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, &c, sizeof c);
 }
 
-static void say_lack(struct sl_cuda_gemm *g, const struct key *key, cublasStatus_t code) {
+static void say_lack(struct sl_cuda_gemm *g, const struct sl_cuda_product_key *key, cublasStatus_t code) {
   const unsigned flags = (unsigned)key->epilogue;
   const struct sl_op op = {.kind = SL_OP_GEMM, .flags = flags};
   if ((g->lacked & flags) == flags) return;
@@ -181,84 +149,106 @@ static void say_lack(struct sl_cuda_gemm *g, const struct key *key, cublasStatus
       aligned(key) ? cublasLtGetStatusName(code) : "addresses that it cannot use");
 }
 
-static enum sl_status ask(struct sl_cuda_gemm *g, struct entry *e, const struct sl_cuda_product *p) {
-  cublasLtMatmulPreference_t pref = NULL;
-  cublasLtMatmulHeuristicResult_t result;
-  int found = 0;
-  memset(&result, 0, sizeof result);
-  LT_TRY(cublasLtMatmulPreferenceCreate(&pref));
-  enum sl_status status = limit(g, &e->key, pref);
-  if (status == SL_OK) status = point(e, p);
-  cublasStatus_t code = CUBLAS_STATUS_SUCCESS;
-  if (status == SL_OK && aligned(&e->key))
-    code = cublasLtMatmulAlgoGetHeuristic(g->handle, e->desc, e->a, e->b, e->c, e->c, pref, 1, &result, &found);
-  release("cublasLtMatmulPreferenceDestroy", cublasLtMatmulPreferenceDestroy(pref));
-  SL_TRY(status);
-  e->none = code != CUBLAS_STATUS_SUCCESS || found == 0;
-  if (e->none && (e->key.epilogue & ~SL_OP_BIAS) != 0) say_lack(g, &e->key, code);
-  if (e->none && e->key.epilogue == 0)
-    return sl_fail(SL_ERR_INTERNAL, "cuBLAS has no product of %lld x %lld x %lld in %s with result in %s: %s",
-                   (long long)e->key.m, (long long)e->key.n, (long long)e->key.k,
-                   sl_dtype_name((enum sl_dtype)e->key.type), sl_dtype_name((enum sl_dtype)e->key.out_type),
-                   cublasLtGetStatusName(code));
-  e->algo = result.algo;
+enum sl_status sl_cuda_multiply(const struct sl_cuda_gemm *g, const struct sl_cuda_algo *e, cudaStream_t stream,
+                                const struct sl_cuda_product *p, const cublasLtMatmulAlgo_t *algo) {
+  const float one = 1, beta = p->add ? 1 : 0;
+  SL_LT_TRY(cublasLtMatmul(g->handle, e->desc, &one, p->b, e->a, p->a, e->b, &beta, p->c, e->c, p->c, e->c, algo,
+                           g->workspace, g->workspace_bytes, stream));
   return SL_OK;
 }
 
-static void close_entry(struct entry *e) {
+/* Writes up to SL_CUDA_CANDIDATES algorithms to `algos`; *code is cuBLASLt's reason where there is none. */
+static enum sl_status ask(struct sl_cuda_gemm *g, const struct sl_cuda_algo *e, const struct sl_cuda_product *p,
+                          cublasLtMatmulAlgo_t *algos, int *found, cublasStatus_t *code) {
+  cublasLtMatmulPreference_t pref = NULL;
+  cublasLtMatmulHeuristicResult_t results[SL_CUDA_CANDIDATES];
+  memset(results, 0, sizeof results);
+  *found = 0;
+  *code = CUBLAS_STATUS_SUCCESS;
+  SL_LT_TRY(cublasLtMatmulPreferenceCreate(&pref));
+  enum sl_status status = limit(g, &e->key, pref);
+  if (status == SL_OK) status = point(e, p);
+  if (status == SL_OK && aligned(&e->key))
+    *code = cublasLtMatmulAlgoGetHeuristic(g->handle, e->desc, e->a, e->b, e->c, e->c, pref, SL_CUDA_CANDIDATES,
+                                           results, found);
+  release("cublasLtMatmulPreferenceDestroy", cublasLtMatmulPreferenceDestroy(pref));
+  if (*code != CUBLAS_STATUS_SUCCESS) *found = 0;
+  for (int i = 0; i < *found; i++) algos[i] = results[i].algo;
+  return status;
+}
+
+static enum sl_status find_algo(struct sl_cuda_gemm *g, struct sl_cuda_algo *e, cudaStream_t stream,
+                                const struct sl_cuda_product *p) {
+  cublasLtMatmulAlgo_t algos[SL_CUDA_CANDIDATES];
+  cublasStatus_t code;
+  int found;
+  SL_TRY(ask(g, e, p, algos, &found, &code));
+  e->none = found == 0;
+  if (!e->none) return sl_cuda_fastest(g, e, stream, p, algos, found);
+  if ((e->key.epilogue & ~SL_OP_BIAS) != 0) say_lack(g, &e->key, code);
+  if (e->key.epilogue != 0) return SL_OK;
+  return sl_fail(SL_ERR_INTERNAL, "cuBLAS has no product of %lld x %lld x %lld in %s with result in %s: %s",
+                 (long long)e->key.m, (long long)e->key.n, (long long)e->key.k,
+                 sl_dtype_name((enum sl_dtype)e->key.type), sl_dtype_name((enum sl_dtype)e->key.out_type),
+                 cublasLtGetStatusName(code));
+}
+
+static void close_entry(struct sl_cuda_algo *e) {
   if (e->a) release("cublasLtMatrixLayoutDestroy", cublasLtMatrixLayoutDestroy(e->a));
   if (e->b) release("cublasLtMatrixLayoutDestroy", cublasLtMatrixLayoutDestroy(e->b));
   if (e->c) release("cublasLtMatrixLayoutDestroy", cublasLtMatrixLayoutDestroy(e->c));
   if (e->desc) release("cublasLtMatmulDescDestroy", cublasLtMatmulDescDestroy(e->desc));
 }
 
-static enum sl_status find(struct sl_cuda_gemm *g, const struct sl_cuda_product *p, struct entry **out) {
-  const struct key key = key_of(p);
+static enum sl_status find(struct sl_cuda_gemm *g, cudaStream_t stream, const struct sl_cuda_product *p,
+                           struct sl_cuda_algo **out) {
+  const struct sl_cuda_product_key key = key_of(p);
   for (size_t i = 0; i < g->count; i++) {
     *out = &g->entries[i];
     if (memcmp(&g->entries[i].key, &key, sizeof key) == 0) return SL_OK;
   }
-  struct entry e = {.key = key};
+  struct sl_cuda_algo e = {.key = key};
   enum sl_status status = sl_grow(&g->entries, &g->capacity, g->count + 1, sizeof *g->entries);
   if (status == SL_OK) status = describe(&e);
-  if (status == SL_OK) status = ask(g, &e, p);
+  if (status == SL_OK) status = find_algo(g, &e, stream, p);
   if (status != SL_OK) return close_entry(&e), status;
   g->entries[g->count] = e;
   *out = &g->entries[g->count++];
   return SL_OK;
 }
 
-enum sl_status sl_cuda_gemm_open(struct sl_cuda_gemm **out, void *workspace, size_t workspace_bytes) {
+enum sl_status sl_cuda_gemm_open(struct sl_cuda_gemm **out, int device, void *workspace, size_t workspace_bytes) {
   struct sl_cuda_gemm *g;
   SL_TRY(sl_calloc(&g, 1, sizeof *g));
   g->workspace = workspace;
   g->workspace_bytes = workspace_bytes;
   const cublasStatus_t code = cublasLtCreate(&g->handle);
-  if (code != CUBLAS_STATUS_SUCCESS) {
-    free(g);
-    return failed("cublasLtCreate", code);
-  }
+  const enum sl_status status =
+      code == CUBLAS_STATUS_SUCCESS ? sl_cuda_fastest_open(g, device) : sl_cuda_lt_failed("cublasLtCreate", code);
+  if (status != SL_OK) return sl_cuda_gemm_close(g), status;
   *out = g;
   return SL_OK;
 }
 
+void sl_cuda_gemm_time(struct sl_cuda_gemm *g, bool timing) {
+  if (g) g->timing = timing;
+}
+
 enum sl_status sl_cuda_gemm_run(struct sl_cuda_gemm *g, cudaStream_t stream, const struct sl_cuda_product *p) {
-  const float one = 1, beta = p->add ? 1 : 0;
-  struct entry *e;
+  struct sl_cuda_algo *e;
   if (p->m == 0 || p->n == 0) return SL_OK;
-  SL_TRY(find(g, p, &e));
+  SL_TRY(find(g, stream, p, &e));
   if (e->none) return SL_DONE;
   SL_TRY(point(e, p));
-  LT_TRY(cublasLtMatmul(g->handle, e->desc, &one, p->b, e->a, p->a, e->b, &beta, p->c, e->c, p->c, e->c, &e->algo,
-                        g->workspace, g->workspace_bytes, stream));
-  return SL_OK;
+  return sl_cuda_multiply(g, e, stream, p, &e->algo);
 }
 
 void sl_cuda_gemm_close(struct sl_cuda_gemm *g) {
   if (!g) return;
   for (size_t i = 0; i < g->count; i++) close_entry(&g->entries[i]);
   free(g->entries);
-  release("cublasLtDestroy", cublasLtDestroy(g->handle));
+  sl_choices_close(g->choices);
+  if (g->handle) release("cublasLtDestroy", cublasLtDestroy(g->handle));
   free(g);
 }
 

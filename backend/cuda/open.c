@@ -206,7 +206,7 @@ static enum sl_status open_handles(struct sl_cuda *cuda) {
   SL_TRY(sl_cuda_graphs_open(cuda));
   SL_TRY(sl_cuda_workspace_open(cuda));
   if (cuda->workspace.gemm_bytes > 0)
-    SL_TRY(sl_cuda_gemm_open(&cuda->gemm, cuda->gemm_workspace, (size_t)cuda->workspace.gemm_bytes));
+    SL_TRY(sl_cuda_gemm_open(&cuda->gemm, cuda->device, cuda->gemm_workspace, (size_t)cuda->workspace.gemm_bytes));
   SL_TRY(sl_cuda_helpers_open(cuda));
   return sl_cuda_noise_open(cuda);
 }

@@ -1,7 +1,8 @@
 /* Runs each compute op of the step once, before the first program, in memory that is cleared again. The driver loads a
  * kernel's code to the device at its first launch, and may first wait for the kernels that run there: if one of them is
  * a receive that spins for its peer, the peer could wait for us in turn. It also makes the first step like any other,
- * and the memory of the code is counted as part of the context. */
+ * and the memory of the code is counted as part of the context. Products' algorithms are chosen here, because here alone a
+ * product may run more often than once. */
 #include "backend/cuda/cuda.h"
 
 #include "backend/cuda/mark.h"
@@ -74,7 +75,9 @@ enum sl_status sl_cuda_warm(struct sl_cuda *cuda) {
   bool *done;
   SL_CUDA_TRY(cudaDeviceSynchronize()); /* the default stream clears the arena, and lanes do not wait for it */
   SL_TRY(sl_calloc(&done, p->op_count, sizeof *done));
+  sl_cuda_gemm_time(cuda->gemm, true);
   enum sl_status status = run_each(cuda, p, done, stream);
+  sl_cuda_gemm_time(cuda->gemm, false);
   free(done);
   if (status == SL_OK) status = run_sums(cuda, stream);
   return status == SL_OK ? clear(cuda, stream) : status;

@@ -37,6 +37,22 @@ static int64_t gemm(const struct sl_op *op) {
   return op->flags & SL_OP_WORKSPACE ? (m * k + k * n + m * n) * 4 : 0;
 }
 
+int sl_op_attention_parts(const int64_t *dim) {
+  const int64_t tiles = (dim[1] + 63) / 64, groups = sl_product(dim[0], dim[4]);
+  const double at_a_time = 396, most = 0.8;
+  if (groups == 0 || tiles == 0) return 1;
+  const int64_t group = dim[2] / dim[4];
+  int64_t parts = 1; /* all blocks of a key head take tiles (tiles + 1) / 2 tiles per query head, the longest `tiles` */
+  while (group % (2 * parts) == 0 && 2 * at_a_time / (double)parts > most * (double)groups * ((double)tiles + 1))
+    parts *= 2;
+  return (int)parts;
+}
+
+int64_t sl_op_attention_parts_bytes(const int64_t *dim) {
+  const int64_t parts = sl_op_attention_parts(dim), rows = sl_product(dim[0], dim[1]);
+  return parts > 1 ? sl_product(sl_product(2 * 4 * parts, rows), sl_product(dim[4], dim[3])) : 0;
+}
+
 int64_t sl_op_workspace(const struct sl_op *op, int64_t threads) {
   const int64_t t = pad(op->dim[1], 256);
   switch (op->kind) {

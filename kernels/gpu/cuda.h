@@ -121,7 +121,7 @@ int sl_cuda_mlp_mse(sl_cuda_stream stream, enum sl_number type, double *loss_sum
                     const void *prediction, const void *target, size_t n, double scale, const double *loss_scale,
                     void *scratch);
 
-/* --- attention. Neither form needs scratch: backward keeps one float per query in the query's row of dq until it
+/* --- attention. Backward keeps one float per query in the query's row of dq until it
  * writes dq, so a row needs at least four bytes (cudaErrorInvalidValue for 16 bits and D = 1). Flash attention supports
  * D <= 256, the materialised form T up to about 40000. Flash attention of 16-bit numbers with 2 <= D <= 128 runs on the
  * tensor cores and rounds probabilities and their gradients before the second product; tokens and strides may be at
@@ -137,10 +137,12 @@ int sl_cuda_attention_backward(sl_cuda_stream stream, enum sl_number type, void 
 int sl_cuda_flash_attention_forward(sl_cuda_stream stream, enum sl_number type, void *out, float *lse, const void *q,
                                     const void *k, const void *v, const struct sl_attention_shape *shape,
                                     const struct sl_dropout *dropout, const int64_t *step);
+/* On the tensor cores the H / KV query heads that share a key head are divided into `parts`, a divisor of them, of which
+ * each has blocks of its own. With more than one, scratch holds the parts' sums: parts * 2 * B * T * KV * D floats. */
 int sl_cuda_flash_attention_backward(sl_cuda_stream stream, enum sl_number type, void *dq, void *dk, void *dv,
                                      const void *dout, const void *q, const void *k, const void *v, const void *out,
                                      const float *lse, const struct sl_attention_shape *shape,
-                                     const struct sl_dropout *dropout, const int64_t *step);
+                                     const struct sl_dropout *dropout, const int64_t *step, int parts, void *scratch);
 
 /* --- flat ranges, columns, bias --- */
 

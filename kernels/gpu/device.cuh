@@ -145,6 +145,9 @@ __device__ inline float exp2_fast(float x) {
 template <typename... P, typename... A>
 inline int launch(sl_cuda_stream stream, dim3 grid, unsigned block, size_t shared, void (*kernel)(P...), A... args) {
   if (grid.x == 0 || grid.y == 0 || grid.z == 0) return 0;
+#ifdef __CUDACC__
+  shared = (shared + 15) / 16 * 16; /* ptxas reads 16 bytes where a loop's last round needs 4 of them */
+#endif
   if (shared > 32 * 1024) { /* more than 48 KiB must be requested; the limit includes the kernel's static shared memory,
                              * at most 16 KiB */
     const int error =

@@ -9,16 +9,26 @@
 namespace sl {
 namespace {
 
-template <typename T>
-__global__ void __launch_bounds__(flash_threads) flash_dots_kernel(T *dq, const T *dout, const T *out, heads a) {
-  const sl_attention_shape &s = a.s;
-  const size_t i = (size_t)blockIdx.x * (flash_threads / 32) + threadIdx.x / 32, lane = threadIdx.x % 32;
-  if (i >= s.B * s.T * s.H) return; /* a whole warp */
-  const size_t h = i % s.H, t = i / s.H % s.T, b = i / s.H / s.T, at = a.out_at(b, t, h);
+/* So many lanes, a power of two, take the V numbers of a query's head that each reads at once. */
+template <typename T, int V>
+__global__ void __launch_bounds__(flash_threads)
+    flash_dots_kernel(T *dq, const T *dout, const T *out, heads a, unsigned lanes, unsigned rows) {
+  const unsigned i = blockIdx.x * (flash_threads / lanes) + threadIdx.x / lanes, lane = threadIdx.x % lanes;
+  const unsigned row = i / (unsigned)a.s.H, h = i % (unsigned)a.s.H,
+                 D = (unsigned)a.s.D; /* of the token's and the head */
   float sum = 0;
-  for (size_t d = lane; d < s.D; d += 32) sum += load(dout[at + d]) * load(out[at + d]);
-  sum = warp_sum(sum);
-  if (lane == 0) stash(dq + a.q_at(b, t, h), sum);
+  if (i < rows) {
+    const size_t at = row * a.s.out_stride + h * a.s.D;
+    for (unsigned d = lane * V; d < D; d += lanes * V) {
+      float x[V], y[V];
+      load_v<V>(x, dout + at + d);
+      load_v<V>(y, out + at + d);
+#pragma unroll
+      for (int k = 0; k < V; k++) sum += x[k] * y[k];
+    }
+  }
+  for (unsigned n = lanes / 2; n > 0; n /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, (int)n);
+  if (i < rows && lane == 0) stash(dq + row * a.s.q_stride + sl_query_head(&a.s, h), sum);
 }
 
 /* A block's shared memory: four tiles, two squares, and two numbers per query. */
@@ -156,9 +166,18 @@ __global__ void __launch_bounds__(flash_threads)
   if (t0 + (size_t)r < s.T) put_row(dq + a.q_at(b, t0 + (size_t)r, h), sum, lane, s.D);
 }
 
+template <typename T, int V> int dots(sl_cuda_stream stream, T *dq, const T *dout, const T *out, const heads &a) {
+  const size_t rows = a.s.B * a.s.T * a.s.H;
+  unsigned lanes = 1;
+  while (lanes < 32 && lanes * V < a.s.D) lanes *= 2;
+  if (rows > UINT32_MAX - flash_threads) return (int)cudaErrorInvalidValue;
+  return launch(stream, dim3(blocks_of(rows, flash_threads / lanes)), flash_threads, 0, flash_dots_kernel<T, V>, dq,
+                dout, out, a, lanes, (unsigned)rows);
+}
+
 template <typename T> int dots(sl_cuda_stream stream, T *dq, const T *dout, const T *out, const heads &a) {
-  return launch(stream, dim3(blocks_of(a.s.B * a.s.T * a.s.H, flash_threads / 32)), flash_threads, 0,
-                flash_dots_kernel<T>, dq, dout, out, a);
+  const bool whole = (a.s.D | a.s.out_stride) % wide<T> == 0 && aligned(dout, out);
+  return whole ? dots<T, wide<T>>(stream, dq, dout, out, a) : dots<T, 1>(stream, dq, dout, out, a);
 }
 
 template <typename T>
@@ -180,7 +199,8 @@ extern "C" int sl_cuda_flash_attention_backward(sl_cuda_stream stream, enum sl_n
                                                 void *dv, const void *dout, const void *q, const void *k, const void *v,
                                                 const void *out, const float *lse,
                                                 const struct sl_attention_shape *shape,
-                                                const struct sl_dropout *dropout, const int64_t *step) {
+                                                const struct sl_dropout *dropout, const int64_t *step, int parts,
+                                                void *scratch) {
   const sl::heads a = sl::heads_of(shape, dropout, step);
   return sl::by_type(type, [&](auto zero) {
     using T = decltype(zero);
@@ -188,7 +208,8 @@ extern "C" int sl_cuda_flash_attention_backward(sl_cuda_stream stream, enum sl_n
     const int error = sl::dots(stream, (T *)dq, (const T *)dout, (const T *)out, a);
     if (error) return error;
     if (sl::mma_takes(type, shape))
-      return sl::mma_backward(stream, type, dq, dk, dv, dout, q, k, v, lse, shape, dropout, step);
+      return sl::mma_backward(stream, type, dq, dk, dv, dout, q, k, v, lse, shape, dropout, step, parts,
+                              (float *)scratch);
     return sl::backward(stream, (T *)dq, (T *)dk, (T *)dv, (const T *)dout, (const T *)q, (const T *)k, (const T *)v,
                         lse, a);
   });

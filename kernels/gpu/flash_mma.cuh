@@ -30,6 +30,14 @@ constexpr size_t mma_backward_shared(int W) {
   return mma_tile_bytes(2 * mma_rows + 4 * mma_across(W), W);
 }
 
+/* The same of the kernels for sm_90a: queries, and two tiles of keys and values; two tiles that stay, and four. */
+constexpr size_t wgmma_forward_shared(int W) {
+  return 1024 + (size_t)(128 + 4 * 64) * (size_t)W * 2;
+}
+constexpr size_t wgmma_backward_shared(int W) {
+  return 1024 + (size_t)(6 * 64) * (size_t)W * 2;
+}
+
 /* The forms that a kernel is compiled in: scores that are scale q . k, and rows that can be read 16 bytes at a time;
  * the same with dropout; and everything else, with options checked at run time. */
 enum mma_form { mma_lean, mma_dropout, mma_general };
@@ -52,9 +60,17 @@ inline bool mma_fits(const sl_attention_shape *s) {
 
 int mma_forward(struct CUstream_st *stream, enum sl_number type, void *out, float *lse, const void *q, const void *k,
                 const void *v, const sl_attention_shape *shape, const sl_dropout *dropout, const int64_t *step);
-/* dout . out of each query must be stored in its row of dq. */
+/* dout . out of each query must be stored in its row of dq. `parts` and `sums` as in sl_cuda_flash_attention_backward. */
 int mma_backward(struct CUstream_st *stream, enum sl_number type, void *dq, void *dk, void *dv, const void *dout,
                  const void *q, const void *k, const void *v, const float *lse, const sl_attention_shape *shape,
-                 const sl_dropout *dropout, const int64_t *step);
+                 const sl_dropout *dropout, const int64_t *step, int parts, float *sums);
+
+/* The same by the instructions of sm_90a, where wgmma_takes(): plain scores, `wide`, and a device that has them. */
+bool wgmma_takes(const sl_attention_shape *shape, bool wide);
+int wgmma_forward(struct CUstream_st *stream, enum sl_number type, void *out, float *lse, const void *q, const void *k,
+                  const void *v, const sl_attention_shape *shape, const sl_dropout *dropout, const int64_t *step);
+int wgmma_backward(struct CUstream_st *stream, enum sl_number type, void *dq, void *dk, void *dv, const void *dout,
+                   const void *q, const void *k, const void *v, const float *lse, const sl_attention_shape *shape,
+                   const sl_dropout *dropout, const int64_t *step, int parts, float *sums);
 
 } /* namespace sl */

@@ -7,7 +7,7 @@
  * has five: its dq is added up across blocks by atomics in fp32, whose order changes from run to run, whereas here
  * equal input gives equal bits. Adding in a fixed order would need a partial dq per tile of keys, T / 64 times the
  * queries in fp32, or blocks that wait for each other. */
-#include "kernels/gpu/flash_mma_tile.cuh"
+#include "kernels/gpu/flash_mma_gradient.cuh"
 
 namespace sl {
 namespace {
@@ -41,10 +41,8 @@ template <typename T, int W, int N>
 __device__ inline void add_products(float (&sum)[W / 8][4], const float (&p)[N / 8][4], const half_tile<T, W> &rows) {
 #pragma unroll
   for (int j = 0; j < N; j += 16) {
-    const float(&left)[4] = p[j / 8], (&right)[4] = p[j / 8 + 1];
-    const uint32_t x[4] = {pack_two<T>(left[0], left[1]), pack_two<T>(left[2], left[3]),
-                           pack_two<T>(right[0], right[1]), pack_two<T>(right[2], right[3])};
-    uint32_t y[4];
+    uint32_t x[4], y[4];
+    as_left<T>(x, p[j / 8], p[j / 8 + 1]);
 #pragma unroll
     for (int d = 0; d < W; d += 16) {
       rows.as_b_rows(y, j, d);
@@ -54,133 +52,17 @@ __device__ inline void add_products(float (&sum)[W / 8][4], const float (&p)[N /
   }
 }
 
-/* What a launch applies to all scores. */
-struct scores {
-  float scale, unit; /* the factor of q . k; the same for powers of two */
-  int window;
-  bool plain;
-};
-template <mma_form F> __device__ inline scores scores_of(const heads &a) {
-  const float scale = a.scale();
-  return {scale, scale * log2_e, window_of(a), F != mma_general || sl_plain_scores(&a.s)};
-}
-
-/* What a query keeps from forward: the logarithm of its sum, for powers of two, and the dot product of out and dout,
- * times the scale. */
-struct kept_of_query {
-  float lse, dots;
-};
-template <typename T>
-__device__ inline kept_of_query query_of(const float *lse, const T *dq, const heads &a, size_t b, size_t h, int t,
-                                         float scale) {
-  if (t >= (int)a.s.T) return {0, 0};
-  return {lse[(b * a.s.H + h) * a.s.T + (size_t)t] * log2_e, stashed(dq + a.q_at(b, (size_t)t, h)) * scale};
-}
-
-/* The probability for a product q . k; `by` is the factor for its gradient. */
-__device__ inline float probability(float x, const heads &a, const scores &z, float slope, int t, int key, float lse,
-                                    float *by) {
-  *by = 1;
-  if (z.plain) return exp2_fast(x * z.unit - lse);
-  if (!near(t, key, z.window)) return 0; /* here, because the cap would make minus infinity finite */
-  return exp2_fast(a.score(x * z.scale, slope, (size_t)t, (size_t)key, by) * log2_e - lse);
-}
-
-/* Multiplies a probability by dropout's factor, and turns the gradient dp into that of the score. */
-__device__ inline void finish_pair(float &p, float &dp, float kept, float by, float dots, float scale) {
-  dp = p * (dp * (kept * scale) - dots) * by;
-  p = kept == 0 ? 0 : p * kept;
-}
-
-/* Writes the thread's two rows of a (16,W) sum to memory. */
-template <mma_form F, typename T, int W>
-__device__ inline void put_rows(T *x, size_t stride, const float (&sum)[W / 8][4], int row, const heads &a) {
-#pragma unroll
-  for (int half = 0; half < 2; half++) {
-    const size_t r = (size_t)(row + 8 * half);
-    if (r >= a.s.T) continue;
-#pragma unroll
-    for (int i = 0; i < W / 8; i++)
-      put_two<F>(x + r * stride, 8 * i + (int)threadIdx.x % 4 * 2, (int)a.s.D, sum[i][2 * half], sum[i][2 * half + 1]);
-  }
-}
-
-/* Which scores of a tile dropout keeps, four bits per eight columns. `element`: that of the thread's first query and
- * first key. */
-template <bool KEYS, int N> __device__ inline uint32_t drawn(const heads &a, uint64_t element) {
-  const bool whole = whole_blocks(a);
-  const uint64_t T_ = a.s.T;
-  uint32_t bits = 0;
-#pragma unroll
-  for (int i = 0; i < N / 8; i++) {
-    const uint64_t e = element + (uint64_t)(8 * i) * (KEYS ? T_ : 1);
-    bits |= (KEYS ? keeps_columns(a.drop, whole, e, T_) : keeps_rows(a.drop, whole, e, e + 8 * T_)) << 4 * i;
-  }
-  return bits;
-}
-
-template <mma_form F> __device__ inline bool drops(const heads &a) {
-  return F == mma_dropout || (F == mma_general && a.drop.on);
-}
-
-/* Probabilities and gradients of a tile of keys by queries: the thread's keys from `key`, its queries from `t`, whose
- * numbers are at `queries`. */
-template <mma_form F, int N>
-__device__ inline void keys_scores(float (&p)[N / 8][4], float (&ds)[N / 8][4], const heads &a, const scores &z,
-                                   float slope, int t, int key, const kept_of_query *queries, uint32_t bits) {
-#pragma unroll
-  for (int i = 0; i < N / 8; i++) {
-    const pack<kept_of_query, 2> two = *reinterpret_cast<const pack<kept_of_query, 2> *>(queries + 8 * i);
-#pragma unroll
-    for (int e = 0; e < 4; e++) {
-      float by;
-      p[i][e] = probability(p[i][e], a, z, slope, t + 8 * i + e % 2, key + e / 2 * 8, two.x[e % 2].lse, &by);
-      finish_pair(p[i][e], ds[i][e], drops<F>(a) ? kept_of(a.drop, bits, 4 * i + e) : 1, by, two.x[e % 2].dots,
-                  z.scale);
-    }
-  }
-}
-
-/* The same for queries by keys: the thread's queries t and t + 8, its keys from `key`. */
-template <mma_form F, int N>
-__device__ inline void queries_scores(float (&p)[N / 8][4], float (&ds)[N / 8][4], const heads &a, const scores &z,
-                                      float slope, int t, int key, const kept_of_query (&queries)[2], uint32_t bits) {
-#pragma unroll
-  for (int i = 0; i < N / 8; i++) {
-#pragma unroll
-    for (int e = 0; e < 4; e++) {
-      float by;
-      const kept_of_query &query = queries[e / 2];
-      p[i][e] = probability(p[i][e], a, z, slope, t + e / 2 * 8, key + 8 * i + e % 2, query.lse, &by);
-      finish_pair(p[i][e], ds[i][e], drops<F>(a) ? kept_of(a.drop, bits, 4 * i + e) : 1, by, query.dots, z.scale);
-    }
-  }
-}
-
-/* Sets scores to minus infinity where a query does not attend to a key. `row` and `column` are the thread's first;
- * KEYS: rows are keys, otherwise queries. */
-template <bool KEYS, int N> __device__ inline void hide(float (&p)[N / 8][4], int row, int column, int window) {
-#pragma unroll
-  for (int i = 0; i < N / 8; i++) {
-#pragma unroll
-    for (int e = 0; e < 4; e++) {
-      const int r = row + (e >= 2 ? 8 : 0), c = column + 8 * i + e % 2;
-      if (!(KEYS ? near(c, r, window) : near(r, c, window))) p[i][e] = -INFINITY;
-    }
-  }
-}
-
 template <typename T, int W, mma_form F>
 __global__ void __launch_bounds__(mma_threads)
     mma_keys_kernel(T *dk, T *dv, const T *dq, const T *dout, const T *q, const T *k, const T *v, const float *lse,
-                    heads a, bool wide) {
+                    heads a, head_parts parts, bool wide) {
   SL_DYNAMIC_SHARED(shared);
   constexpr int N = across_keys<W, F>;
   __shared__ pack<kept_of_query, 2> kept[2][N / 2];
   const half_tile<T, W> K = {(T *)shared}, V = {K.row(mma_rows)}, Q = {V.row(mma_rows)}, dO = {Q.row(2 * N)};
-  const unsigned tiles = ((unsigned)a.s.T + mma_rows - 1) / mma_rows, head = blockIdx.x / tiles;
-  const int j0 = (int)(blockIdx.x % tiles) * mma_rows, end = (int)a.last_query((size_t)j0 + mma_rows - 1);
-  const size_t g = head % (unsigned)a.s.KV, b = head / (unsigned)a.s.KV, group = a.s.H / a.s.KV;
+  const keys_block mine(a, parts, blockIdx.x);
+  const int j0 = mine.first, end = (int)a.last_query((size_t)j0 + mma_rows - 1);
+  const unsigned b = mine.b, g = mine.g;
   const int warp_row = (int)threadIdx.x / 32 * 16, key = j0 + warp_row + (int)threadIdx.x % 32 / 4;
   const int column = (int)threadIdx.x % 4 * 2;
   const scores z = scores_of<F>(a);
@@ -188,15 +70,16 @@ __global__ void __launch_bounds__(mma_threads)
   if (F != mma_lean) a.drop.begin();
   fill<F, mma_rows>(K, k + a.k_at(b, 0, g), (uint32_t)a.s.k_stride, j0, a, wide);
   fill<F, mma_rows>(V, v + a.v_at(b, 0, g), (uint32_t)a.s.v_stride, j0, a, wide);
-  for (size_t h = g * group; h < (g + 1) * group; h++) {
+  for (unsigned h = mine.h; h < mine.end; h++) {
     const T *const q0 = q + a.q_at(b, 0, h), *const d0 = dout + a.out_at(b, 0, h);
     const float slope = z.plain ? 0 : a.slope(h);
+    const kept_of_head<T> numbers = kept_in(lse, dq, a, b, h);
     /* starts the copy of the tile of queries from t into half `at` of the buffer; the queries' numbers stay in
      * registers until they may be written */
     const auto bring = [&](int t, int at) {
       fill<F, N>(half_tile<T, W>{Q.row(at * N)}, q0, (uint32_t)a.s.q_stride, t, a, wide);
       fill<F, N>(half_tile<T, W>{dO.row(at * N)}, d0, (uint32_t)a.s.out_stride, t, a, wide);
-      return threadIdx.x < N ? query_of(lse, dq, a, b, h, t + (int)threadIdx.x, z.scale) : kept_of_query{0, 0};
+      return threadIdx.x < N ? numbers.of(t + (int)threadIdx.x, z.scale, a) : kept_of_query{0, 0};
     };
     const auto note = [&](kept_of_query x, int at) {
       if (threadIdx.x < N) kept[at][threadIdx.x / 2].x[threadIdx.x % 2] = x;
@@ -224,8 +107,9 @@ __global__ void __launch_bounds__(mma_threads)
       note(next, at ^ 1);
     }
   }
-  put_rows<F, T, W>(dk + a.k_at(b, 0, g), a.s.k_stride, sum_k, key, a);
-  put_rows<F, T, W>(dv + a.v_at(b, 0, g), a.s.v_stride, sum_v, key, a);
+  const keys_block same(a, parts, anew(blockIdx.x));
+  const unsigned thread = anew(threadIdx.x);
+  put_keys<F, T, W>(dk, dv, parts, same, sum_k, sum_v, same.first + (int)(thread / 32 * 16 + thread % 32 / 4), a);
 }
 
 template <typename T, int W, mma_form F>
@@ -254,7 +138,8 @@ __global__ void __launch_bounds__(mma_threads, F == mma_lean ? 3 : 2)
   fill<F, mma_rows>(dO, dout + a.out_at(b, 0, h), (uint32_t)a.s.out_stride, t0, a, wide);
   bring(j0, 0);
   copy_commit();
-  const kept_of_query queries[2] = {query_of(lse, dq, a, b, h, t, z.scale), query_of(lse, dq, a, b, h, t + 8, z.scale)};
+  const kept_of_head<T> numbers = kept_in<T>(lse, dq, a, b, h);
+  const kept_of_query queries[2] = {numbers.of(t, z.scale, a), numbers.of(t + 8, z.scale, a)};
   for (; j0 < end; j0 += N, at ^= 1) {
     copy_wait<0>();
     __syncthreads(); /* this tile is complete, and no thread reads the previous one any more */
@@ -271,16 +156,18 @@ __global__ void __launch_bounds__(mma_threads, F == mma_lean ? 3 : 2)
     add_products<T, W, N>(sum, ds, Kt);
   }
   /* a query's dots were read by its own four threads before the first barrier, so its row may be overwritten */
-  put_rows<F, T, W>(dq + a.q_at(b, 0, h), a.s.q_stride, sum, t, a);
+  const unsigned same = anew(blockIdx.x) / tiles, H = (unsigned)a.s.H;
+  put_rows<F, T, W>(dq + a.q_at(same / H, 0, same % H), a.s.q_stride, sum, t, a);
 }
 
 template <typename T, int W, mma_form F>
 int launch_form(sl_cuda_stream stream, void *dq, void *dk, void *dv, const void *dout, const void *q, const void *k,
-                const void *v, const float *lse, const heads &a, bool wide) {
+                const void *v, const float *lse, const heads &a, const head_parts &parts, bool wide) {
   const size_t tiles = (a.s.T + mma_rows - 1) / mma_rows, bytes = mma_backward_shared(W);
-  const int error =
-      launch(stream, dim3((unsigned)(tiles * a.s.B * a.s.KV)), mma_threads, bytes, mma_keys_kernel<T, W, F>, (T *)dk,
-             (T *)dv, (const T *)dq, (const T *)dout, (const T *)q, (const T *)k, (const T *)v, lse, a, wide);
+  int error = launch(stream, dim3((unsigned)(tiles * a.s.B * a.s.KV) * (unsigned)parts.count), mma_threads, bytes,
+                     mma_keys_kernel<T, W, F>, (T *)dk, (T *)dv, (const T *)dq, (const T *)dout, (const T *)q,
+                     (const T *)k, (const T *)v, lse, a, parts, wide);
+  if (!error) error = sum_parts<T>(stream, dk, dv, parts, a, wide);
   if (error) return error;
   return launch(stream, dim3((unsigned)(tiles * a.s.B * a.s.H)), mma_threads, bytes, mma_queries_kernel<T, W, F>,
                 (T *)dq, (const T *)dout, (const T *)q, (const T *)k, (const T *)v, lse, a, wide);
@@ -288,26 +175,29 @@ int launch_form(sl_cuda_stream stream, void *dq, void *dk, void *dv, const void 
 
 template <typename T, int W>
 int launch_backward(sl_cuda_stream stream, void *dq, void *dk, void *dv, const void *dout, const void *q, const void *k,
-                    const void *v, const float *lse, const heads &a, bool wide) {
+                    const void *v, const float *lse, const heads &a, const head_parts &parts, bool wide) {
   if (!wide || !sl_plain_scores(&a.s))
-    return launch_form<T, W, mma_general>(stream, dq, dk, dv, dout, q, k, v, lse, a, wide);
-  return a.drop.on ? launch_form<T, W, mma_dropout>(stream, dq, dk, dv, dout, q, k, v, lse, a, wide)
-                   : launch_form<T, W, mma_lean>(stream, dq, dk, dv, dout, q, k, v, lse, a, wide);
+    return launch_form<T, W, mma_general>(stream, dq, dk, dv, dout, q, k, v, lse, a, parts, wide);
+  return a.drop.on ? launch_form<T, W, mma_dropout>(stream, dq, dk, dv, dout, q, k, v, lse, a, parts, wide)
+                   : launch_form<T, W, mma_lean>(stream, dq, dk, dv, dout, q, k, v, lse, a, parts, wide);
 }
 
 } /* namespace */
 
 int mma_backward(sl_cuda_stream stream, enum sl_number type, void *dq, void *dk, void *dv, const void *dout,
                  const void *q, const void *k, const void *v, const float *lse, const sl_attention_shape *shape,
-                 const sl_dropout *dropout, const int64_t *step) {
+                 const sl_dropout *dropout, const int64_t *step, int count, float *sums) {
+  const head_parts parts = {count, sums};
   const heads a = heads_of(shape, dropout, step);
   const bool wide = mma_wide(shape, q, k, v, dout), large = shape->D > 64;
   if (!mma_fits(shape)) return (int)cudaErrorInvalidValue;
+  if (wgmma_takes(shape, wide))
+    return wgmma_backward(stream, type, dq, dk, dv, dout, q, k, v, lse, shape, dropout, step, count, sums);
   if (type == SL_NUMBER_BF16)
-    return large ? launch_backward<bf16, 128>(stream, dq, dk, dv, dout, q, k, v, lse, a, wide)
-                 : launch_backward<bf16, 64>(stream, dq, dk, dv, dout, q, k, v, lse, a, wide);
-  return large ? launch_backward<f16, 128>(stream, dq, dk, dv, dout, q, k, v, lse, a, wide)
-               : launch_backward<f16, 64>(stream, dq, dk, dv, dout, q, k, v, lse, a, wide);
+    return large ? launch_backward<bf16, 128>(stream, dq, dk, dv, dout, q, k, v, lse, a, parts, wide)
+                 : launch_backward<bf16, 64>(stream, dq, dk, dv, dout, q, k, v, lse, a, parts, wide);
+  return large ? launch_backward<f16, 128>(stream, dq, dk, dv, dout, q, k, v, lse, a, parts, wide)
+               : launch_backward<f16, 64>(stream, dq, dk, dv, dout, q, k, v, lse, a, parts, wide);
 }
 
 } /* namespace sl */

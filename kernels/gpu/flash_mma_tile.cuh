@@ -89,7 +89,8 @@ __device__ inline float kept_of(const mask &drop, uint32_t bits, int which) {
 /* Writes two neighbouring columns of the thread's row, from a (16,W) sum, to memory. */
 template <mma_form F, typename T> __device__ inline void put_two(T *row, int d, int D, float x, float y) {
   if (F != mma_general) { /* D is a multiple of 8 */
-    if (d < D) *reinterpret_cast<pack<uint32_t, 1> *>(row + d) = {{pack_two<T>(x, y)}};
+    const float both[2] = {x, y};
+    if (d < D) put_v<2>(row + d, both);
   } else {
     if (d < D) row[d] = put<T>(x);
     if (d + 1 < D) row[d + 1] = put<T>(y);

@@ -17,6 +17,30 @@ template <typename T> __device__ inline uint32_t pack_two(float x, float y) {
   return (uint32_t)put<T>(x).bits | (uint32_t)put<T>(y).bits << 16;
 }
 
+/* A number that is the same in all threads of a warp, so that the compiler knows it and keeps it in a
+ * register of the warp. */
+__device__ inline unsigned same_in_warp(unsigned x) {
+  return __shfl_sync(0xffffffffu, x, 0);
+}
+
+/* A number that the compiler takes for another, so that what was computed from it is computed again, and needs no
+ * register meanwhile. */
+__device__ inline unsigned anew(unsigned x) {
+#ifdef __CUDA_ARCH__
+  asm volatile("" : "+r"(x));
+#endif
+  return x;
+}
+
+/* Two neighbouring parts of a sum, rounded: an a. */
+template <typename T>
+__device__ inline void as_left(uint32_t (&a)[4], const float (&left)[4], const float (&right)[4]) {
+  a[0] = pack_two<T>(left[0], left[1]);
+  a[1] = pack_two<T>(left[2], left[3]);
+  a[2] = pack_two<T>(right[0], right[1]);
+  a[3] = pack_two<T>(right[2], right[3]);
+}
+
 #ifndef __CUDACC__ /* what the instructions do, for kernels that run in emulation */
 template <typename T> inline float half_of(uint32_t pair, unsigned which) {
   return load(T{(uint16_t)(pair >> 16 * which)});

@@ -31,10 +31,13 @@ THREADS_WITHOUT_BOUND = 256  # what launch_flat and launch_rows ask for
 REGISTERS, WARPS, BLOCKS = 65536, 64, 32  # of a multiprocessor, sm_80 and sm_90
 SHARED_KIB = {"sm_80": 164, "sm_90": 228, "sm_90a": 228}  # CUDA C++ Programming Guide, technical specifications
 # A product of 64 x 64 x 64 is 32 HMMA.16816 of a warp with 16 rows: two of them, four (with dO V^T), three.
-TILE_HMMA = {"mma_forward_kernel": 64, "mma_keys_kernel": 128, "mma_queries_kernel": 96}
+# Of a warpgroup with 64 rows the same product is 4 HGMMA.64x64x16.
+TILE_HMMA = {"mma_forward_kernel": 64, "mma_keys_kernel": 128, "mma_queries_kernel": 96,
+             "wgmma_forward_kernel": 8, "wgmma_keys_kernel": 16, "wgmma_queries_kernel": 12}
 # At most so many instructions per tile of 64 x 64, and at least so many blocks per multiprocessor: the lean kernels (plain scores,
 # whole vectors, no dropout) of heads of 64.
-BARS = {"mma_forward_kernel": (520, 3), "mma_keys_kernel": (820, 2), "mma_queries_kernel": (580, 2)}
+BARS = {"mma_forward_kernel": (520, 3), "mma_keys_kernel": (820, 2), "mma_queries_kernel": (580, 2),
+        "wgmma_forward_kernel": (300, 2), "wgmma_keys_kernel": (320, 3), "wgmma_queries_kernel": (270, 3)}
 FORMS = ("lean", "dropout", "general")  # kernels/gpu/flash_mma.cuh, enum mma_form
 
 
@@ -78,6 +81,10 @@ def code_of(lines):
     return code, places
 
 
+def multiplies(instruction):
+    return bool(re.search(r"\bHG?MMA\b", instruction))
+
+
 def target(instruction, places):
     found = re.search(r"\bBRA\S*\s.*`\((\.L_\w+)\)", instruction)
     return places.get(found[1]) if found else None
@@ -95,7 +102,7 @@ def way_round(code, places, first, last):
     for i in range(first, last + 1):
         if i not in best:
             continue
-        hmma, count = best[i][0] + ("HMMA" in code[i]), best[i][1] - 1
+        hmma, count = best[i][0] + multiplies(code[i]), best[i][1] - 1
         if i == last:
             return hmma, -count
         to = target(code[i], places)
@@ -109,9 +116,29 @@ def loops(lines):
     """(HMMA, instructions) of each loop with HMMA that has no other such loop inside."""
     code, places = code_of(lines)
     ranges = [(t, i) for i, x in enumerate(code) if (t := target(x, places)) is not None and t < i]
-    ranges = [(a, b) for a, b in ranges if any("HMMA" in x for x in code[a : b + 1])]
+    ranges = [(a, b) for a, b in ranges if any(multiplies(x) for x in code[a : b + 1])]
     inner = [(a, b) for a, b in ranges if not any((c, d) != (a, b) and a <= c and d <= b for c, d in ranges)]
     return [found for a, b in inner if (found := way_round(code, places, a, b))[0] > 0]
+
+
+def touched(lines):
+    """Instructions that write a register of a warpgroup's product, a sum's or a first factor's, before it is waited for."""
+    busy, found = set(), []
+    for x in code_of(lines)[0]:
+        said = re.match(r"(?:@!?U?P\w+\s+)?([A-Z][\w.]*)\s*(.*)", x)
+        name, operands = said[1], [o.strip() for o in said[2].split(",")]
+        if name.startswith("WARPGROUP.DEPBAR"):
+            busy = set()
+        elif name.startswith("HGMMA"):
+            starts = [(int(o[1:]), n) for o, n in zip(operands, (32, 4)) if re.fullmatch(r"R\d+", o)]
+            busy |= {r for first, n in starts for r in range(first, first + n)}
+        elif not re.match(r"ST|RED|BRA|BAR", name):
+            to = next((o for o in operands[:2] if re.match(r"R\d+", o)), None)
+            width = 4 if re.search(r"\.128|M88\.4", name) else 2 if re.search(r"\.64|WIDE", name) else 1
+            first = int(re.match(r"R(\d+)", to)[1]) if to and (to == operands[0] or re.match(r"U?P", operands[0])) else None
+            if first is not None and busy & set(range(first, first + width)):
+                found.append(x)
+    return found
 
 
 def bounds(text):
@@ -172,28 +199,32 @@ def compiled(root, source, arch, scratch, nvcc, nvdisasm):
     text = run([nvdisasm, cubin])
     names, bodies, most = resources(said), functions(text), bounds(text)
     called = plain_names(list(names))
-    return [row(source, arch, called[n], names[n], most.get(n), loops(bodies.get(n, []))) for n in names]
+    return [row(source, arch, called[n], names[n], most.get(n), bodies.get(n, [])) for n in names]
 
 
 def dynamic_shared(root, scratch):
     """Bytes by kernel and head width, as the launchers ask for them."""
     (scratch / "shared.cpp").write_text(
         '#include "kernels/gpu/flash_mma.cuh"\n#include <cstdio>\nint main() { for (int W = 64; W <= 128; W += 64)\n'
-        'printf("%d %zu %zu\\n", W, sl::mma_forward_shared(W), sl::mma_backward_shared(W)); }\n')
+        'printf("%d %zu %zu %zu %zu\\n", W, sl::mma_forward_shared(W), sl::mma_backward_shared(W), '
+        'sl::wgmma_forward_shared(W), sl::wgmma_backward_shared(W)); }\n')
     run(["c++", "-std=c++17", f"-I{root}", "-o", scratch / "shared", scratch / "shared.cpp"])
     out = {}
     for line in run([scratch / "shared"]).splitlines():
-        width, forward, backward = line.split()
-        for kernel, most in (("forward", forward), ("keys", backward), ("queries", backward)):
-            out[f"mma_{kernel}_kernel", width] = int(most)
+        width, *bytes_of = line.split()
+        for kind, forward, backward in (("mma", *bytes_of[:2]), ("wgmma", *bytes_of[2:])):
+            for kernel, most in (("forward", forward), ("keys", backward), ("queries", backward)):
+                out[f"{kind}_{kernel}_kernel", width] = int(most)
     return out
 
 
-def row(source, arch, name, numbers, threads, found):
+def row(source, arch, name, numbers, threads, lines):
     registers, spilled, shared = numbers
+    found = loops(lines)
     hmma, issued = min(found, key=lambda x: (-x[0], x[1])) if found else (0, 0)
     return {"source": source.name, "arch": arch, "kernel": name, "registers": registers, "spilled_bytes": spilled,
-            "shared_bytes": shared, "threads": threads, "tile_hmma": hmma, "tile_instructions": issued}
+            "shared_bytes": shared, "threads": threads, "tile_hmma": hmma, "tile_instructions": issued,
+            "touched": touched(lines)}
 
 
 def per_tile(r):
@@ -212,13 +243,18 @@ def blocks_per_sm(r):
     return min(by_registers, by_shared, WARPS // warps, BLOCKS)
 
 
+def archs_of(source, archs):
+    """What is for sm_90a's instructions is machine code there alone."""
+    return ["sm_90a"] * ("sm_90" in archs) if "wgmma" in source.name else archs
+
+
 def kernels(root, archs, only):
     nvcc, nvdisasm = tool("nvcc"), tool("nvdisasm")
     sources = [s for s in sorted((root / "kernels/gpu").glob("*.cu")) if re.search(only, s.name)]
     with tempfile.TemporaryDirectory() as scratch, concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         scratch = pathlib.Path(scratch)
         shared = dynamic_shared(root, scratch)
-        jobs = [pool.submit(compiled, root, s, arch, scratch, nvcc, nvdisasm) for s in sources for arch in archs]
+        jobs = [pool.submit(compiled, root, s, arch, scratch, nvcc, nvdisasm) for s in sources for arch in archs_of(s, archs)]
         rows = [r for job in jobs for r in job.result()]
     for r in rows:
         width = re.search(r", (\d+)", r["kernel"])
@@ -253,6 +289,8 @@ def misses(rows):
         where = f"{r['kernel']} on {r['arch']}"
         if r["spilled_bytes"]:
             yield f"{where} spills {r['spilled_bytes']} bytes"
+        if r["touched"]:
+            yield f"{where} writes what a product still uses: {r['touched'][0]}"
         bar = BARS.get(r["kernel"].split("<")[0])
         if bar and lean(r):
             if not 0 < r["tile_instructions"] <= bar[0]:

@@ -69,8 +69,10 @@ PEER = (
 
 MODELS = (
     *(stage(f"{who}-{model}-{seq}", limit, who, f"{who}-{model}-{seq}", model, str(8192 // seq), str(seq))
-      for model, seq, slow in (("gpt2-xl", 1024, 170), ("llama-1b", 1024, 110), ("llama-1b", 8192, 110))
-      for who, limit in (("ours", 45), ("torch", slow))),
+      for model, seq, slow in (("gpt2-xl", 1024, 140), ("llama-1b", 1024, 100), ("llama-1b", 8192, 100))
+      for who, limit in (("ours", 35), ("torch", slow))),
+    # the update shared by as many tokens as such a model is trained with on some GPUs
+    stage("ours-gpt2-xl-131072", 60, "ours", "ours-gpt2-xl-131072", "gpt2-xl", "16", "1024", "8", "8"),
 )
 
 PARTS = {
@@ -82,5 +84,6 @@ PARTS = {
     "measure": Part("calibration, experiments/validate_gpu with the profile, one rank of two large plans", 525, MEASURE),
     "peer": Part("PyTorch on the same GPU, its kernels' errors and its speed beside ours; experiments/memory_vs_stage with all "
                  "ranks on this GPU", 525, PEER),
-    "models": Part("PyTorch and ours with GPT-2 XL and a Llama of 1.1 billion parameters, 8,192 tokens a step", 525, MODELS),
+    "models": Part("PyTorch and ours with GPT-2 XL and a Llama of 1.1 billion parameters, 8,192 tokens a step, and ours "
+                   "with 131,072", 525, MODELS),
 }

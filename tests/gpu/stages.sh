@@ -238,10 +238,11 @@ peer_job() { # NAME MODEL BATCH SEQ MULTIPLE EPILOGUES: the peer's training, as 
     --attention flash --data "$corpus" --make-vocab-size-divisible-by "$5" --fuse-epilogues "$6")
 }
 
-ours() { # NAME MODEL BATCH SEQ: steps are timed without, and then looked into with a trace
+ours() { # NAME MODEL BATCH SEQ [MICRO_BATCHES STEPS]: steps are timed without, and then looked into with a trace
   local job
   peer_job "$1" "$2" "$3" "$4" 128 gpu
-  run "$1" "${job[@]}" --steps 25 || return
+  job+=(--grad-accum "${5:-1}")
+  run "$1" "${job[@]}" --steps "${6:-25}" || return
   run "$1-traced" "${job[@]}" --steps 3 --trace "$out/$1.trace.json" && gzip -f "$out/$1.trace.json"
 }
 

@@ -18,6 +18,8 @@ import torch
 import torch.nn.functional as F
 
 BF16, LIMIT = 1, 1.1
+# B T H KV D of GPT-2, GPT-2 XL, a Llama of 1.1 billion parameters twice, and one of 8 billion
+ATTENTION = ((8, 1024, 12, 12, 64), (8, 1024, 25, 25, 64), (8, 1024, 32, 4, 64), (1, 8192, 32, 4, 64), (2, 4096, 32, 8, 128))
 pointer, size, integer = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int
 real, double = ctypes.c_float, ctypes.c_double
 
@@ -65,6 +67,14 @@ class Ours:
             raise RuntimeError(f"{name}: CUDA error {code}")
 
 
+    def parts(self, b, t, h, d, kv):
+        """Into how many parts flash attention's backward divides the query heads of a key head, and where their sums go."""
+        dims = (ctypes.c_int64 * 5)(b, t, h, d, kv)
+        self.lib.sl_op_attention_parts_bytes.restype = ctypes.c_int64
+        self.sums = torch.empty(self.lib.sl_op_attention_parts_bytes(dims), dtype=torch.uint8, device=self.device)
+        return integer(self.lib.sl_op_attention_parts(dims)), at(self.sums)
+
+
 def at(tensor, element=0):
     return pointer(tensor.data_ptr() + element * tensor.element_size())
 
@@ -95,8 +105,9 @@ def attention(ours, b, t, h, d, kv=None):
     lse = torch.empty(b, h, t, device=device)
     ours.call("sl_cuda_flash_attention_forward", at(out), at(lse), at(qkv), at(qkv, k), at(qkv, v), ctypes.byref(shape), None,
               None)
+    parts, sums = ours.parts(b, t, h, d, kv)
     ours.call("sl_cuda_flash_attention_backward", at(dqkv), at(dqkv, k), at(dqkv, v), at(dout), at(qkv), at(qkv, k), at(qkv, v),
-              at(out), at(lse), ctypes.byref(shape), None, None)
+              at(out), at(lse), ctypes.byref(shape), None, None, parts, sums)
 
     def theirs(x, g):
         x = x.detach().requires_grad_()
@@ -297,26 +308,28 @@ def milliseconds(work, repeats=20):
     return statistics.median(times[5:])
 
 
-def attention_times(ours, b, t, h, d):
+def attention_times(ours, b, t, h, kv, d):
     """Forward and backward of ours and of scaled_dot_product_attention, ms, and ours in TFLOP/s of the causal half."""
-    c = h * d
-    qkv, dout = normal("cuda", b, t, 3 * c), normal("cuda", b, t, c)
-    shape = AttentionShape(b, t, h, h, d, 3 * c, 3 * c, 3 * c, c, h)
+    k, v, row, c = h * d, (h + kv) * d, (h + 2 * kv) * d, h * d  # where they start in a row, and its length
+    qkv, dout = normal("cuda", b, t, row), normal("cuda", b, t, c)
+    shape = AttentionShape(b, t, h, kv, d, row, row, row, c, h)
     out, dqkv, lse = torch.empty_like(dout), torch.empty_like(qkv), torch.empty(b, h, t, device="cuda")
-    q, k, v = (x.detach().requires_grad_() for x in split(qkv, h, h))
+    theirs = [x.reshape(b, t, -1, d).transpose(1, 2).detach().requires_grad_() for x in qkv.split([h * d, kv * d, kv * d], 2)]
     g = dout.view(b, t, h, d).transpose(1, 2)
-    y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+    their_forward = lambda: F.scaled_dot_product_attention(*theirs, is_causal=True, enable_gqa=h > kv)
+    y = their_forward()
     flops = 2 * b * h * t * t * d
+    parts, sums = ours.parts(b, t, h, d, kv)
     ms = {
-        "forward": milliseconds(lambda: ours.call("sl_cuda_flash_attention_forward", at(out), at(lse), at(qkv), at(qkv, c),
-                                                  at(qkv, 2 * c), ctypes.byref(shape), None, None)),
-        "backward": milliseconds(lambda: ours.call("sl_cuda_flash_attention_backward", at(dqkv), at(dqkv, c),
-                                                   at(dqkv, 2 * c), at(dout), at(qkv), at(qkv, c), at(qkv, 2 * c), at(out),
-                                                   at(lse), ctypes.byref(shape), None, None)),
-        "torch_forward": milliseconds(lambda: F.scaled_dot_product_attention(q, k, v, is_causal=True)),
-        "torch_backward": milliseconds(lambda: torch.autograd.grad(y, (q, k, v), g, retain_graph=True)),
+        "forward": milliseconds(lambda: ours.call("sl_cuda_flash_attention_forward", at(out), at(lse), at(qkv),
+                                                  at(qkv, k), at(qkv, v), ctypes.byref(shape), None, None)),
+        "backward": milliseconds(lambda: ours.call("sl_cuda_flash_attention_backward", at(dqkv), at(dqkv, k), at(dqkv, v),
+                                                   at(dout), at(qkv), at(qkv, k), at(qkv, v), at(out), at(lse),
+                                                   ctypes.byref(shape), None, None, parts, sums)),
+        "torch_forward": milliseconds(their_forward),
+        "torch_backward": milliseconds(lambda: torch.autograd.grad(y, theirs, g, retain_graph=True)),
     }
-    return {"shape": [b, t, h, d], "ms": ms, "forward_tflops": flops / ms["forward"] / 1e9,
+    return {"shape": [b, t, h, kv, d], "ms": ms, "forward_tflops": flops / ms["forward"] / 1e9,
             "backward_tflops": 2.5 * flops / ms["backward"] / 1e9}
 
 
@@ -369,7 +382,7 @@ def main():
     rows, trouble = compare(ours)
     result = {"torch": torch.__version__, "errors": rows, "trouble": trouble}
     if args.device == "cuda" and not trouble:
-        result["attention"] = [attention_times(ours, *shape) for shape in ((8, 1024, 12, 64), (2, 4096, 16, 128))]
+        result["attention"] = [attention_times(ours, *shape) for shape in ATTENTION]
         for a in result["attention"]:
             print(f"attention {a['shape']}: " + ", ".join(f"{k} {v:.3f} ms" for k, v in a["ms"].items()))
     if args.json:

@@ -174,8 +174,22 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
   if (wanted < 1 || c != d || lacks(desc) ||
       !stand_in_has_product(desc, (struct layout *)a, (struct layout *)b, (struct layout *)d))
     return CUBLAS_STATUS_NOT_SUPPORTED;
-  memcpy(&results[0].algo, preference, sizeof(struct limits));
-  *found = 1;
+  for (*found = 0; *found < wanted && *found < 2; ++*found) { /* two that are equally good */
+    memcpy(&results[*found].algo, preference, sizeof(struct limits));
+    results[*found].algo.data[7] = (uint64_t)*found;
+  }
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t handle, cublasLtMatmulDesc_t compute, cublasLtMatrixLayout_t a,
+                                       cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
+                                       const cublasLtMatmulAlgo_t *algo, cublasLtMatmulHeuristicResult_t *result) {
+  const struct desc *desc = (const struct desc *)compute;
+  (void)handle;
+  (void)algo;
+  memset(result, 0, sizeof *result);
+  if (c != d || lacks(desc) || !stand_in_has_product(desc, (struct layout *)a, (struct layout *)b, (struct layout *)d))
+    return CUBLAS_STATUS_NOT_SUPPORTED;
   return CUBLAS_STATUS_SUCCESS;
 }
 

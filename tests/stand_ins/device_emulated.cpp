@@ -24,3 +24,6 @@ void device_read(void *host, const void *device, size_t bytes) {
 void device_turn_order(int turned) {
   sl_emulate::set_reverse(turned);
 }
+void device_give_warpgroups(int given) {
+  sl_emulate::warpgroups = given != 0;
+}

@@ -18,6 +18,7 @@ dim3 gridDim, blockDim;
 namespace sl_emulate {
 
 position *now;
+bool warpgroups;
 int (*take)(cudaStream_t to, void (*act)(void *context, int run), void *context, size_t threads, size_t bytes);
 
 namespace {

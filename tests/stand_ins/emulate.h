@@ -101,6 +101,8 @@ int check(const void *kernel, dim3 blocks, dim3 threads, size_t shared);
 /* Runs body(context) once for each thread of each block, with `shared` bytes of dynamic shared memory, filled with
  * NaN. */
 void run(dim3 blocks, dim3 threads, size_t shared, void (*body)(void *), void *context);
+/* Whether the device has sm_90a's instructions (kernels/gpu/wgmma.cuh). */
+extern bool warpgroups;
 /* 1: threads and blocks in reverse order. */
 void set_reverse(int reverse);
 /* If set, it receives every launch, with its number of threads, and every fill, with its number of bytes, to be put

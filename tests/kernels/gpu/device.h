@@ -17,6 +17,8 @@ void device_write(void *device, const void *host, size_t bytes);
 void device_read(void *host, const void *device, size_t bytes);
 /* Where the order of threads can be chosen: uses another one from now on. */
 void device_turn_order(int turned);
+/* Where the device can be chosen: one with sm_90a's instructions (kernels/gpu/wgmma.cuh), or without, from now on. */
+void device_give_warpgroups(int given);
 
 #ifdef __cplusplus
 }

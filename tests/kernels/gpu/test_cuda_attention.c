@@ -118,12 +118,23 @@ static void flash(enum sl_number type) {
     tensor_check(&lse, 1e-6, "log of the sum");
     sl_flash_attention_backward_f64(dq, dq + s.k, dq + s.v, s.dout.x, q, q + s.k, q + s.v, out.x, lse.x, &s.shape,
                                     s.dropout, s.scratch, s.scratch_bytes);
+    const int parts = a->B == 1 ? (int)(a->H / a->KV) : 1; /* of the query heads that share a key head */
+    void *sums = device_new((size_t)parts * 2 * a->B * a->T * a->KV * a->D * sizeof(float));
     RUN(sl_cuda_flash_attention_backward(NULL, type, s.dqkv.d, tensor_at(&s.dqkv, s.k), tensor_at(&s.dqkv, s.v),
                                          s.dout.d, s.qkv.d, tensor_at(&s.qkv, s.k), tensor_at(&s.qkv, s.v), out.d,
-                                         lse.d, &s.shape, s.dropout, NULL));
+                                         lse.d, &s.shape, s.dropout, NULL, parts, sums));
     tensor_check(&s.dqkv, slack_of(type), "flash attention backward");
+    device_delete(sums);
     free(s.scratch);
   }
+}
+
+/* The same where a device has sm_90a's instructions. */
+static void flash_by_warpgroups(enum sl_number type) {
+  if (type == SL_NUMBER_F32) return;
+  device_give_warpgroups(1);
+  flash(type);
+  device_give_warpgroups(0);
 }
 
 /* Shapes without a kernel are refused, not computed wrong. */
@@ -132,13 +143,15 @@ static void limits(enum sl_number type) {
                                   thin = {1, 2, 1, 1, 1, 1, 1, 1, 1, 1, .scale = 0};
   struct tensor x = tensor_new(type, 514, 0, -1, 1), lse = tensor_new(SL_NUMBER_F32, 2, 0, 0, 1);
   assert_int_not_equal(sl_cuda_flash_attention_forward(NULL, type, x.d, lse.d, x.d, x.d, x.d, &wide, NULL, NULL), 0);
-  const int error =
-      sl_cuda_flash_attention_backward(NULL, type, x.d, x.d, x.d, x.d, x.d, x.d, x.d, x.d, lse.d, &thin, NULL, NULL);
+  const int error = sl_cuda_flash_attention_backward(NULL, type, x.d, x.d, x.d, x.d, x.d, x.d, x.d, x.d, lse.d, &thin,
+                                                     NULL, NULL, 1, NULL);
   assert_int_equal(error != 0, type != SL_NUMBER_F32);
 }
 
 int main(int argc, char **argv) {
-  static const struct cuda_case all[] = {
-      {"materialised", materialised, EACH_TYPE}, {"flash", flash, TWO_KERNELS}, {"limits", limits, EACH_TYPE}};
+  static const struct cuda_case all[] = {{"materialised", materialised, EACH_TYPE},
+                                         {"flash", flash, TWO_KERNELS},
+                                         {"warpgroups", flash_by_warpgroups, TWO_KERNELS},
+                                         {"limits", limits, EACH_TYPE}};
   return cases_main("test_cuda_attention", all, sizeof all / sizeof *all, argc, argv);
 }

@@ -42,7 +42,7 @@ def same(got, expected):
 
 def row(**more):
     return {"kernel": "mma_keys_kernel<bf16, 64, lean>", "arch": "sm_80", "threads": 128, "registers": 168, "shared_bytes": 56320,
-            "spilled_bytes": 0, "tile_hmma": 64, "tile_instructions": 211, "blocks_per_sm": 2} | more
+            "spilled_bytes": 0, "touched": [], "tile_hmma": 64, "tile_instructions": 211, "blocks_per_sm": 2} | more
 
 
 same(m.loops(m.functions(TEXT)["_ZN2sl6kernelE"]), [(2, 5)])
@@ -56,6 +56,25 @@ halves = row()
 m.per_tile(halves)
 same((halves["tile_hmma"], halves["tile_instructions"]), (128, 422))
 same(list(m.misses([row()])), [])
+GROUP = """/*0010*/                   F2FP.BF16.F32.PACK_AB R24, R5, R4 ;
+        /*0020*/                   WARPGROUP.ARRIVE ;
+        /*0030*/                   HGMMA.64x64x16.F32.BF16 R56, R24, gdesc[UR8].tnspB, R56, gsb0 ;
+        /*0040*/                   {} ;
+        /*0050*/                   WARPGROUP.DEPBAR.LE gsb0, 0x0 ;
+        /*0060*/                   FMUL R56, R56, R2 ;
+        /*0070*/                   MOV R27, R1 ;""".splitlines()
+
+
+def between(instruction):
+    text = "\t.section\t.text.k,\"ax\"\n        " + "\n".join(GROUP).format(instruction)
+    return m.touched(m.functions(text)["k"])
+
+
+same(between("FADD R23, R56, R24"), [])
+for wrong in ("FADD R27, R1, R2", "IMAD.WIDE R86, R1, 0x4, R2", "@!P0 LDS.128 R52, [R3]", "ISETP.LT.AND P0, PT, R1, R2, PT"):
+    same(bool(between(wrong)), wrong.startswith(("FADD", "IMAD")))
+same(bool(between("@!P0 LDS.128 R56, [R3]")), True)
+same(len(list(m.misses([row(touched=["FADD R27, R1, R2"])]))), 1)
 same(len(list(m.misses([row(spilled_bytes=4, tile_instructions=900, blocks_per_sm=1)]))), 3)
 same(len(list(m.misses([row(tile_instructions=0)]))), 1)  # a loop that is not found is no good news
 same(list(m.misses([row(kernel="mma_keys_kernel<bf16, 64, general>", tile_instructions=900)])), [])
