@@ -2,6 +2,7 @@
  * member puts exactly its share of the ring on the wire. Run under mpirun with any number of ranks; rank 0 reports. */
 #include "backend/host/comm.h"
 
+#include <malloc.h>
 #include <mpi.h>
 #include <sched.h>
 #include <stdio.h>
@@ -345,6 +346,8 @@ static void compare_speed(struct sl_comm *c, int64_t bytes) {
 }
 
 int main(int argc, char **argv) {
+  /* Megabytes that are freed and asked for again stay ours: the kernel would clear their pages each time. */
+  mallopt(M_MMAP_THRESHOLD, 1 << 25), mallopt(M_TRIM_THRESHOLD, 1 << 28);
   MPI_Init(&argc, &argv);
   int size;
   MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);

@@ -1,7 +1,6 @@
 /* Numbers for the tests of the GPU kernels (tests/kernels/gpu/cases.h). */
 #include "tests/kernels/gpu/cases.h"
 
-#include <stdbool.h>
 #include <stdio.h>
 
 enum { MOST = 4096, MOST_CASES = 64, SAID = 5 };
@@ -170,8 +169,12 @@ static bool sanitized_for(const char *what) {
   return said != NULL && strcmp(said, what) == 0;
 }
 
+bool cases_for_threads(void) {
+  return sanitized_for("threads");
+}
+
 static bool sanitized(void) {
-  return sanitized_for("1") || sanitized_for("threads");
+  return sanitized_for("1") || cases_for_threads();
 }
 
 /* A case that a failed launch left in its middle has left its memory. */
@@ -213,7 +216,7 @@ static size_t spread(struct chosen *to, const struct cuda_case *cases, size_t n)
   size_t count = 0;
   for (size_t i = 0; i < n; i++) {
     const int end = cases[i].types == UNTYPED ? 1 : sanitized() ? 2 : 3;
-    const bool last_alone = sanitized_for("threads") && cases[i].types != TWO_KERNELS;
+    const bool last_alone = cases_for_threads() && cases[i].types != TWO_KERNELS;
     for (int type = last_alone ? end - 1 : 0; type < end; type++) {
       struct chosen *c = &to[count++];
       *c = (struct chosen){&cases[i], (enum sl_number)type, ""};

@@ -16,6 +16,7 @@
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -53,6 +54,9 @@ void number_check(double got, double expected, double relative, const char *what
 void bytes_check(const void *device, size_t bytes, const char *what);
 /* The same, and also with the bytes of `host`. */
 void bytes_same(const void *device, const void *host, size_t bytes, const char *what);
+
+/* A sanitizer looks at how threads wait for each other: a case need not combine what changes numbers alone. */
+bool cases_for_threads(void);
 
 enum case_types {
   EACH_TYPE,
