@@ -254,7 +254,7 @@ enum sl_status sl_cuda_gemm_run(struct sl_cuda_gemm *gemm, cudaStream_t stream, 
  * NULL. */
 void sl_cuda_gemm_time(struct sl_cuda_gemm *gemm, bool timing);
 void sl_cuda_gemm_close(struct sl_cuda_gemm *gemm); /* accepts NULL and a half-built one */
-size_t sl_cuda_gemm_version(void); /* cuBLASLt's, such as 130002 */
+size_t sl_cuda_gemm_version(void);                  /* cuBLASLt's, such as 130002 */
 
 /* tensor.c */
 enum sl_status sl_cuda_tensors_open(struct sl_cuda *cuda);

@@ -140,12 +140,13 @@ static enum sl_status attention_bwd(const struct sl_call *c) {
   const struct sl_attention_shape shape = sl_call_attention(c, &dropout);
   const void *q = c->x[SL_AT_Q], *k = c->x[SL_AT_K], *v = c->x[SL_AT_V], *dout = c->x[SL_AT_DOUT];
   void *dq = c->x[SL_AT_DQ], *dk = c->x[SL_AT_DK], *dv = c->x[SL_AT_DV], *softmax = c->x[SL_AT_SOFTMAX];
-  return ran(c, c->op->kind == SL_OP_FLASH_BWD
-                    ? sl_cuda_flash_attention_backward(c->stream, c->type, dq, dk, dv, dout, q, k, v, c->x[SL_AT_OUT],
-                                                       softmax, &shape, &dropout, step_of(c),
-                                                       sl_op_attention_parts(c->op->dim), cuda_of(c)->scratch)
-                    : sl_cuda_attention_backward(c->stream, c->type, dq, dk, dv, dout, q, k, v, softmax, &shape,
-                                                 &dropout, step_of(c)));
+  const bool room = (int64_t)c->bytes[SL_AT_SCRATCH] >= sl_op_attention_parts_bytes(c->op->dim);
+  const int parts = room ? sl_op_attention_parts(c->op->dim) : 1; /* a plan for CPUs brings none */
+  return ran(c, c->op->kind == SL_OP_FLASH_BWD ? sl_cuda_flash_attention_backward(
+                                                     c->stream, c->type, dq, dk, dv, dout, q, k, v, c->x[SL_AT_OUT],
+                                                     softmax, &shape, &dropout, step_of(c), parts, c->x[SL_AT_SCRATCH])
+                                               : sl_cuda_attention_backward(c->stream, c->type, dq, dk, dv, dout, q, k,
+                                                                            v, softmax, &shape, &dropout, step_of(c)));
 }
 
 /* With sequence parallelism the op's rows start at this rank's place in the micro-batch. */

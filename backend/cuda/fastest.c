@@ -1,5 +1,5 @@
-/* Which of cuBLASLt's candidates for a product is taken; see gemm.c. */
-#include "backend/cuda/gemm.h"
+/* The fastest of a product's algorithms; see fastest.h. */
+#include "backend/cuda/fastest.h"
 
 #include <math.h>
 #include <stdio.h>

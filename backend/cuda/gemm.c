@@ -14,15 +14,10 @@
  * holds to be the fastest first; while the job warms up they are timed, and the fastest is kept on disk (choices.h), so
  * that every rank and the next run use it too and results repeat bit by bit. At other times, and where nothing can be
  * kept, the first is taken. Split sums go through the workspace in a fixed order. */
-#include "backend/cuda/gemm.h"
+#include "backend/cuda/fastest.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-enum sl_status sl_cuda_lt_failed(const char *call, cublasStatus_t code) {
-  return sl_fail(code == CUBLAS_STATUS_ALLOC_FAILED ? SL_ERR_MEMORY : SL_ERR_INTERNAL, "cuBLAS: %.*s: %s",
-                 (int)strcspn(call, "("), call, cublasLtGetStatusName(code));
-}
 
 static void release(const char *call, cublasStatus_t code) {
   if (code != CUBLAS_STATUS_SUCCESS) sl_warn("cuBLAS: %s: %s", call, cublasLtGetStatusName(code));
@@ -147,14 +142,6 @@ static void say_lack(struct sl_cuda_gemm *g, const struct sl_cuda_product_key *k
       sl_op_label(&op), flags & SL_OP_BIAS ? " with a bias" : "", (long long)key->m, (long long)key->n,
       (long long)key->k, sl_dtype_name((enum sl_dtype)key->type),
       aligned(key) ? cublasLtGetStatusName(code) : "addresses that it cannot use");
-}
-
-enum sl_status sl_cuda_multiply(const struct sl_cuda_gemm *g, const struct sl_cuda_algo *e, cudaStream_t stream,
-                                const struct sl_cuda_product *p, const cublasLtMatmulAlgo_t *algo) {
-  const float one = 1, beta = p->add ? 1 : 0;
-  SL_LT_TRY(cublasLtMatmul(g->handle, e->desc, &one, p->b, e->a, p->a, e->b, &beta, p->c, e->c, p->c, e->c, algo,
-                           g->workspace, g->workspace_bytes, stream));
-  return SL_OK;
 }
 
 /* Writes up to SL_CUDA_CANDIDATES algorithms to `algos`; *code is cuBLASLt's reason where there is none. */

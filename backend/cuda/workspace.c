@@ -9,7 +9,6 @@
 /* The scratch that the backend must provide for the GPU's kernel of `op`: 0 if the op has a sufficient operand for
  * it. */
 static int64_t scratch_of(const struct sl_program *p, const struct sl_op *op) {
-  if (op->kind == SL_OP_FLASH_BWD) return sl_op_attention_parts_bytes(op->dim); /* its own scratch is for a CPU */
   const int at = sl_op_at(op, SL_AT_SCRATCH);
   const bool sums =
       op->kind == SL_OP_GEMM && sl_op_at(op, SL_AT_DBIAS) >= 0; /* a bias gradient that may be computed by its own

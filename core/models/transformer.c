@@ -99,10 +99,18 @@ enum sl_status sl_transformer_temporary(struct sl_transformer *g, int32_t *out, 
   return sl_transformer_buffer(g, out, g->l->dtype, count, layer, name, false);
 }
 
+/* What an op's kernel of ours needs on a CPU, and what is only a GPU's. */
+static int64_t workspace_bytes(const struct sl_plan *plan, const struct sl_op *op) {
+  const int64_t bytes = sl_op_workspace(op, plan->threads);
+  const bool ours = plan->cluster->device.kind == SL_DEVICE_GPU && plan->config->sl.kernels == SL_KERNELS_SHARDLAB;
+  const int64_t sums = ours && op->kind == SL_OP_FLASH_BWD ? sl_op_attention_parts_bytes(op->dim) : 0;
+  return sums > bytes ? sums : bytes;
+}
+
 enum sl_status sl_transformer_workspace(struct sl_transformer *g, int32_t *out, const struct sl_op *op,
                                         const char *name) {
-  return sl_build_buffer(g->l, out, SL_SCOPE_MICRO, SL_CATEGORY_WORKSPACE, SL_U8,
-                         sl_op_workspace(op, g->l->plan->threads), "%s.%d.%s", g->prefix, op->layer, name);
+  return sl_build_buffer(g->l, out, SL_SCOPE_MICRO, SL_CATEGORY_WORKSPACE, SL_U8, workspace_bytes(g->l->plan, op),
+                         "%s.%d.%s", g->prefix, op->layer, name);
 }
 
 void sl_transformer_drop(struct sl_op *op, int layer, enum sl_site site, double probability) {

@@ -3,6 +3,8 @@
 
 #include "core/base/checked.h"
 
+#include <math.h>
+
 static int64_t pad(int64_t n, int64_t multiple) {
   return (n + multiple - 1) / multiple * multiple;
 }
@@ -37,14 +39,17 @@ static int64_t gemm(const struct sl_op *op) {
   return op->flags & SL_OP_WORKSPACE ? (m * k + k * n + m * n) * 4 : 0;
 }
 
-int sl_op_attention_parts(const int64_t *dim) {
-  const int64_t tiles = (dim[1] + 63) / 64, groups = sl_product(dim[0], dim[4]);
+/* In tiles of 64 x 64: all blocks of a key head take tiles (tiles + 1) / 2 per query head, the longest `tiles`. */
+static bool is_long(double groups, double tiles, int64_t parts) {
   const double at_a_time = 396, most = 0.8;
-  if (groups == 0 || tiles == 0) return 1;
-  const int64_t group = dim[2] / dim[4];
-  int64_t parts = 1; /* all blocks of a key head take tiles (tiles + 1) / 2 tiles per query head, the longest `tiles` */
-  while (group % (2 * parts) == 0 && 2 * at_a_time / (double)parts > most * (double)groups * ((double)tiles + 1))
-    parts *= 2;
+  return 2 * at_a_time / (double)parts > most * groups * (tiles + 1);
+}
+
+int sl_op_attention_parts(const int64_t *dim) {
+  const double tiles = ceil((double)dim[1] / 64), groups = (double)dim[0] * (double)dim[4];
+  const int64_t group = dim[4] > 0 ? dim[2] / dim[4] : 1;
+  int64_t parts = 1;
+  while (group % (2 * parts) == 0 && is_long(groups, tiles, parts)) parts *= 2;
   return (int)parts;
 }
 

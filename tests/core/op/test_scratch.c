@@ -125,6 +125,24 @@ static void the_table_knows_the_halves_and_what_has_no_buffer(void **state) {
   assert_int_equal(sl_op_workspace(&op, 1), (3 * 7 + 7 * 5 + 3 * 5) * 4);
 }
 
+/* The longest block of a GPU's flash backward, in tiles, against what each of 396 blocks has to do. */
+static void query_heads_are_shared_out_where_blocks_would_be_long(void **state) {
+  (void)state;
+  static const int64_t groups[] = {1, 2, 3, 4, 6, 7, 8, 12};
+  for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) {
+    for (int64_t b = 1; b <= 16; b *= 2) {
+      for (int64_t t = 50; t < 20000; t += t) {
+        const int64_t dim[] = {b, t, 4 * groups[i], 64, 4}, group = groups[i], parts = sl_op_attention_parts(dim);
+        const double tiles = (double)((t + 63) / 64), each = 4 * (double)(b * group) * tiles * (tiles + 1) / 2 / 396;
+        assert_int_equal(group % parts, 0);
+        if (group % (2 * parts) == 0) assert_true((double)(group / parts) * tiles <= 0.8 * each * 1.000001);
+        for (int64_t fewer = 1; fewer < parts; fewer *= 2) assert_true((double)(group / fewer) * tiles > 0.8 * each);
+        assert_int_equal(sl_op_attention_parts_bytes(dim), parts == 1 ? 0 : parts * 2 * 4 * b * t * 4 * 64);
+      }
+    }
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(layernorm_backward_fits),
@@ -133,6 +151,7 @@ int main(void) {
       cmocka_unit_test(real_models_waste_little),
       cmocka_unit_test(sums_fit),
       cmocka_unit_test(the_table_knows_the_halves_and_what_has_no_buffer),
+      cmocka_unit_test(query_heads_are_shared_out_where_blocks_would_be_long),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* What the two files of products share (gemm.c, fastest.c). */
+/* One of gemm.c's products as cuBLASLt has it, and how it is run. */
 #pragma once
 
 #include "backend/cuda/choices.h"
@@ -43,15 +43,8 @@ struct sl_cuda_gemm {
 
 enum { SL_CUDA_CANDIDATES = 8 }; /* as many as cuBLASLt has been seen to name */
 
+/* Returns the failure of a cuBLASLt call, with the call's name. */
 enum sl_status sl_cuda_lt_failed(const char *call, cublasStatus_t code);
 /* Runs a product by an algorithm. */
 enum sl_status sl_cuda_multiply(const struct sl_cuda_gemm *g, const struct sl_cuda_algo *e, cudaStream_t stream,
                                 const struct sl_cuda_product *p, const cublasLtMatmulAlgo_t *algo);
-
-/* fastest.c */
-/* Opens the choices of this device. Errors: those of CUDA and of sl_choices_open. */
-enum sl_status sl_cuda_fastest_open(struct sl_cuda_gemm *g, int device);
-/* Sets e->algo to the one of the `count` > 0 candidates that is kept for this product, or is now the fastest; or to the
- * first where nothing may be timed. */
-enum sl_status sl_cuda_fastest(const struct sl_cuda_gemm *g, struct sl_cuda_algo *e, cudaStream_t stream,
-                               const struct sl_cuda_product *p, cublasLtMatmulAlgo_t *algos, int count);
