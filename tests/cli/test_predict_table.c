@@ -188,8 +188,9 @@ static void a_row_falls_alone(void **state) {
           "--quiet", NULL);
     _exit(9);
   }
-  nanosleep(&(struct timespec){.tv_nsec = 400000000}, NULL);
-  const pid_t worker = child_of(command);
+  pid_t worker = 0;
+  for (int naps = 0; naps < 1000 && (worker = child_of(command)) == 0; naps++)
+    nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
   assert_true(worker > 0);
   assert_int_equal(kill(worker, SIGABRT), 0);
   assert_int_equal(waitpid(command, &status, 0), command);
