@@ -178,7 +178,7 @@ static void a_row_falls_alone(void **state) {
   text[0] = '\0';
   put_names(text, NULL);
   put_cells(text, (const char *const[]){"id", "long", "n_gpus", "512", "n_layers", "128", "pp", "128", "grad_accum",
-                                        "4096", "global_batch_seqs", "", NULL});
+                                        "3072", "global_batch_seqs", "", NULL});
   put_cells(text, (const char *const[]){"id", "short", NULL});
   write_table("two.csv", text);
   const pid_t command = fork();
@@ -206,7 +206,7 @@ static void children_end_with_their_parent(void **state) {
   (void)state;
   text[0] = '\0';
   put_names(text, NULL);
-  put_cells(text, (const char *const[]){"n_gpus", "512", "n_layers", "128", "pp", "128", "grad_accum", "4096",
+  put_cells(text, (const char *const[]){"n_gpus", "512", "n_layers", "128", "pp", "128", "grad_accum", "3072",
                                         "global_batch_seqs", "", NULL});
   write_table("long.csv", text);
   assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1), 0); /* its orphans become ours */
