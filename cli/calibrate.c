@@ -25,6 +25,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -43,17 +44,19 @@ static void show(void *context, double share) {
   fflush(stderr);
 }
 
-/* Writes random letters as text for the models to read. */
-static enum sl_status write_text(char *path) {
+/* Writes random letters as text for the models to read. The file has no name that a killed rank could leave behind;
+ * `path` leads to it while *file is open. */
+static enum sl_status write_text(FILE **file, char *path, size_t size) {
   uint32_t state = 2463534242u;
-  const int handle = mkstemp(path);
-  FILE *out = handle < 0 ? NULL : fdopen(handle, "w");
-  if (out == NULL) return sl_fail(SL_ERR_IO, "%s: cannot be created: %s", path, strerror(errno));
+  const int handle = memfd_create("shardlab-calibrate", MFD_CLOEXEC);
+  *file = handle < 0 ? NULL : fdopen(handle, "w");
+  if (*file == NULL) return sl_fail(SL_ERR_IO, "no file can be made for the models' text: %s", strerror(errno));
+  snprintf(path, size, "/proc/self/fd/%d", handle);
   for (int i = 0; i < TEXT_BYTES; i++) {
     state ^= state << 13, state ^= state >> 17, state ^= state << 5; /* Marsaglia 2003, xorshift */
-    fputc(' ' + (int)(state % 95), out);
+    fputc(' ' + (int)(state % 95), *file);
   }
-  if (fclose(out) != 0) return sl_fail(SL_ERR_IO, "%s: cannot be written: %s", path, strerror(errno));
+  if (fflush(*file) != 0) return sl_fail(SL_ERR_IO, "the models' text cannot be written: %s", strerror(errno));
   return SL_OK;
 }
 
@@ -107,9 +110,8 @@ static enum sl_status measure_ranks(const struct sl_options *options) {
   const bool gpu = on_gpu(options);
   const struct sl_place place = sl_place_read(gpu);
   const int cores = sl_machine_cores();
-  char text[PATH_BYTES];
-  const char *folder = getenv("TMPDIR"); /* set by the command that started this rank */
-  snprintf(text, sizeof text, "%s/shardlab-calibrate-XXXXXX", folder != NULL ? folder : "/tmp");
+  char text[32];
+  FILE *file = NULL;
   const double load = load_average();
   struct sl_calibration c = {.ranks = place.size,
                              .rank = place.rank,
@@ -126,7 +128,7 @@ static enum sl_status measure_ranks(const struct sl_options *options) {
   if (place.size > 1) sl_guard_open(limit_s, place.rank);
   c.progress = place.rank == 0 && getenv(sl_progress_terminal) != NULL ? show : NULL;
   c.progress_context = &c;
-  SL_TRY(write_text(text));
+  SL_GO(write_text(&file, text, sizeof text));
   SL_GO(sl_exec_load(options->backend, &c.exec));
   SL_GO(sl_calibration_models_run(&c)); /* first: see context_bytes */
   SL_GO(sl_calibration_bench(&c));
@@ -139,7 +141,7 @@ static enum sl_status measure_ranks(const struct sl_options *options) {
   }
 done:
   if (c.progress != NULL) fputs("\r\033[K", stderr);
-  unlink(text);
+  if (file != NULL) fclose(file);
   sl_points_free(&c.points);
   return status;
 }

@@ -8,11 +8,13 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -28,7 +30,9 @@ static struct {
 } outputs[OUTPUTS];
 static int output_count;
 
-static char folder[64];          /* "": none yet */
+static const char *const places[] = {"/dev/shm", "/tmp"}; /* of the folder */
+enum { PLACES = sizeof places / sizeof *places };
+static char folder_name[48], folder[64]; /* "": none yet */
 static int to_janitor = -1;      /* pipe of pids: a positive one when a child begins, the negative one when it ends */
 static pid_t janitor, opened_by; /* a forked child inherits the variables, but not the duties */
 
@@ -180,6 +184,11 @@ static void wait_for_orphans(const pid_t *alive) {
   }
 }
 
+/* Its name is unpredictable, and known before it exists, to the janitor too. */
+static void name_folder(int place) {
+  snprintf(folder, sizeof folder, "%s/%s", places[place], folder_name);
+}
+
 static _Noreturn void keep_watch(int from_parent) {
   pid_t alive[MOST] = {0}, word;
   setpgid(0, 0);
@@ -193,7 +202,10 @@ static _Noreturn void keep_watch(int from_parent) {
     if (i < MOST) alive[i] = word > 0 ? word : 0;
   }
   wait_for_orphans(alive);
-  remove_all();
+  for (int i = 0; i < PLACES; i++) {
+    name_folder(i);
+    remove_all();
+  }
   _exit(0);
 }
 
@@ -202,25 +214,16 @@ static void tell_janitor(pid_t word) {
 }
 
 static enum sl_status make_folder(void) {
-  static const char *const places[] = {"/dev/shm", "/tmp"};
-  char job[24];
-  sl_new_file_name_job(job, sizeof job);
-  for (int i = 0; i < 2; i++) {
-    snprintf(folder, sizeof folder, "%s/shardlab-%s-XXXXXX", places[i], job);
-    if (mkdtemp(folder) != NULL) return SL_OK;
+  for (int i = 0; i < PLACES; i++) {
+    name_folder(i);
+    if (mkdir(folder, 0700) == 0) return SL_OK;
   }
   folder[0] = '\0';
   return sl_fail(SL_ERR_IO, "/tmp: no folder can be made in it: %s", strerror(errno));
 }
 
-enum sl_status sl_children_open(void) {
+static enum sl_status start_janitor(void) {
   int ends[2];
-  if (opened_by == getpid()) return SL_OK;
-  SL_TRY(make_folder());
-  (void)setenv("TMPDIR", folder, 1);
-  opened_by = getpid();
-  (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
-  memset((void *)(size_t)children, 0, sizeof children);
   if (pipe2(ends, O_CLOEXEC) != 0) return sl_fail(SL_ERR_IO, "a pipe: %s (ulimit -n)", strerror(errno));
   fflush(NULL);
   janitor = fork();
@@ -230,12 +233,32 @@ enum sl_status sl_children_open(void) {
   }
   close(ends[0]);
   to_janitor = ends[1];
-  if (janitor < 0) {
-    sl_children_close();
-    return sl_fail(SL_ERR_IO, "fork: %s", strerror(errno));
-  }
+  if (janitor < 0) return sl_fail(SL_ERR_IO, "fork: %s", strerror(errno));
+  /* the janitor does the same, but perhaps only after a signal to our group */
+  (void)setpgid(janitor, janitor);
+  return SL_OK;
+}
+
+/* The janitor is there before the folder, so that no moment of death leaves one. */
+enum sl_status sl_children_open(void) {
+  enum sl_status status;
+  char job[24];
+  uint32_t word = 0;
+  if (opened_by == getpid()) return SL_OK;
+  sl_new_file_name_job(job, sizeof job);
+  if (getrandom(&word, sizeof word, 0) != (ssize_t)sizeof word) word = (uint32_t)getpid();
+  snprintf(folder_name, sizeof folder_name, "shardlab-%s-%08" PRIx32, job, word);
+  opened_by = getpid();
+  (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
+  memset((void *)(size_t)children, 0, sizeof children);
+  SL_GO_FAIL(start_janitor());
+  SL_GO_FAIL(make_folder());
+  (void)setenv("TMPDIR", folder, 1);
   handle_signals(on_signal);
   return SL_OK;
+fail:
+  sl_children_close();
+  return status;
 }
 
 void sl_children_close(void) {

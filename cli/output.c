@@ -6,6 +6,7 @@
 #include "core/base/standard.h"
 #include "core/base/was_read.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -81,7 +82,11 @@ static enum sl_status check_output(const char *flag, const char *path) {
     return sl_fail(SL_ERR_INPUT, "%s: is '-'; expected a file (--json alone goes to standard output)", flag);
   char folder[4096];
   struct stat info;
-  if (stat(path, &info) == 0 && !S_ISREG(info.st_mode))
+  const bool exists = stat(path, &info) == 0;
+  if (!exists && errno == ENAMETOOLONG)
+    return sl_fail(SL_ERR_INPUT, "%s: %s: is a longer name than the file system takes; expected a shorter one", flag,
+                   path);
+  if (exists && !S_ISREG(info.st_mode))
     return sl_fail(SL_ERR_INPUT, "%s: %s: is not a plain file; expected a file to write", flag, path);
   const char *slash = strrchr(path, '/');
   snprintf(folder, sizeof folder, "%.*s",

@@ -1,6 +1,5 @@
 /* shardlab predict: simulates the job. */
 #include "cli/predict.h"
-#include "core/base/limits.h"
 
 #include "cli/commands.h"
 #include "cli/fit.h"
@@ -11,6 +10,8 @@
 #include "cli/runner.h"
 #include "cli/search.h"
 #include "cli/sweep.h"
+#include "core/base/checked.h"
+#include "core/base/limits.h"
 #include "sim/sim.h"
 
 static void add_op(void *context, int64_t step, const struct sl_program *program, const struct sl_completion *done) {
@@ -33,6 +34,21 @@ static enum sl_status check_steps(const struct sl_options *options, const char *
                  (long long)options->steps, (long long)SL_MAX_STEPS_TRACED);
 }
 
+/* Ops are counted once for each class, or for all of its ranks if they are simulated apart. */
+static enum sl_status check_trace(const struct sl_options *options, const struct sl_job *job) {
+  const bool apart = options->no_fold || options->jitter > 0;
+  int64_t ops = 0;
+  for (int c = 0; c < job->class_count; c++) {
+    const struct sl_class *own = &job->classes[c];
+    const int64_t of_rank = sl_product((int64_t)own->programs[SL_PROGRAM_STEP].issue_count, options->steps);
+    ops = sl_sum(ops, sl_product(of_rank, apart ? own->rank_count : 1));
+  }
+  if (ops <= SL_MAX_OPS_TRACED) return SL_OK;
+  return sl_fail(SL_ERR_INPUT,
+                 "--trace: would have %s ops; expected at most %lld: fewer steps, micro-batches or simulated ranks",
+                 sl_count_text(ops).text, (long long)SL_MAX_OPS_TRACED);
+}
+
 /* `advise`: add the changes that would make a job fit that does not. */
 static enum sl_status predict(const struct sl_options *options, const char *trace, bool advise, json_t **record) {
   struct sl_setup setup;
@@ -42,6 +58,7 @@ static enum sl_status predict(const struct sl_options *options, const char *trac
   if (status == SL_OK && options->per_rank && setup.plan.world > SL_MAX_RANKS_APART)
     status = sl_fail(SL_ERR_INPUT, "--per-rank: lists %d ranks; expected at most %lld", setup.plan.world,
                      (long long)SL_MAX_RANKS_APART);
+  if (status == SL_OK && trace != NULL) status = check_trace(options, &setup.job);
   if (status != SL_OK) {
     sl_setup_free(&setup);
     return status;

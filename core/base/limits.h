@@ -18,16 +18,27 @@
 #define SL_MAX_MICRO_BATCHES (INT64_C(1) << 20) /* per step and rank */
 #define SL_MAX_TOKENS INT64_C(536870911)        /* per micro-batch (mlp: samples): a quarter of what an int can count */
 #define SL_MAX_BATCH (INT64_C(1) << 32)         /* sequences per step, over all ranks */
-#define SL_MAX_ACTIONS (INT64_C(1) << 24)       /* of a schedule: stages x micro-batches */
+#define SL_MAX_ACTIONS (INT64_C(1) << 22)       /* of a schedule: stages x micro-batches */
+#define SL_MAX_OPS (INT64_C(1) << 24)           /* of a step, on a rank */
+#define SL_MAX_OPS_ALL (INT64_C(1) << 25)       /* of a predicted step, over the pipeline's ranks */
+#define SL_MAX_OPS_APART (INT64_C(1) << 23)     /* of one that is checked or run: repetitions are stored */
+#define SL_MAX_SLOTS (INT64_C(1) << 19)         /* of a rank: buffers, each for every micro-batch in flight */
 #define SL_MAX_STEPS INT64_C(100000000)         /* of a run, which keeps results of each */
 #define SL_MAX_STEPS_AHEAD INT64_C(1000000)     /* of a prediction, whose record lists each */
 #define SL_MAX_STEPS_TRACED INT64_C(10000)      /* of a prediction, in a trace */
+#define SL_MAX_OPS_TRACED (INT64_C(1) << 21)    /* of a prediction, in a trace, over steps and ranks */
 #define SL_MAX_SAMPLES (INT64_C(1) << 40)       /* of random:N */
 #define SL_MAX_THREADS (INT64_C(1) << 12)       /* per rank, by flag */
 
 /* Ranks handled one by one, without one standing for identical ones: simulated (--no-fold, --jitter) or listed
  * (--per-rank, a plan as JSON). */
 #define SL_MAX_RANKS_APART (INT64_C(1) << 16)
+
+/* Where no two ranks of a shard group run the same program (preset zero-redundancy-optimizer): programs x tensors. */
+#define SL_MAX_OWNED (INT64_C(1) << 19)
+
+/* Of a prediction of checkpoints: ranks x tensors. */
+#define SL_MAX_SHARES (INT64_C(1) << 28)
 
 /* A text that is read into memory as a whole: JSON, TOML, YAML, CSV, a script, a list of hosts. */
 #define SL_MAX_TEXT (INT64_C(1) << 28)

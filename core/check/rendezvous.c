@@ -24,6 +24,13 @@ struct rank_state {
   uint32_t comm_count;
 };
 
+/* Of a group: one member for each index at which members are walked, the first member in front. A million members may
+ * be walked at one index, so they are looked through once and not in every call. */
+struct circle {
+  int *members;
+  int count;
+};
+
 struct meeting {
   const struct sl_job *job;
   struct rank_state *ranks; /* `count` of them: one per class, or all ranks */
@@ -31,7 +38,8 @@ struct meeting {
   bool strict, by_class;
   int *awake, awake_count; /* those to be examined again, as a stack */
   bool *is_awake;
-  uint64_t *seen, turn; /* seen[at] == turn: already counted as a member of this collective */
+  uint64_t *seen, turn;   /* seen[at] == turn: already counted as a member of this group */
+  struct circle *circles; /* by the index of a group's first member, then by kind of group; filled when needed */
 };
 
 /* The index in m->ranks at which `rank` is walked, and the rank that is walked there. */
@@ -114,6 +122,17 @@ static bool seen_before(struct meeting *m, int at) {
   return before;
 }
 
+static enum sl_status fill_circle(struct meeting *m, struct circle *c, const struct sl_members *g) {
+  const int most = g->size < m->count ? g->size : m->count;
+  SL_TRY(sl_calloc(&c->members, (size_t)most, sizeof *c->members));
+  m->turn++;
+  for (int i = 0; i < g->size && c->count < most; i++) {
+    const int member = sl_members_rank(g, i);
+    if (!seen_before(m, walked_at(m, member))) c->members[c->count++] = member;
+  }
+  return SL_OK;
+}
+
 /* Tries to complete the op at the head of a lane. A collective happens when every member has it at the head of the same
  * lane; its first member completes it for all of them. */
 static enum sl_status try_collective(struct meeting *m, int at, int lane, const struct sl_op *op, bool *moved) {
@@ -123,24 +142,19 @@ static enum sl_status try_collective(struct meeting *m, int at, int lane, const 
     tell(m, at, lane, walked_at(m, g.first));
     return SL_OK;
   }
-  m->turn++;
-  m->seen[at] = m->turn;
-  for (int i = 1; i < g.size; i++) {
+  struct circle *c = &m->circles[(size_t)at * SL_GROUP_COUNT + op->group];
+  if (c->members == NULL) SL_TRY(fill_circle(m, c, &g));
+  for (int i = 1; i < c->count; i++) {
     uint32_t issue;
-    const int member = sl_members_rank(&g, i), other = walked_at(m, member);
-    if (seen_before(m, other)) continue;
-    const struct sl_op *theirs = head(m, other, lane, &issue);
+    const int member = c->members[i];
+    const struct sl_op *theirs = head(m, walked_at(m, member), lane, &issue);
     if (theirs == NULL || !sl_op_is_comm(theirs->kind)) return SL_OK; /* a copy precedes its call */
     if (theirs->kind != op->kind || theirs->group != op->group || theirs->dtype != op->dtype ||
         sl_op_comm_bytes(theirs) != sl_op_comm_bytes(op)) {
       return disagree(m, rank, op, member, theirs);
     }
   }
-  m->turn++;
-  for (int i = 0; i < g.size; i++) {
-    const int other = walked_at(m, sl_members_rank(&g, i));
-    if (!seen_before(m, other)) finish(m, other, lane);
-  }
+  for (int i = 0; i < c->count; i++) finish(m, walked_at(m, c->members[i]), lane);
   *moved = true;
   return SL_OK;
 }
@@ -243,6 +257,7 @@ static enum sl_status meet(const struct sl_job *job, enum sl_program_kind kind, 
   SL_GO(sl_calloc(&m.awake, (size_t)m.count, sizeof *m.awake));
   SL_GO(sl_calloc(&m.is_awake, (size_t)m.count, sizeof *m.is_awake));
   SL_GO(sl_calloc(&m.seen, (size_t)m.count, sizeof *m.seen));
+  SL_GO(sl_calloc(&m.circles, (size_t)m.count, SL_GROUP_COUNT * sizeof *m.circles));
   for (int at = 0; at < m.count; at++)
     SL_GO(open_rank(&m.ranks[at], &job->classes[sl_job_class_of(job, rank_at(&m, at))].programs[kind]));
   for (int at = m.count; at-- > 0;) wake(&m, at);
@@ -254,6 +269,8 @@ static enum sl_status meet(const struct sl_job *job, enum sl_program_kind kind, 
   SL_GO(stuck(&m));
 done:
   for (int at = 0; m.ranks != NULL && at < m.count; at++) close_rank(&m.ranks[at]);
+  for (int i = 0; m.circles != NULL && i < m.count * SL_GROUP_COUNT; i++) free(m.circles[i].members);
+  free(m.circles);
   free(m.ranks);
   free(m.awake);
   free(m.is_awake);

@@ -41,53 +41,101 @@ static enum sl_status add(struct sl_checkpoint_pieces *pieces, struct sl_checkpo
   return SL_OK;
 }
 
-static enum sl_status add_state(struct sl_checkpoint_pieces *pieces, const struct sl_job *job, int rank,
-                                enum sl_role role, int placed) {
+/* A rank's share of a placed tensor's state: elements [at.first, +at.count) of the local tensor of `member`. */
+struct share {
+  struct sl_located at; /* count 0: nothing */
+  struct sl_cut cut;
+  int tensor, member;
+};
+
+static enum sl_status find_share(struct share *out, const struct sl_job *job, const struct sl_standing *rank,
+                                 enum sl_role role, int placed) {
   const struct sl_plan *plan = job->plan;
-  const struct sl_coord at = sl_plan_coord(plan, rank);
-  const int tensor = plan->pp_ranks[at.pp].tensors[placed].tensor;
-  const struct sl_tensor *t = &plan->model->tensors[tensor];
-  const struct sl_cut cut = sl_cut_of(plan, t);
-  const int member = cut.members > 1 ? at.tp : 0;
-  struct sl_located where = sl_job_locate(job, rank, role, placed);
-  if (where.count == 0 || where.replica < 0) return SL_OK;
-  const struct sl_class *c = &job->classes[sl_job_class_of(job, rank)];
-  if (c->buffers[where.buffer].dtype != SL_F32)
-    return sl_fail(SL_ERR_INTERNAL, "checkpoint: buffer %s is %s; expected fp32", c->buffers[where.buffer].name,
-                   sl_dtype_name(c->buffers[where.buffer].dtype));
-  if (cut.row < t->numel && cut.row < cut.width * cut.members)
+  *out = (struct share){.at = sl_job_locate_in(job, rank, role, placed),
+                        .tensor = plan->pp_ranks[rank->at.pp].tensors[placed].tensor};
+  if (out->at.replica < 0) out->at.count = 0;
+  if (out->at.count == 0) return SL_OK;
+  const struct sl_tensor *t = &plan->model->tensors[out->tensor];
+  out->cut = sl_cut_of(plan, t);
+  out->member = out->cut.members > 1 ? rank->at.tp : 0;
+  const struct sl_class *c = rank->rank_class;
+  if (c->buffers[out->at.buffer].dtype != SL_F32)
+    return sl_fail(SL_ERR_INTERNAL, "checkpoint: buffer %s is %s; expected fp32", c->buffers[out->at.buffer].name,
+                   sl_dtype_name(c->buffers[out->at.buffer].dtype));
+  if (out->cut.row < t->numel && out->cut.row < out->cut.width * out->cut.members)
     return sl_fail(SL_ERR_INTERNAL, "checkpoint: tensor %s has padding between its rows", t->name);
-  take_share(&where);
-  for (int64_t done = 0; done < where.count; done += SL_PIECE_ELEMENTS) {
-    const int64_t left = where.count - done, count = left < SL_PIECE_ELEMENTS ? left : SL_PIECE_ELEMENTS;
-    const int64_t first = where.first + done;
-    SL_TRY(add(pieces, (struct sl_checkpoint_piece){.tensor = tensor,
+  take_share(&out->at);
+  return SL_OK;
+}
+
+/* Of elements [first, first + count) of the share's local tensor, how many are not padding. */
+static int64_t held(const struct share *s, int64_t first, int64_t count) {
+  return sl_cut_held(&s->cut, s->member, first + count) - sl_cut_held(&s->cut, s->member, first);
+}
+
+static enum sl_status add_state(struct sl_checkpoint_pieces *pieces, const struct sl_job *job,
+                                const struct sl_standing *rank, enum sl_role role, int placed) {
+  struct share s;
+  SL_TRY(find_share(&s, job, rank, role, placed));
+  for (int64_t done = 0; done < s.at.count; done += SL_PIECE_ELEMENTS) {
+    const int64_t left = s.at.count - done, count = left < SL_PIECE_ELEMENTS ? left : SL_PIECE_ELEMENTS;
+    const int64_t first = s.at.first + done;
+    SL_TRY(add(pieces, (struct sl_checkpoint_piece){.tensor = s.tensor,
                                                     .role = role,
-                                                    .member = member,
+                                                    .member = s.member,
                                                     .first = first,
                                                     .count = count,
-                                                    .held = sl_cut_held(&cut, member, first + count) -
-                                                            sl_cut_held(&cut, member, first),
-                                                    .buffer = where.buffer,
-                                                    .offset = where.offset + done * SL_CHECKPOINT_ELEMENT}));
+                                                    .held = held(&s, first, count),
+                                                    .buffer = s.at.buffer,
+                                                    .offset = s.at.offset + done * SL_CHECKPOINT_ELEMENT}));
   }
   return SL_OK;
 }
 
+/* What is saved of each tensor: its weight and, if there are any, the moments. Returns how many. */
+static int saved_roles(const struct sl_class *c, enum sl_role roles[3]) {
+  const enum sl_role all[] = {sl_checkpoint_weight(c), SL_ROLE_MOMENT1, SL_ROLE_MOMENT2};
+  int count = 0;
+  for (size_t r = 0; r < sizeof all / sizeof *all; r++)
+    if (c->role[all[r]].form != SL_FORM_ABSENT) roles[count++] = all[r];
+  return count;
+}
+
 enum sl_status sl_checkpoint_pieces(struct sl_checkpoint_pieces *pieces, const struct sl_job *job, int rank) {
-  const struct sl_class *c = &job->classes[sl_job_class_of(job, rank)];
-  const enum sl_role roles[] = {sl_checkpoint_weight(c), SL_ROLE_MOMENT1, SL_ROLE_MOMENT2};
+  const struct sl_standing standing = sl_job_stand(job, rank);
+  const struct sl_class *c = standing.rank_class;
+  enum sl_role roles[3];
   enum sl_status status;
   *pieces = (struct sl_checkpoint_pieces){0};
-  for (size_t r = 0; r < sizeof roles / sizeof *roles; r++) {
-    if (c->role[roles[r]].form == SL_FORM_ABSENT) continue;
+  const int count = saved_roles(c, roles);
+  for (int r = 0; r < count; r++) {
     for (int i = 0; i < job->plan->pp_ranks[c->pp_rank].tensor_count; i++)
-      SL_GO_FAIL(add_state(pieces, job, rank, roles[r], i));
+      SL_GO_FAIL(add_state(pieces, job, &standing, roles[r], i));
   }
   return SL_OK;
 fail:
   sl_checkpoint_pieces_free(pieces);
   return status;
+}
+
+enum sl_status sl_checkpoint_bytes(int64_t *bytes, const struct sl_job *job, int rank) {
+  const struct sl_standing standing = sl_job_stand(job, rank);
+  const struct sl_class *c = standing.rank_class;
+  enum sl_role roles[3];
+  int64_t of_role = 0;
+  *bytes = 0;
+  const int count = saved_roles(c, roles);
+  for (int r = 0; r < count; r++) {
+    const bool alike = r > 0 && c->role[roles[r]].form == c->role[roles[r - 1]].form; /* of the same bytes, then */
+    if (!alike) of_role = 0;
+    for (int i = 0; i < job->plan->pp_ranks[c->pp_rank].tensor_count && !alike; i++) {
+      struct share s;
+      SL_TRY(find_share(&s, job, &standing, roles[r], i));
+      if (s.at.count > 0) of_role += held(&s, s.at.first, s.at.count) * SL_CHECKPOINT_ELEMENT;
+    }
+    *bytes += of_role;
+  }
+  return SL_OK;
 }
 
 void sl_checkpoint_pieces_free(struct sl_checkpoint_pieces *pieces) {

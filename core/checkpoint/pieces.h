@@ -35,6 +35,8 @@ enum sl_role sl_checkpoint_weight(const struct sl_class *rank_class);
 /* The pieces that `rank` writes. Errors: SL_ERR_INTERNAL if a state is not fp32, or if there is padding between
  * elements: tensor parallelism pads only the rows of the vocabulary, at the end of a member's local tensor. */
 enum sl_status sl_checkpoint_pieces(struct sl_checkpoint_pieces *pieces, const struct sl_job *job, int rank);
+/* Their bytes alone, which costs a third. */
+enum sl_status sl_checkpoint_bytes(int64_t *bytes, const struct sl_job *job, int rank);
 void sl_checkpoint_pieces_free(struct sl_checkpoint_pieces *pieces); /* accepts a zeroed one */
 
 /* The name of a state in a manifest: "weight" (of either role), "moment1", "moment2"; NULL for another role. */

@@ -98,11 +98,24 @@ static enum sl_status build_at(void *context, int i) {
   return build_class(c, plan, b->options, members > 1 ? i % members : -1);
 }
 
+static enum sl_status check_programs(const struct sl_job *job) {
+  const struct sl_plan *plan = job->plan;
+  int64_t tensors = 0;
+  for (int r = 0; r < plan->pp; r++) tensors += plan->pp_ranks[r].tensor_count;
+  if (job->classes_per_pp_rank == 1 || sl_product(tensors, job->classes_per_pp_rank) <= SL_MAX_OWNED) return SL_OK;
+  return sl_fail(
+      SL_ERR_INPUT,
+      "shardlab.preset: %d data-parallel ranks own whole tensors, and each has a program of its own, of %lld "
+      "tensors; expected at most %lld in all",
+      job->classes_per_pp_rank, (long long)tensors, (long long)SL_MAX_OWNED);
+}
+
 enum sl_status sl_job_build(struct sl_job *job, const struct sl_plan *plan, const struct sl_build_options *options) {
   enum sl_status status;
   *job = (struct sl_job){.plan = plan, .threads = options->threads};
   job->classes_per_pp_rank = plan->strategy.units == SL_UNITS_OWNER ? plan->dp : 1;
   job->class_count = plan->pp * job->classes_per_pp_rank;
+  SL_TRY(check_programs(job));
   SL_GO_FAIL(sl_calloc(&job->classes, (size_t)job->class_count, sizeof *job->classes));
   SL_GO_FAIL(sl_parallel(job->class_count, job->threads, build_at, &(struct building){job, options}));
   return SL_OK;

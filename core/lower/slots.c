@@ -20,6 +20,7 @@
  * buffers that only the model's ends have, or stages with one layer more. */
 #include "core/lower/slots.h"
 
+#include "core/base/limits.h"
 #include "core/lower/lower.h"
 
 #include <stdlib.h>
@@ -31,6 +32,7 @@ struct pool {
   bool *users;                         /* by stage of the rank */
   int32_t *slot_of;                    /* by holder; -1: none */
   uint64_t *taken;                     /* one bit per slot */
+  size_t full;                         /* the words of `taken` before this one have no free bit */
   int size;                            /* the most slots ever taken */
   int32_t resting[SL_SLOT_ACTIVATION]; /* the slot given back last, plus 1; see rest */
 };
@@ -74,8 +76,9 @@ static void close_pool(struct pool *pool) {
 }
 
 static void take(struct pool *pool, size_t holder) {
-  size_t word = 0;
+  size_t word = pool->full;
   while (pool->taken[word] == UINT64_MAX) word++;
+  pool->full = word;
   const int bit = __builtin_ctzll(~pool->taken[word]), slot = (int)word * 64 + bit;
   pool->taken[word] |= UINT64_C(1) << bit;
   pool->slot_of[holder] = slot;
@@ -88,6 +91,7 @@ static int32_t find(const struct pool *pool, size_t holder) {
 }
 
 static void release(struct pool *pool, int32_t slot) {
+  if ((size_t)slot / 64 < pool->full) pool->full = (size_t)slot / 64;
   pool->taken[slot / 64] &= ~(UINT64_C(1) << slot % 64);
 }
 
@@ -401,7 +405,7 @@ static int slots_of(const struct sl_lowering *l, int32_t buffer) {
   return pool != NULL && pool->size > 1 ? pool->size : 1;
 }
 
-void sl_slots_number(struct sl_lowering *l) {
+enum sl_status sl_slots_number(struct sl_lowering *l) {
   struct sl_class *c = l->rank_class;
   for (int32_t i = 0; i < (int32_t)c->buffer_count; i++) {
     struct sl_buffer *b = &c->buffers[i];
@@ -410,4 +414,9 @@ void sl_slots_number(struct sl_lowering *l) {
     b->first_slot = head >= 0 && head < i ? c->buffers[head].first_slot : (int32_t)c->slot_count;
     if (head < 0 || head == i) c->slot_count += (size_t)b->slots;
   }
+  if (c->slot_count <= SL_MAX_SLOTS) return SL_OK;
+  return sl_fail(SL_ERR_INPUT,
+                 "gradient_accumulation_steps: is %lld: rank %d would keep %zu buffers of micro-batches in flight; "
+                 "expected at most %lld: schedule 1f1b keeps fewer than gpipe",
+                 (long long)l->plan->n_micro, c->first_rank, c->slot_count, (long long)SL_MAX_SLOTS);
 }

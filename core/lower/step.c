@@ -5,6 +5,7 @@
  * instance of it with its own micro-batch and buffer slots (lower/slots.c). */
 #include "core/lower/step.h"
 
+#include "core/base/limits.h"
 #include "core/lower/ahead.h"
 #include "core/lower/lower.h"
 #include "core/lower/slots.h"
@@ -32,6 +33,7 @@ struct walk {
   struct progress *progress;                             /* per stage of the rank */
   size_t at;                                             /* index of the action in the rank's list */
   size_t last_backward;                                  /* the rank's last backward */
+  int64_t ops, most;                                     /* of the program so far; it must have fewer than `most` */
 };
 
 /* ---- segments ---- */
@@ -132,6 +134,11 @@ static struct sl_pass pass_of(const struct walk *w, const struct sl_action *a, i
   return pass;
 }
 
+/* Is the step longer than it may be? The rest of it is then only counted, because it may be a hundred times as long. */
+static bool is_too_long(const struct walk *w) {
+  return w->ops >= w->most;
+}
+
 /* The slot numbers of the next instance. */
 static enum sl_status number_slots(struct walk *w, const struct sl_action *a) {
   struct sl_program *p = w->p;
@@ -157,7 +164,8 @@ static enum sl_status emit(struct walk *w, const struct sl_action *a, int local)
   if (contributes(a->kind)) w->progress[local].passes++;
   if (a->kind == SL_ACTION_FORWARD) w->progress[local].forwards++;
   if (a->kind == SL_ACTION_UNSHARD) w->progress[local].gathered = true;
-  if (s->count == 0) return SL_OK;
+  w->ops += s->count;
+  if (s->count == 0 || is_too_long(w)) return SL_OK;
   SL_TRY(sl_build_instance(p, *a, s->first, s->count));
   if (a->kind != SL_ACTION_STEP)
     p->instances[p->instance_count - 1].slots = (int32_t)p->slot_count - sl_slots_count(w->l);
@@ -189,17 +197,26 @@ static bool takes_part(const struct walk *w, const struct sl_action *a) {
 
 static enum sl_status visit(struct walk *w, const struct sl_action *a) {
   if (a->kind == SL_ACTION_STEP) return emit(w, a, 0);
+  const int local = w->l->plan->stages[a->stage].local;
+  if (is_too_long(w)) return emit(w, a, local);
   SL_TRY(number_slots(w, a));
-  SL_TRY(emit(w, a, w->l->plan->stages[a->stage].local));
+  SL_TRY(emit(w, a, local));
   sl_slots_give(w->l, a);
   return SL_OK;
+}
+
+/* The programs of all pipeline ranks are made side by side, and share what there may be. */
+static int64_t most_ops(const struct sl_lowering *l) {
+  const bool once = l->options->repeated && !l->options->memory_curve; /* whether repetitions are stored once */
+  const int64_t share = (once ? SL_MAX_OPS_ALL : SL_MAX_OPS_APART) / l->plan->pp;
+  return share < SL_MAX_OPS ? share : SL_MAX_OPS;
 }
 
 enum sl_status sl_lower_step(struct sl_lowering *l, enum sl_program_kind kind) {
   enum sl_status status;
   const struct sl_schedule *s = &l->plan->schedule;
   const int rank = l->rank_class->pp_rank;
-  struct walk w = {.l = l, .p = &l->rank_class->programs[kind]};
+  struct walk w = {.l = l, .p = &l->rank_class->programs[kind], .most = most_ops(l)};
   l->zero->compressed = kind == SL_PROGRAM_COMPRESSED;
   l->zero->evaluates = kind == SL_PROGRAM_EVAL;
   sl_ahead_begin(l);
@@ -212,6 +229,12 @@ enum sl_status sl_lower_step(struct sl_lowering *l, enum sl_program_kind kind) {
     const struct sl_action *a = &s->actions[rank][w.at];
     if (takes_part(&w, a)) SL_GO(visit(&w, a));
   }
+  if (is_too_long(&w))
+    SL_GO(sl_fail(SL_ERR_INPUT,
+                  "gradient_accumulation_steps: is %lld: a step of rank %d would have %lld ops; expected fewer than "
+                  "%lld on each of %d pipeline ranks",
+                  (long long)l->plan->n_micro, l->rank_class->first_rank, (long long)w.ops, (long long)w.most,
+                  l->plan->pp));
 done:
   l->zero->compressed = l->zero->evaluates = false;
   free(w.segments);

@@ -59,19 +59,48 @@ static int64_t ring_sends(const struct sl_op *op, const struct sl_slice *slices,
   return of_all_members(op, slices, part, members) - sl_share_piece(op, slices, part, skipped).count;
 }
 
-int64_t sl_op_wire_bytes(const struct sl_op *op, const struct sl_slice *slices, int members, int index) {
+int64_t sl_op_part_wire_bytes(const struct sl_op *op, const struct sl_slice *slices, int part, int members, int index) {
   const int successor = (index + 1) % members;
   const unsigned moves = sl_op_moves(op->kind);
   const bool whole = moves & SL_MOVE_SEND || (moves & SL_MOVE_CHAIN && successor != op->peer);
+  int64_t elements = 0;
+  if (moves & SL_MOVE_REDUCE) elements += ring_sends(op, slices, part, members, index);
+  if (moves & SL_MOVE_GATHER) elements += ring_sends(op, slices, part, members, successor);
+  if (moves & SL_MOVE_EXCHANGE) elements += (members - 1) * sl_share_piece(op, slices, part, 0).count / members;
+  return elements * sl_dtype_bytes(op->dtype) + (whole ? slices[part].bytes : 0);
+}
+
+int64_t sl_op_wire_bytes(const struct sl_op *op, const struct sl_slice *slices, int members, int index) {
   int64_t bytes = 0;
-  for (int part = 0; part < sl_op_parts(op); part++) {
-    int64_t elements = 0;
-    if (moves & SL_MOVE_REDUCE) elements += ring_sends(op, slices, part, members, index);
-    if (moves & SL_MOVE_GATHER) elements += ring_sends(op, slices, part, members, successor);
-    if (moves & SL_MOVE_EXCHANGE) elements += (members - 1) * sl_share_piece(op, slices, part, 0).count / members;
-    bytes += elements * sl_dtype_bytes(op->dtype) + (whole ? slices[part].bytes : 0);
-  }
+  for (int part = 0; part < sl_op_parts(op); part++) bytes += sl_op_part_wire_bytes(op, slices, part, members, index);
   return bytes;
+}
+
+/* Appends `member` and its predecessor, whose successor it is. */
+static int add_bound(int *bounds, int count, int64_t member, int members) {
+  for (int64_t m = member - 1; m <= member; m++)
+    if (m > 0 && m < members) bounds[count++] = (int)m;
+  return count;
+}
+
+int sl_op_wire_bounds(const struct sl_op *op, const struct sl_slice *slices, int part, int members,
+                      int bounds[SL_WIRE_BOUNDS]) {
+  int count = 1;
+  bounds[0] = 0;
+  if (sl_op_moves(op->kind) & SL_MOVE_CHAIN) count = add_bound(bounds, count, op->peer, members);
+  if (sl_op_in_place(op->kind)) {
+    const int64_t n = slices[part].bytes / sl_dtype_bytes(op->dtype);
+    count = add_bound(bounds, count, n % members, members);
+  } else if (op->flags & SL_OP_SHARE_RANGE && op->dim[3] > 0) {
+    int64_t lo = op->dim[1];
+    for (int i = 0; i < part; i++) lo += side_count(op, slices, i, true);
+    const int64_t end = lo + side_count(op, slices, part, true), hi = end < op->dim[2] ? end : op->dim[2];
+    for (int after = 0; after < 2; after++) { /* a member that holds an end of the range, and the next one */
+      count = add_bound(bounds, count, lo / op->dim[3] + after, members);
+      count = add_bound(bounds, count, hi / op->dim[3] + after, members);
+    }
+  }
+  return add_bound(bounds, count, members, members); /* the last one's successor is the first */
 }
 
 /* The elements of a bucket minus the smallest share of a member: that member, or its predecessor, sends so many. A

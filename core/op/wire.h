@@ -33,6 +33,13 @@ int64_t sl_op_copy_bytes(const struct sl_op *op, const struct sl_slice *slices);
  * all bytes, if the member sends at all. In an all_to_all the shard side has one piece for each member in order, the
  * whole side one from each, all of equal size. Exact for uneven pieces. */
 int64_t sl_op_wire_bytes(const struct sl_op *op, const struct sl_slice *slices, int members, int index);
+/* The same of one part. */
+int64_t sl_op_part_wire_bytes(const struct sl_op *op, const struct sl_slice *slices, int part, int members, int index);
+/* Members at which sl_op_part_wire_bytes may change, 0 among them, in no order and some of them twice; returns how
+ * many. From one of them to the next all members send the same, so that of a million only these must be asked. */
+enum { SL_WIRE_BOUNDS = 16 };
+int sl_op_wire_bounds(const struct sl_op *op, const struct sl_slice *slices, int part, int members,
+                      int bounds[SL_WIRE_BOUNDS]);
 /* The most bytes that any member sends: a ring is as slow as its busiest link. */
 double sl_op_most_wire_bytes(const struct sl_op *op, const struct sl_slice *slices, int members);
 /* How a ring divides the `n` elements of an in-place op among its members: member g has [*first, *first + *count). */

@@ -202,14 +202,13 @@ static bool overwrites(const struct sl_op *op, const struct sl_buffer *b, const 
   return s->access == SL_WRITE && !piece && s->shard_stride == 0 && s->offset == 0 && s->bytes == b->bytes;
 }
 
-/* Makes room for one more lifetime, which is filled in at once: unlike sl_grow's, it is not zeroed. */
+/* Makes room for one more lifetime, which is filled in at once: unlike sl_grow's, it is not zeroed. There may be
+ * millions, which realloc moves without a second copy. */
 static enum sl_status make_room(struct sl_lives *lives) {
-  struct sl_life *items;
   if (lives->count < lives->capacity) return SL_OK;
   const size_t capacity = lives->capacity > 0 ? 2 * lives->capacity : 256;
-  SL_TRY(sl_malloc(&items, capacity, sizeof *items));
-  if (lives->count > 0) memcpy(items, lives->items, lives->count * sizeof *items);
-  free(lives->items);
+  struct sl_life *items = reallocarray(lives->items, capacity, sizeof *items);
+  if (items == NULL) return sl_fail(SL_ERR_MEMORY, "out of memory: %zu lifetimes of buffers", capacity);
   lives->items = items;
   lives->capacity = capacity;
   return SL_OK;
@@ -337,9 +336,9 @@ enum sl_status sl_waits_derive(const struct sl_plan *plan, struct sl_class *rank
   const size_t slots = rank_class->slot_count, issues = count_issues(p);
   struct linker k = {
       .plan = plan, .rank_class = rank_class, .scopes = scopes, .p = p, .lives = lives, .repeated = options->repeated};
-  /* sl_issue keeps a lane's index in 24 bits, which also bounds the ops of a step */
+  /* sl_issue keeps a lane's index in 24 bits, and steps have fewer (lower/step.c) */
   if (issues >= 1u << 24)
-    return sl_fail(SL_ERR_INPUT, "the step has %zu ops; expected fewer than %u", issues, 1u << 24);
+    return sl_fail(SL_ERR_INPUT, "a program has %zu ops; expected fewer than %u", issues, 1u << 24);
   SL_GO(sl_malloc(&p->issues, issues, sizeof *p->issues));
   p->issue_capacity = issues;
   SL_GO(open_histories(&k, slots));

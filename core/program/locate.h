@@ -16,4 +16,14 @@ struct sl_located {
   bool writer;
   int replica, replicas;
 };
+/* Where a rank is: what sl_job_locate_in needs of it, whatever the state, so that many states of a rank are located
+ * fast. */
+struct sl_standing {
+  const struct sl_class *rank_class;
+  struct sl_coord at;
+  struct sl_members groups[SL_GROUP_COUNT];
+};
+struct sl_standing sl_job_stand(const struct sl_job *job, int rank);
+struct sl_located sl_job_locate_in(const struct sl_job *job, const struct sl_standing *rank, enum sl_role role,
+                                   int placed);
 struct sl_located sl_job_locate(const struct sl_job *job, int rank, enum sl_role role, int placed);

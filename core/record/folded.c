@@ -1,4 +1,4 @@
-/* Sums bytes over calls; see folded.h. */
+/* Adds up bytes over calls; see folded.h. */
 #include "core/record/folded.h"
 
 #include "core/op/wire.h"
@@ -7,34 +7,90 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct call {
-  int32_t op;
-  int64_t times;
+/* A member of a group from which on the bytes of a row are others, and how much more (sum: how many). */
+struct bound {
+  int member;
+  int64_t bytes;
+};
+
+/* What the members of a group send in all calls that are counted in one row of traffic. There may be a million members
+ * and ten thousand calls, so the calls are added up once, and a member only looks for its place. */
+struct row {
+  enum sl_program_kind kind;
+  const struct sl_op *like; /* one of the calls */
+  struct bound *bounds;     /* by member; the first is of member 0 */
+  size_t count, room;
+  size_t at; /* the last place found: ranks ask in turn */
 };
 
 struct sl_folded_class {
-  struct call *calls[SL_PROGRAM_COUNT]; /* of the programs of steps */
-  size_t count[SL_PROGRAM_COUNT];
+  struct row *rows; /* of all programs of steps */
+  size_t row_count, room;
   bool even;
 };
 
-/* For a member of the op's group. */
-static int64_t wire_of(const struct sl_program *program, const struct sl_op *op, const struct sl_members *m) {
-  if (sl_op_class_of(op->kind) == SL_CLASS_P2P) return op->kind == SL_OP_SEND ? sl_op_comm_bytes(op) : 0;
-  return sl_op_wire_bytes(op, sl_op_slices(program, op), m->size, m->index);
-}
-
 /* The first two and the last two members suffice: shares differ at an end, or everywhere because of a bucket's
  * bounds. */
-static bool is_even(const struct sl_folded *f, const struct sl_program *program, const struct sl_op *op) {
+static bool is_even(const struct sl_program *program, const struct sl_op *op, int size) {
   if (sl_op_class_of(op->kind) == SL_CLASS_P2P) return true;
-  const int size = sl_plan_group(f->job->plan, op->group, 0).size;
   const struct sl_slice *slices = sl_op_slices(program, op);
   if (size < 2) return true;
   const int64_t first = sl_op_wire_bytes(op, slices, size, 0);
   return !(op->flags & SL_OP_SHARE_RANGE) && first == sl_op_wire_bytes(op, slices, size, 1) &&
          first == sl_op_wire_bytes(op, slices, size, size - 1) &&
          (double)first == sl_op_most_wire_bytes(op, slices, size);
+}
+
+/* Are the two counted in the same row? */
+static bool alike(const struct sl_op *a, const struct sl_op *b) {
+  return a->group == b->group && a->kind == b->kind && a->payload == b->payload && a->dtype == b->dtype;
+}
+
+static enum sl_status add_bound(struct row *row, int member, int64_t bytes) {
+  SL_TRY(sl_grow(&row->bounds, &row->room, row->count + 1, sizeof *row->bounds));
+  row->bounds[row->count++] = (struct bound){member, bytes};
+  return SL_OK;
+}
+
+static int by_number(const void *a, const void *b) {
+  const int x = *(const int *)a, y = *(const int *)b;
+  return (x > y) - (x < y);
+}
+
+/* Adds what one part of a collective sends, by the members at which that changes. */
+static enum sl_status add_part(struct row *row, const struct sl_op *op, const struct sl_slice *slices, int part,
+                               int members, int64_t times) {
+  int bounds[SL_WIRE_BOUNDS];
+  const int count = sl_op_wire_bounds(op, slices, part, members, bounds);
+  int64_t before = 0;
+  qsort(bounds, (size_t)count, sizeof *bounds, by_number);
+  for (int i = 0; i < count; i++) {
+    const int64_t bytes = times * sl_op_part_wire_bytes(op, slices, part, members, bounds[i]);
+    if (bytes != before) SL_TRY(add_bound(row, bounds[i], bytes - before));
+    before = bytes;
+  }
+  return SL_OK;
+}
+
+static struct row *find(const struct sl_folded_class *class, enum sl_program_kind kind, const struct sl_op *op) {
+  for (size_t i = 0; i < class->row_count; i++)
+    if (class->rows[i].kind == kind && alike(class->rows[i].like, op)) return &class->rows[i];
+  return NULL;
+}
+
+static enum sl_status add_call(struct sl_folded_class *class, const struct sl_program *program,
+                               enum sl_program_kind kind, const struct sl_op *op, int members, int64_t times) {
+  struct row *row = find(class, kind, op);
+  if (row == NULL) {
+    SL_TRY(sl_grow(&class->rows, &class->room, class->row_count + 1, sizeof *class->rows));
+    row = &class->rows[class->row_count++];
+    *row = (struct row){.kind = kind, .like = op};
+  }
+  if (sl_op_class_of(op->kind) == SL_CLASS_P2P)
+    return add_bound(row, 0, op->kind == SL_OP_SEND ? times * sl_op_comm_bytes(op) : 0);
+  for (int part = 0; part < sl_op_parts(op); part++)
+    SL_TRY(add_part(row, op, sl_op_slices(program, op), part, members, times));
+  return SL_OK;
 }
 
 static enum sl_status open_program(struct sl_folded *f, int c, enum sl_program_kind kind) {
@@ -45,23 +101,42 @@ static enum sl_status open_program(struct sl_folded *f, int c, enum sl_program_k
   const struct sl_repetition *r = &program->repeated;
   for (size_t i = 0; i < program->issue_count - sl_issues_repeated(program); i++)
     times[program->issues[i].op] += i >= r->first && i < r->first + r->length ? 1 + (int64_t)r->times : 1;
-  enum sl_status status;
-  SL_GO(sl_calloc(&class->calls[kind], program->op_count, sizeof **class->calls));
-  for (size_t i = 0; i < program->op_count; i++) {
-    if (times[i] == 0 || !sl_op_is_comm(program->ops[i].kind)) continue;
-    class->calls[kind][class->count[kind]++] = (struct call){(int32_t)i, times[i]};
-    class->even = class->even && is_even(f, program, &program->ops[i]);
+  enum sl_status status = SL_OK;
+  for (size_t i = 0; i < program->op_count && status == SL_OK; i++) {
+    const struct sl_op *op = &program->ops[i];
+    if (times[i] == 0 || !sl_op_is_comm(op->kind)) continue;
+    const int members = sl_plan_group(f->job->plan, op->group, f->job->classes[c].first_rank).size;
+    class->even = class->even && is_even(program, op, members);
+    status = add_call(class, program, kind, op, members, times[i]);
   }
-done:
   free(times);
   return status;
+}
+
+static int by_member(const void *a, const void *b) {
+  return by_number(&((const struct bound *)a)->member, &((const struct bound *)b)->member);
+}
+
+/* Makes sums of the differences: one entry for each member at which the bytes change. */
+static void sum_up(struct row *row) {
+  size_t n = 0;
+  int64_t sum = 0;
+  if (row->count > 0) qsort(row->bounds, row->count, sizeof *row->bounds, by_member);
+  for (size_t i = 0; i < row->count; i++) {
+    sum += row->bounds[i].bytes;
+    if (n == 0 || row->bounds[n - 1].member != row->bounds[i].member) n++;
+    row->bounds[n - 1] = (struct bound){row->bounds[i].member, sum};
+  }
+  row->count = n;
 }
 
 static enum sl_status open_class(struct sl_folded *f, int c) {
   f->classes[c].even = true;
   SL_TRY(open_program(f, c, SL_PROGRAM_STEP));
   SL_TRY(open_program(f, c, SL_PROGRAM_EVAL));
-  return open_program(f, c, SL_PROGRAM_COMPRESSED);
+  SL_TRY(open_program(f, c, SL_PROGRAM_COMPRESSED));
+  for (size_t i = 0; i < f->classes[c].row_count; i++) sum_up(&f->classes[c].rows[i]);
+  return SL_OK;
 }
 
 enum sl_status sl_folded_open(struct sl_folded *f, const struct sl_job *job) {
@@ -73,9 +148,13 @@ enum sl_status sl_folded_open(struct sl_folded *f, const struct sl_job *job) {
   return status;
 }
 
+static void close_class(struct sl_folded_class *class) {
+  for (size_t i = 0; i < class->row_count; i++) free(class->rows[i].bounds);
+  free(class->rows);
+}
+
 void sl_folded_close(struct sl_folded *f) {
-  for (int c = 0; f->classes != NULL && c < f->job->class_count; c++)
-    for (int kind = 0; kind < SL_PROGRAM_COUNT; kind++) free(f->classes[c].calls[kind]);
+  for (int c = 0; f->classes != NULL && c < f->job->class_count; c++) close_class(&f->classes[c]);
   free(f->classes);
   f->classes = NULL;
 }
@@ -94,37 +173,29 @@ static bool counts_in(const json_t *row, const struct sl_op *op) {
          is_named(row, "payload", sl_payload_name(op->payload)) && is_named(row, "dtype", sl_dtype_name(op->dtype));
 }
 
-/* Are the two counted in the same row? */
-static bool alike(const struct sl_op *a, const struct sl_op *b) {
-  return a->group == b->group && a->kind == b->kind && a->payload == b->payload && a->dtype == b->dtype;
-}
-
 static enum sl_program_kind program_of(const json_t *row) {
   if (json_object_get(row, "step") == NULL) return SL_PROGRAM_STEP;
   return is_named(row, "step", "evaluation") ? SL_PROGRAM_EVAL : SL_PROGRAM_COMPRESSED;
 }
 
-/* Names are compared only once for consecutive calls of the same kind. */
+/* The bytes of member `index`. Ranks are asked in turn, so its place is mostly the last one found or the next. */
+static int64_t bytes_of(struct row *row, int index) {
+  if (row->count == 0 || index < row->bounds[0].member) return 0;
+  if (index < row->bounds[row->at].member) row->at = 0;
+  while (row->at + 1 < row->count && row->bounds[row->at + 1].member <= index) row->at++;
+  return row->bounds[row->at].bytes;
+}
+
 int64_t sl_folded_wire_bytes(const struct sl_folded *f, int rank, const json_t *row) {
-  const int c = sl_job_class_of(f->job, rank);
+  struct sl_folded_class *class = &f->classes[sl_job_class_of(f->job, rank)];
   const enum sl_program_kind kind = program_of(row);
-  const struct sl_program *program = &f->job->classes[c].programs[kind];
-  const struct sl_op *like = NULL, *unlike = NULL;
-  struct sl_members m = {.size = 1};
-  int64_t sum = 0;
-  for (size_t i = 0; i < f->classes[c].count[kind]; i++) {
-    const struct call *call = &f->classes[c].calls[kind][i];
-    const struct sl_op *op = &program->ops[call->op];
-    if (like != NULL ? !alike(op, like) : unlike != NULL && alike(op, unlike)) continue;
-    if (like == NULL && !counts_in(row, op)) {
-      unlike = op;
-      continue;
-    }
-    if (like == NULL && sl_op_class_of(op->kind) != SL_CLASS_P2P) m = sl_plan_group(f->job->plan, op->group, rank);
-    like = op;
-    sum += call->times * wire_of(program, op, &m);
+  for (size_t i = 0; i < class->row_count; i++) {
+    struct row *r = &class->rows[i];
+    if (r->kind != kind || !counts_in(row, r->like)) continue;
+    const bool alone = sl_op_class_of(r->like->kind) == SL_CLASS_P2P;
+    return bytes_of(r, alone ? 0 : sl_plan_group(f->job->plan, r->like->group, rank).index);
   }
-  return sum;
+  return 0;
 }
 
 /* Copies stay within a rank, and ranks of one program make the same ones. */

@@ -6,8 +6,8 @@
 
 #include <jansson.h>
 
-/* The communication of each class's step, by op: how often it is called, and whether all members of its group send the
- * same amount. */
+/* The communication of each class's steps: what each member of a group sends, by rows of traffic, and whether all of
+ * them send the same amount. */
 struct sl_folded {
   const struct sl_job *job; /* borrowed */
   struct sl_folded_class *classes;

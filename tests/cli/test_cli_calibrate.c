@@ -64,6 +64,19 @@ static void calibrate_adds_to_its_own_machine(void **state) {
   rmdir(path);
 }
 
+/* A rank that is killed has nothing to leave, nor has one that is not started by the command. */
+static void a_killed_rank_leaves_no_file(void **state) {
+  (void)state;
+  if (!has_host()) skip();
+  char command[1200];
+  snprintf(command, sizeof command,
+           "cd '%s' && TMPDIR='%s' timeout -s KILL 1 '%s/bin/shardlab' calibrate --quick --points points.json 2>err; "
+           "test $? = 137 && rm err",
+           scratch, scratch, SL_BINARY_DIR);
+  assert_int_equal(system(command), 0);
+  assert_int_equal(files_in(scratch), 0);
+}
+
 /* One that is ended leaves no empty folder: its janitor sees to that where it could not (SIGKILL). */
 static void calibrate_leaves_no_folder(void **state) {
   (void)state;
@@ -121,6 +134,7 @@ int main(void) {
       cmocka_unit_test(calibrate_asks_first),
       cmocka_unit_test(calibrate_adds_to_its_own_machine),
       cmocka_unit_test(calibrate_leaves_no_folder),
+      cmocka_unit_test(a_killed_rank_leaves_no_file),
       cmocka_unit_test(calibrated_predictions_carry_an_interval),
   };
   return cmocka_run_group_tests(tests, make_scratch, remove_scratch);

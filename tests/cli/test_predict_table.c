@@ -178,7 +178,7 @@ static void a_row_falls_alone(void **state) {
   text[0] = '\0';
   put_names(text, NULL);
   put_cells(text, (const char *const[]){"id", "long", "n_gpus", "512", "n_layers", "128", "pp", "128", "grad_accum",
-                                        "4096", "global_batch_seqs", "", NULL});
+                                        "3072", "global_batch_seqs", "", NULL});
   put_cells(text, (const char *const[]){"id", "short", NULL});
   write_table("two.csv", text);
   const pid_t command = fork();
@@ -188,8 +188,9 @@ static void a_row_falls_alone(void **state) {
           "--quiet", NULL);
     _exit(9);
   }
-  nanosleep(&(struct timespec){.tv_nsec = 400000000}, NULL);
-  const pid_t worker = child_of(command);
+  pid_t worker = 0;
+  for (int naps = 0; naps < 1000 && (worker = child_of(command)) == 0; naps++)
+    nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
   assert_true(worker > 0);
   assert_int_equal(kill(worker, SIGABRT), 0);
   assert_int_equal(waitpid(command, &status, 0), command);
@@ -205,7 +206,7 @@ static void children_end_with_their_parent(void **state) {
   (void)state;
   text[0] = '\0';
   put_names(text, NULL);
-  put_cells(text, (const char *const[]){"n_gpus", "512", "n_layers", "128", "pp", "128", "grad_accum", "4096",
+  put_cells(text, (const char *const[]){"n_gpus", "512", "n_layers", "128", "pp", "128", "grad_accum", "3072",
                                         "global_batch_seqs", "", NULL});
   write_table("long.csv", text);
   assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1), 0); /* its orphans become ours */

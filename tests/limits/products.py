@@ -36,7 +36,7 @@ LOCALS = dict(
     sl_dtype_bytes="SL_WIDEST_ELEMENT", sizeof="SL_MAX_LAYERS", BLOCK_TENSORS="SL_MAX_THREADS", tensors="SL_MAX_THREADS", n_block="SL_MAX_THREADS",
     size="SL_WIDEST_ELEMENT", token_bytes="SL_WIDEST_ELEMENT", first_sequence="SL_MAX_BATCH", columns="SL_MAX_INNER",
     sl_cut_local_size="SL_MAX_LOCAL_ROWS", classes_per_pp_rank="SL_MAX_WORLD", class_count="SL_MAX_WORLD", sl_job_class_of="SL_MAX_WORLD", c="SL_MAX_WORLD", rank="SL_MAX_WORLD",
-    index="SL_MAX_ACTIONS", issues="SL_MAX_ACTIONS", issue_count="SL_MAX_ACTIONS", n="SL_MAX_ACTIONS", i="SL_MAX_BATCH",
+    index="SL_MAX_OPS", issues="SL_MAX_OPS", issue_count="SL_MAX_OPS", n="SL_MAX_OPS", i="SL_MAX_BATCH",
     h="SL_MAX_WIDTH", q="SL_MAX_WIDTH", kv="SL_MAX_WIDTH", key_heads="SL_MAX_WIDTH", width="SL_MAX_WIDTH")
 # What is smaller together than its factors are apart: proven where the limit is checked.
 TOGETHER = [({"b", "h", "t", "t2"}, "SL_MAX_ELEMENTS"), ({"micro_batch", "n_micro", "dp"}, "SL_MAX_BATCH"),

@@ -64,8 +64,45 @@ static void no_member_asks_all_others(void **state) {
   assert_int_equal(sum, (int64_t)4 * 35 * (MANY - 1));
 }
 
+/* Between two bounds all members send the same: by the bounds, each member is answered as if it had asked. */
+static void follow_bounds(const struct sl_op *op, const struct sl_slice *slices, int members) {
+  for (int part = 0; part < sl_op_parts(op); part++) {
+    int bounds[SL_WIRE_BOUNDS], last = 0;
+    const int count = sl_op_wire_bounds(op, slices, part, members, bounds);
+    assert_in_range(count, 1, SL_WIRE_BOUNDS);
+    for (int i = 0; i < members; i++) {
+      for (int k = 0; k < count; k++)
+        if (bounds[k] == i) last = i;
+      assert_int_equal(sl_op_part_wire_bytes(op, slices, part, members, i),
+                       sl_op_part_wire_bytes(op, slices, part, members, last));
+    }
+  }
+}
+
+static void members_between_bounds_send_the_same(void **state) {
+  (void)state;
+  static const enum sl_op_kind in_place[] = {SL_OP_ALL_REDUCE, SL_OP_BROADCAST};
+  struct sl_slice slices[2 * PARTS];
+  for (int members = 1; members <= 40; members++) {
+    for (int64_t lo = 0; lo < 40; lo += 3) {
+      for (int64_t stride = 1; stride < 40; stride += 4) {
+        const struct sl_op reduce = bucket(SL_OP_REDUCE_SCATTER, slices, lo, lo + 35, stride),
+                           gather = bucket(SL_OP_ALL_GATHER, slices, lo, lo + 35, stride);
+        follow_bounds(&reduce, slices, members);
+        follow_bounds(&gather, slices, members);
+      }
+    }
+    for (int k = 0; k < 2; k++) {
+      struct sl_op op = sl_op_plain(in_place[k], SL_F32, SL_PHASE_FORWARD);
+      op.slice_count = PARTS;
+      for (op.peer = 0; op.peer < members; op.peer++) follow_bounds(&op, slices, members);
+    }
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(pieces_of_a_bucket_add_up),
-                                     cmocka_unit_test(no_member_asks_all_others)};
+                                     cmocka_unit_test(no_member_asks_all_others),
+                                     cmocka_unit_test(members_between_bounds_send_the_same)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
