@@ -12,6 +12,7 @@
 
 #include "core/check/rendezvous.h"
 #include "core/op/operands.h"
+#include "core/op/workspace.h"
 #include "core/plan/kernels.h"
 #include "core/program/memory_report.h"
 #include "tests/support/job_fixture.h"
@@ -228,6 +229,37 @@ static void attention_says_its_kernel(void **state) {
   }
 }
 
+static int64_t scratch_of(const struct sl_program *p, const struct sl_op *op) {
+  return p->slices[op->slice + sl_op_at(op, SL_AT_SCRATCH)].bytes;
+}
+
+/* The sums of the parts into which our kernel divides the query heads of a key head, which is ours and a GPU's. */
+static void flash_backward_has_room_for_its_parts(void **state) {
+  (void)state;
+  const char *const kernels[] = {"shardlab", "torch-eager"};
+  for (int i = 0; i < 2; i++) {
+    struct fixture f;
+    char config[512];
+    snprintf(config, sizeof config,
+             "{\"train_micro_batch_size_per_gpu\": 1, \"bf16\": {\"enabled\": true}, \"optimizer\": {\"type\": "
+             "\"AdamW\"}, \"shardlab\": {\"kernels\": \"%s\", \"attention\": \"flash\", \"seq_len\": 1024}}",
+             kernels[i]);
+    if (fixture_open(&f, "llama3-8b", config, "dgx-a100-80g", 1, NULL) != SL_OK) fail_msg("%s", sl_error_message());
+    const struct sl_program *p = step_of(&f);
+    int found = 0;
+    for (size_t k = 0; k < p->op_count; k++) {
+      const struct sl_op *op = &p->ops[k];
+      if (op->kind != SL_OP_FLASH_BWD) continue;
+      assert_int_equal(sl_op_attention_parts(op->dim), 4);
+      assert_int_equal(scratch_of(p, op),
+                       i == 0 ? sl_op_attention_parts_bytes(op->dim) : sl_op_workspace(op, f.plan.threads));
+      found++;
+    }
+    assert_int_equal(found, 32);
+    fixture_close(&f);
+  }
+}
+
 /* An RMSNorm in Python moves 36 bytes an element forward and 70 backward where one kernel moves 4 and 8; a softmax in
  * Python 36 and 40 beside ours where one kernel moves 4 and 6. */
 static void norms_and_softmax_are_fused_one_by_one(void **state) {
@@ -397,6 +429,7 @@ int main(void) {
       cmocka_unit_test(what_is_kept_is_read_newest_first),
       cmocka_unit_test(recomputation_goes_as_far_as_the_framework),
       cmocka_unit_test(attention_says_its_kernel),
+      cmocka_unit_test(flash_backward_has_room_for_its_parts),
       cmocka_unit_test(norms_and_softmax_are_fused_one_by_one),
       cmocka_unit_test(dropped_probabilities_are_a_pass),
       cmocka_unit_test(one_sequence_is_not_transposed),
