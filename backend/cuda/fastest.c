@@ -24,22 +24,32 @@ static enum sl_status time_twice(const struct sl_cuda_gemm *g, const struct sl_c
 /* Puts the fastest of the candidates first: that of the shortest time of some rounds, the first of which loads its code
  * and does not count. */
 static enum sl_status put_fastest_first(const struct sl_cuda_gemm *g, const struct sl_cuda_algo *e, cudaStream_t stream,
-                                        const struct sl_cuda_product *p, cublasLtMatmulAlgo_t *algos, int count) {
-  cudaEvent_t ends[2] = {NULL, NULL};
+                                        const struct sl_cuda_product *p, cublasLtMatmulAlgo_t *algos, int count,
+                                        cudaEvent_t *ends) {
   double best[SL_CUDA_CANDIDATES], seconds = 0;
   int first = 0;
   enum sl_status status = SL_OK;
   for (int i = 0; i < count; i++) best[i] = INFINITY;
-  for (int i = 0; i < 2; i++) SL_CUDA_TRY(cudaEventCreate(&ends[i]));
   for (int round = 0; round <= ROUNDS && status == SL_OK; round++)
     for (int i = 0; i < count && status == SL_OK; i++) {
       status = time_twice(g, e, stream, p, &algos[i], ends, &seconds);
       if (status == SL_OK && round > 0) best[i] = fmin(best[i], seconds);
     }
-  for (int i = 0; i < 2; i++) sl_cuda_release("cudaEventDestroy", cudaEventDestroy(ends[i]));
   for (int i = 1; i < count; i++)
     if (best[i] < best[first]) first = i;
   algos[0] = algos[first];
+  return status;
+}
+
+static enum sl_status time_all(const struct sl_cuda_gemm *g, const struct sl_cuda_algo *e, cudaStream_t stream,
+                               const struct sl_cuda_product *p, cublasLtMatmulAlgo_t *algos, int count) {
+  cudaEvent_t ends[2] = {NULL, NULL};
+  cudaError_t code = cudaEventCreate(&ends[0]);
+  if (code == cudaSuccess) code = cudaEventCreate(&ends[1]);
+  const enum sl_status status = code == cudaSuccess ? put_fastest_first(g, e, stream, p, algos, count, ends)
+                                                    : sl_cuda_failed("cudaEventCreate", code);
+  for (int i = 0; i < 2; i++)
+    if (ends[i]) sl_cuda_release("cudaEventDestroy", cudaEventDestroy(ends[i]));
   return status;
 }
 
@@ -61,7 +71,7 @@ enum sl_status sl_cuda_fastest(const struct sl_cuda_gemm *g, struct sl_cuda_algo
     if (works(g, e, &kept)) e->algo = kept;
     return SL_OK;
   }
-  const enum sl_status status = count > 1 ? put_fastest_first(g, e, stream, p, algos, count) : SL_OK;
+  const enum sl_status status = count > 1 ? time_all(g, e, stream, p, algos, count) : SL_OK;
   sl_choices_end(g->choices, &e->key, sizeof e->key, status == SL_OK ? &algos[0] : NULL, sizeof algos[0]);
   e->algo = algos[0];
   return status;

@@ -1,7 +1,7 @@
 /* Flash attention on the tensor cores, backward (flash_mma.cuh, mma.cuh; the formulas are in
  * flash_attention_backward.c). There are two launches: dk and dv, where a block handles 64 keys of one key/value head
- * and iterates over the queries, of all query heads, that attend to them; dq, where a block handles 64 queries. While a
- * tile is processed, the next one is copied into shared memory.
+ * and iterates over the queries that attend to them, of all query heads or of a part of these, whose sums are then added
+ * up; dq, where a block handles 64 queries. While a tile is processed, the next one is copied into shared memory.
  *
  * Each launch computes the probabilities and their gradients again, which makes seven products where FlashAttention-2
  * has five: its dq is added up across blocks by atomics in fp32, whose order changes from run to run, whereas here
