@@ -151,7 +151,7 @@ static void limits(enum sl_number type) {
 int main(int argc, char **argv) {
   static const struct cuda_case all[] = {{"materialised", materialised, EACH_TYPE},
                                          {"flash", flash, TWO_KERNELS},
-                                         {"warpgroups", flash_by_warpgroups, TWO_KERNELS},
+                                         {"warpgroups", flash_by_warpgroups, EACH_TYPE},
                                          {"limits", limits, EACH_TYPE}};
   return cases_main("test_cuda_attention", all, sizeof all / sizeof *all, argc, argv);
 }
