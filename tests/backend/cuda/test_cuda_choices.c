@@ -122,7 +122,7 @@ static void what_is_damaged_is_made_again(void **state) {
   assert_int_equal(asked(c, 1, 10), -1);
   assert_int_equal(asked(c, 2, 20), -1);
   sl_choices_close(c);
-  put("7", 1, -40); /* in the choice of the last line */
+  put("7", 1, -28); /* in the choice of the last line */
   c = opened("a device");
   assert_int_equal(asked(c, 1, 11), 10);
   assert_int_equal(asked(c, 2, 21), -1);
