@@ -54,6 +54,11 @@ verdicts gpu-sanitize "fit passed" {memcheck,racecheck,synccheck}-{kernels,atten
   fail "sanitized: $(cat "$here/sanitized")"
 grep -q '^3 rounds$' "$here/gpu-measure/profile/log.txt" || fail "profile: $(cat "$here/gpu-measure/profile/log.txt")"
 
+# products of fp32 numbers in tf32 are calibrated to the end
+"$bundle/bin/shardlab" calibrate --backend cuda --tf32 --quick --rounds 1 --out "$here/tf32.json" >"$here/tf32.txt" 2>&1 ||
+  fail "calibrate --tf32: $(cat "$here/tf32.txt")"
+grep -q '"dtype": "tf32"' "$here/tf32.json" || fail "calibrate --tf32 has no costs in tf32"
+
 "$bundle/dev" gpu --part peer "$here/gpu-peer" >"$here/peer.txt" 2>&1 || fail "peer: $(cat "$here/peer.txt")"
 verdicts gpu-peer "fit passed" "ours passed" "torch-eager skipped" "torch skipped" "torch-kernels skipped" "memory-vs-stage passed"
 grep -q '"embd_pdrop": 0.0' "$here/gpu-peer/ours/ours.measured.json" || fail "the model beside PyTorch's has dropout, PyTorch's has none"
