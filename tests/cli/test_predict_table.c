@@ -192,6 +192,7 @@ static void a_row_falls_alone(void **state) {
   for (int naps = 0; naps < 1000 && (worker = child_of(command)) == 0; naps++)
     nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
   assert_true(worker > 0);
+  nanosleep(&(struct timespec){.tv_nsec = 400000000}, NULL); /* it has taken the row, which takes seconds */
   assert_int_equal(kill(worker, SIGABRT), 0);
   assert_int_equal(waitpid(command, &status, 0), command);
   assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
