@@ -15,14 +15,15 @@
 
 /* The state of a piece, in memory that all processes share. */
 struct piece {
-  atomic_int state; /* 0: not begun; 1: begun; 2: done */
-  int worker;       /* the worker that began it */
+  atomic_int state; /* FREE, DONE, or the worker that has begun it, by one operation: it may be killed at any moment */
   char error[512];  /* "": there is a result */
 };
+enum { FREE = -1, DONE = -2 };
 
 struct sl_board {
-  atomic_size_t next, done; /* number of pieces */
-  struct piece pieces[];    /* followed by the results, of result_bytes each */
+  atomic_size_t next;    /* all pieces before it are begun */
+  atomic_size_t done;    /* number of pieces */
+  struct piece pieces[]; /* followed by the results, of result_bytes each */
 };
 
 static double now_s(void) {
@@ -61,16 +62,26 @@ static void keep_error(struct piece *piece) {
   sl_error_clear();
 }
 
+/* Begins the first piece that is free; returns its index, w->count if there is none. */
+static size_t begin_next(const struct sl_workers *w, int worker) {
+  struct sl_board *board = w->board;
+  for (size_t i = atomic_load(&board->next); i < w->count; i++) {
+    int state = FREE;
+    if (!atomic_compare_exchange_strong(&board->pieces[i].state, &state, worker)) continue;
+    atomic_store(&board->next, i + 1);
+    return i;
+  }
+  return w->count;
+}
+
 static void work_off(const struct sl_workers *w, int worker) {
   struct sl_board *board = w->board;
   size_t i;
   sl_warn_set_sink(forget, NULL); /* warnings about a configuration that no user wrote */
-  while ((i = atomic_fetch_add(&board->next, 1)) < w->count) {
+  while ((i = begin_next(w, worker)) < w->count) {
     struct piece *piece = &board->pieces[i];
-    piece->worker = worker;
-    atomic_store(&piece->state, 1);
     if (w->run(w->context, i, sl_workers_result(w, i)) != SL_OK) keep_error(piece);
-    atomic_store(&piece->state, 2);
+    atomic_store(&piece->state, DONE);
     atomic_fetch_add(&board->done, 1);
   }
 }
@@ -102,10 +113,10 @@ static void show_progress(const struct sl_workers *w) {
 static enum sl_status replace_worker(struct sl_workers *w, int worker, int state) {
   for (size_t i = 0; i < w->count; i++) {
     struct piece *piece = &w->board->pieces[i];
-    if (atomic_load(&piece->state) != 1 || piece->worker != worker) continue;
+    if (atomic_load(&piece->state) != worker) continue;
     snprintf(piece->error, sizeof piece->error, "the process that predicted it was ended by signal %d",
              WIFSIGNALED(state) ? WTERMSIG(state) : 0);
-    atomic_store(&piece->state, 2);
+    atomic_store(&piece->state, DONE);
     atomic_fetch_add(&w->board->done, 1);
   }
   return start_worker(w, worker);
@@ -160,6 +171,7 @@ enum sl_status sl_workers_run(struct sl_workers *w, bool terminal) {
   void *shared = mmap(NULL, w->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (shared == MAP_FAILED) return sl_fail(SL_ERR_MEMORY, "out of memory: %zu bytes of results", w->bytes);
   w->board = shared;
+  for (size_t i = 0; i < w->count; i++) atomic_store(&w->board->pieces[i].state, FREE);
   SL_TRY(sl_calloc(&w->workers, (size_t)w->jobs, sizeof *w->workers));
   fflush(NULL); /* otherwise every child would write what is buffered */
   w->began_s = now_s();
