@@ -1,8 +1,8 @@
-/* Runs each compute op of the step once, before the first program, in memory that is cleared again. The driver loads a
- * kernel's code to the device at its first launch, and may first wait for the kernels that run there: if one of them is
- * a receive that spins for its peer, the peer could wait for us in turn. It also makes the first step like any other,
- * and the memory of the code is counted as part of the context. Products' algorithms are chosen here, because here alone a
- * product may run more often than once. */
+/* Runs each compute op of the step once, before the first program, in memory that is cleared again. The driver loads
+ * a kernel's code to the device at its first launch, and may first wait for the kernels that run there: if one of
+ * them is a receive that spins for its peer, the peer could wait for us in turn. It also makes the first step like
+ * any other, and the memory of the code is counted as part of the context. Products' algorithms are chosen here,
+ * because here alone a product may run more often than once. */
 #include "backend/cuda/cuda.h"
 
 #include "backend/cuda/mark.h"

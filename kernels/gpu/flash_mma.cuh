@@ -60,7 +60,8 @@ inline bool mma_fits(const sl_attention_shape *s) {
 
 int mma_forward(struct CUstream_st *stream, enum sl_number type, void *out, float *lse, const void *q, const void *k,
                 const void *v, const sl_attention_shape *shape, const sl_dropout *dropout, const int64_t *step);
-/* dout . out of each query must be stored in its row of dq. `parts` and `sums` as in sl_cuda_flash_attention_backward. */
+/* dout . out of each query must be stored in its row of dq. `parts` and `sums` as in
+ * sl_cuda_flash_attention_backward. */
 int mma_backward(struct CUstream_st *stream, enum sl_number type, void *dq, void *dk, void *dv, const void *dout,
                  const void *q, const void *k, const void *v, const float *lse, const sl_attention_shape *shape,
                  const sl_dropout *dropout, const int64_t *step, int parts, float *sums);

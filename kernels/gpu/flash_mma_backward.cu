@@ -1,12 +1,12 @@
 /* Flash attention on the tensor cores, backward (flash_mma.cuh, mma.cuh; the formulas are in
  * flash_attention_backward.c). There are two launches: dk and dv, where a block handles 64 keys of one key/value head
- * and iterates over the queries that attend to them, of all query heads or of a part of these, whose sums are then added
- * up; dq, where a block handles 64 queries. While a tile is processed, the next one is copied into shared memory.
+ * and iterates over the queries that attend to them, of all query heads or of a part of these, whose sums are then
+ * added up; dq, where a block handles 64 queries. While a tile is processed, the next one is copied into shared memory.
  *
- * Each launch computes the probabilities and their gradients again, which makes seven products where FlashAttention-2
- * has five: its dq is added up across blocks by atomics in fp32, whose order changes from run to run, whereas here
- * equal input gives equal bits. Adding in a fixed order would need a partial dq per tile of keys, T / 64 times the
- * queries in fp32, or blocks that wait for each other. */
+ * Each launch computes the probabilities and their gradients again, which makes seven products where
+ * FlashAttention-2 has five: its dq is added up across blocks by atomics in fp32, whose order changes from run to
+ * run, whereas here equal input gives equal bits. Adding in a fixed order would need a partial dq per tile of keys,
+ * T / 64 times the queries in fp32, or blocks that wait for each other. */
 #include "kernels/gpu/flash_mma_gradient.cuh"
 
 namespace sl {

@@ -65,8 +65,8 @@ __device__ inline void put_rows(T *x, size_t stride, const float (&sum)[W / 8][4
   }
 }
 
-/* The parts into which the query heads of a key head are divided, and the sums of each: (parts, 2, B, T, KV, D), dk's and
- * dv's. With one part there are none. */
+/* The parts into which the query heads of a key head are divided, and the sums of each: (parts, 2, B, T, KV, D),
+ * dk's and dv's. With one part there are none. */
 struct head_parts {
   int count;
   float *sums;
@@ -76,9 +76,9 @@ struct head_parts {
   }
 };
 
-/* What a block of keys handles: 64 of one key head and one part of its query heads. Within a head the longest come first,
- * and with few blocks the longest of all heads; with many, blocks of one head run together and find its queries in the
- * cache. */
+/* What a block of keys handles: 64 of one key head and one part of its query heads. Within a head the longest come
+ * first, and with few blocks the longest of all heads; with many, blocks of one head run together and find its
+ * queries in the cache. */
 struct keys_block {
   int first; /* key */
   int part;
@@ -86,7 +86,7 @@ struct keys_block {
 
   __device__ keys_block(const heads &a, const head_parts &parts, unsigned block) {
     const unsigned tiles = ((unsigned)a.s.T + mma_rows - 1) / mma_rows, all = gridDim.x / tiles;
-    const bool few = gridDim.x <= 1600;
+    const bool few = gridDim.x <= 4 * 400; /* about four times what an H100 runs at once */
     const unsigned head = few ? block % all : block / tiles, each = (unsigned)parts.count;
     first = (int)(few ? block / all : block % tiles) * mma_rows;
     part = (int)(head % each);

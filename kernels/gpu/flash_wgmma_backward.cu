@@ -1,6 +1,6 @@
-/* Flash attention on the tensor cores of sm_90a, backward (wgmma.cuh); otherwise as flash_mma_backward.cu: a block of
- * one warpgroup handles 64 keys of a key/value head, or 64 queries, and iterates over the others in tiles of 64; while a
- * tile is processed, the next one is copied. */
+/* Flash attention on the tensor cores of sm_90a, backward (wgmma.cuh); otherwise as flash_mma_backward.cu: a block
+ * of one warpgroup handles 64 keys of a key/value head, or 64 queries, and iterates over the others in tiles of 64;
+ * while a tile is processed, the next one is copied. */
 #include "kernels/gpu/flash_mma_gradient.cuh"
 #include "kernels/gpu/wgmma.cuh"
 

@@ -66,8 +66,9 @@ __device__ inline void show_to_wgmma() {
 #endif
 }
 
-/* Where a factor is in shared memory, so many bytes from an address: PTX ISA, matrix descriptor. Rows of 128 bytes with the 128-byte swizzle, eight
- * rows after every 1024 bytes; no product here is wider than a row, so that the other distance is never used. */
+/* Where a factor is in shared memory, so many bytes from an address: PTX ISA, matrix descriptor. Rows of 128 bytes
+ * with the 128-byte swizzle, eight rows after every 1024 bytes; no product here is wider than a row, so that the
+ * other distance is never used. */
 __device__ inline uint64_t wgmma_factor(const void *from, int bytes) {
 #ifdef __CUDA_ARCH__
   /* the distance as a part of the descriptor, so that factors from one place cost an addition each */
@@ -130,8 +131,8 @@ template <> struct is_bf16<bf16> { static constexpr bool value = true; };
                  SL_WGMMA_SUMS(c, 4), SL_WGMMA_SUMS(c, 5), SL_WGMMA_SUMS(c, 6), SL_WGMMA_SUMS(c, 7)                    \
                : __VA_ARGS__)
 
-/* c (64,64) = a b, or c + a b with `add`; a (64,16) in registers, b (16,64) in shared memory: with ROWS its rows are the
- * rows there, otherwise its columns. */
+/* c (64,64) = a b, or c + a b with `add`; a (64,16) in registers, b (16,64) in shared memory: with ROWS its rows are
+ * the rows there, otherwise its columns. */
 template <typename T, bool ROWS>
 __device__ inline void wgmma(float (&c)[8][4], const uint32_t (&a)[4], uint64_t b, bool add) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
