@@ -33,18 +33,21 @@ enum sl_status sl_json_get_fail(const struct sl_json_object *in, const char *key
   return sl_json_fail(in->doc, path, "is %s; expected %s", shown, want);
 }
 
+bool sl_json_whole(const json_t *value, int64_t *out) {
+  if (json_is_integer(value)) *out = json_integer_value(value);
+  if (!json_is_real(value)) return json_is_integer(value);
+  const double real = json_real_value(value);
+  if (real != floor(real) || !(fabs(real) < 0x1p63)) return false;
+  *out = (int64_t)real;
+  return true;
+}
+
 enum sl_status sl_json_get_int(const struct sl_json_object *in, const char *key, int64_t min, int64_t max,
                                int64_t *out) {
   const json_t *value = sl_json_get(in, key);
   if (value == NULL) return SL_OK;
-  int64_t whole = json_integer_value(value);
-  bool good = json_is_integer(value);
-  if (json_is_real(value)) { /* 5e8 is a real to JSON */
-    const double real = json_real_value(value);
-    good = real == floor(real) && fabs(real) < 0x1p53;
-    if (good) whole = (int64_t)real;
-  }
-  if (!good || whole < min || whole > max)
+  int64_t whole;
+  if (!sl_json_whole(value, &whole) || whole < min || whole > max)
     return sl_json_get_fail(in, key, "a whole number from %" PRId64 " to %" PRId64, min, max);
   *out = whole;
   return SL_OK;

@@ -13,7 +13,10 @@ struct sl_json_object {
 
 /* The value of `key`, NULL if absent or null. */
 const json_t *sl_json_get(const struct sl_json_object *in, const char *key);
-/* A whole number (2 or 2.0 or 5e8) from `min` to `max`. */
+/* The whole number (2 or 2.0 or 5e8, which JSON calls a real) that `value` is; false, and *out as it was, if it is none
+ * that an int64_t holds. */
+bool sl_json_whole(const json_t *value, int64_t *out);
+/* A whole number from `min` to `max`. */
 enum sl_status sl_json_get_int(const struct sl_json_object *in, const char *key, int64_t min, int64_t max,
                                int64_t *out);
 /* A number with min <= x <= max. */

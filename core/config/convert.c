@@ -1,6 +1,8 @@
 /* Converts one JSON value to one field and back, by the type of its row, with ranges and the words for what was
  * expected. */
 #include "core/config/convert.h"
+
+#include "core/base/json_get.h"
 #include "core/config/lists.h"
 #include "core/config/words.h"
 
@@ -53,16 +55,8 @@ static enum sl_converted convert_bool(const struct sl_field *field, const json_t
 }
 
 static enum sl_converted convert_integer(const struct sl_field *field, const json_t *value, void *target) {
-  int64_t number = 0;
-  if (json_is_integer(value)) {
-    number = json_integer_value(value);
-  } else if (json_is_real(value)) {
-    const double real = json_real_value(value);
-    if (real != floor(real) || !(fabs(real) < 0x1p63)) return SL_WRONG_TYPE;
-    number = (int64_t)real;
-  } else {
-    return SL_WRONG_TYPE;
-  }
+  int64_t number;
+  if (!sl_json_whole(value, &number)) return SL_WRONG_TYPE;
   if (!in_range(field, (double)number)) return SL_WRONG_VALUE;
   if (field->size == sizeof(int) && (number < INT_MIN || number > INT_MAX)) return SL_WRONG_VALUE;
   store_integer(field, number, target);

@@ -2,6 +2,7 @@
 #include "core/config/elastic.h"
 
 #include "core/base/checked.h"
+#include "core/base/json_get.h"
 #include "core/base/limits.h"
 
 #include <math.h>
@@ -35,11 +36,9 @@ static enum sl_status read_count(const struct sl_config *config, const char *key
   *out = otherwise;
   if (value == NULL && otherwise == 0) return sl_json_fail(&config->doc, path, "Elasticity config missing %s", key);
   if (value == NULL) return SL_OK;
-  const double number = json_number_value(value);
-  if (!json_is_number(value) || number != floor(number) || number < (double)low || number > (double)high)
+  if (!sl_json_whole(value, out) || *out < low || *out > high)
     return sl_json_fail(&config->doc, path, "is %s; expected an integer from %lld to %lld",
                         sl_config_show(value, shown, sizeof shown), (long long)low, (long long)high);
-  *out = (int64_t)number;
   return SL_OK;
 }
 
@@ -50,9 +49,7 @@ static enum sl_status read_sizes(const struct sl_config *config, struct elastic 
   if (out->count < 1 || out->count > MOST_SIZES)
     return fail(config, "micro_batch_sizes", "expected an array of 1 to 64 micro-batch sizes");
   for (int i = 0; i < out->count; i++) {
-    const json_t *size = json_array_get(list, (size_t)i);
-    out->sizes[i] = json_is_real(size) ? (int64_t)json_real_value(size) : json_integer_value(size);
-    if (!json_is_number(size) || json_number_value(size) != (double)out->sizes[i] || out->sizes[i] < 1)
+    if (!sl_json_whole(json_array_get(list, (size_t)i), &out->sizes[i]) || out->sizes[i] < 1)
       return fail(config, "micro_batch_sizes",
                   "Elasticity expected micro_batch_sizes to only contain positive integers");
     if (out->sizes[i] > out->most)

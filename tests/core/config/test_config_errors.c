@@ -253,6 +253,11 @@ static void broken_elasticity(void **state) {
        "1:34: elasticity.max_train_batch_size: is 2.5; expected an integer from 1 to 4294967296"},
       {"\"enabled\": true, \"max_train_batch_size\": 9, \"micro_batch_sizes\": [0]",
        "1:61: elasticity.micro_batch_sizes: Elasticity expected micro_batch_sizes to only contain positive integers"},
+      {"\"enabled\": true, \"max_train_batch_size\": 9, \"micro_batch_sizes\": [5e84]", /* no int64_t holds it */
+       "1:61: elasticity.micro_batch_sizes: Elasticity expected micro_batch_sizes to only contain positive integers"},
+      {"\"enabled\": true, \"max_train_batch_size\": 9, \"micro_batch_sizes\": [1], \"max_gpus\": "
+       "9223372036854775808.0",
+       "1:87: elasticity.max_gpus: is 9.22337203685478e+18; expected an integer from 1 to 9223372036854775807"},
       {"\"enabled\": true, \"max_train_batch_size\": 9, \"micro_batch_sizes\": [10]",
        "1:61: elasticity.micro_batch_sizes: All micro batches must be less than or equal to max_acceptable_batch_size, "
        "which is max_train_batch_size"},
