@@ -1,10 +1,10 @@
 """Hostile numbers on the command line and in its files: each is refused with one clear error, or does what it says.
 
-    hostile.py SHARDLAB ROOT [--all] [--predict-only] [--sanitized] [--only TEXT]
+    hostile.py SHARDLAB ROOT [--all] [--large] [--predict-only] [--sanitized] [--only TEXT]
 
 The cases are made of two tables beside this file: numbers.tsv (a row a number, with the least and the most that is accepted; the
 values tried on it are HOSTILE, and those next to its limits) and commands.tsv (whole commands, where several numbers are too
-large together). What is asked of a run:
+large together); with `--large` they are those of large.tsv alone, each the work of seconds. What is asked of a run:
 
   refused   exit status 2, one line of error that names the place (and the limit, of a flag or a model's key), nothing on standard output
   accepted  exit status 0, and no number printed that is negative, infinite or none, no mfu above 100 %
@@ -177,6 +177,13 @@ def rows(name):
     return [line.split("\t") for line in lines if line and not line.startswith("#")]
 
 
+def commands(name):
+    for status, says, config, model, command in rows(name):
+        arguments = command.split()
+        files = {"CONFIG": config, "MODEL": model, "CLUSTER": dump(CLUSTER)}
+        yield Case(arguments, int(status), tuple(s for s in says.split("|") if s), {n: t for n, t in files.items() if n in arguments})
+
+
 def cases(every):
     for row, (place, low, high, good, command) in enumerate(rows("numbers.tsv")):
         for value in good.split():
@@ -188,10 +195,7 @@ def cases(every):
             readable = place.startswith("--") or abs(float(value)) < 2**63
             says = [place.split(":")[-1].split(".")[-1]] + ([high] if place.startswith(("--", "model:")) else [])
             yield Case(arguments, 2, says if readable else (), files)
-    for status, says, config, model, command in rows("commands.tsv"):
-        arguments = command.split()
-        files = {"CONFIG": config, "MODEL": model, "CLUSTER": dump(CLUSTER)}
-        yield Case(arguments, int(status), tuple(s for s in says.split("|") if s), {n: t for n, t in files.items() if n in arguments})
+    yield from commands("commands.tsv")
 
 
 def main():
@@ -200,7 +204,8 @@ def main():
     if len(arguments) < 2:
         raise SystemExit(__doc__)
     shardlab, root = (os.path.abspath(a) for a in arguments[:2])
-    todo = [c for c in cases("--all" in sys.argv) if only in str(c)]
+    found = commands("large.tsv") if "--large" in sys.argv else cases("--all" in sys.argv)
+    todo = [c for c in found if only in str(c)]
     for case in todo[::LEAKS_EVERY]:
         case.searched = True
     if "--predict-only" in sys.argv:
