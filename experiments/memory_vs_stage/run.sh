@@ -1,16 +1,21 @@
 #!/usr/bin/env bash
 # Memory against ZeRO stage: the paper's figure, a real training on this machine, and DeepSpeed's estimators.
-# usage: experiments/memory_vs_stage/run.sh [--quick] [--backend cuda] [OUT]     (after ./dev build)
-# --quick trains gpt2-mini instead of gpt2 and leaves out 8 ranks. --backend cuda trains on a GPU, which all ranks share:
-# memory is the device's, times mean nothing. MODEL=NAME|FILE trains another one, PRECISIONS=bf16 in these alone, WORLDS="1
-# 2" on so many ranks. LIMIT_S: seconds of one run; BUDGET_S: what is not measured by then is left out. A run that fails or
-# is left out is said, and "not measured" in the table.
+# usage: experiments/memory_vs_stage/run.sh [--quick] [--no-measure] [--backend cuda] [OUT]     (after ./dev build)
+# --quick trains gpt2-mini instead of gpt2 and leaves out 8 ranks, --no-measure trains nothing. --backend cuda trains on a GPU,
+# which all ranks share: memory is the device's, times mean nothing. MODEL=NAME|FILE trains another one, PRECISIONS=bf16 in
+# these alone, WORLDS="1 2" on so many ranks. LIMIT_S: seconds of one run; BUDGET_S: what is not measured by then is left out.
+# A run that fails or is left out is said, and "not measured" in the table.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 cd "$root"
 model=gpt2 worlds="1 2 4 8"
 if [ "${1:-}" = --quick ]; then
   model=gpt2-mini worlds="1 2 4"
+  shift
+fi
+precisions=${PRECISIONS:-fp32 bf16 fp16}
+if [ "${1:-}" = --no-measure ]; then
+  precisions=
   shift
 fi
 backend=host cluster=localhost
@@ -68,8 +73,8 @@ train() { # precision world stage
   }
 }
 
-echo "== b: $model on $worlds ranks, predicted and measured" >&2
-for precision in ${PRECISIONS:-fp32 bf16 fp16}; do
+[ -z "$precisions" ] || echo "== b: $model on $worlds ranks, predicted and measured" >&2
+for precision in $precisions; do
   probe=(--model gpt2-tiny --config "$here/ds_$precision.json" --seq 8 --steps 1 --quiet --cluster "$cluster")
   if ! { "$bin/shardlab" predict "${probe[@]}" && timeout "$limit" "$bin/shardlab" measure "${probe[@]}" --backend "$backend" \
     --data examples/corpus.txt; } \
@@ -98,8 +103,8 @@ for stage in 2 3; do
   done
 done
 
-python3 $here/tables.py tables "$out" | tee "$out/tables.md"
-for name in zero_paper measured estimator; do
+python3 $here/tables.py "$([ -n "$precisions" ] && echo tables || echo predicted)" "$out" | tee "$out/tables.md"
+for name in zero_paper ${precisions:+measured} estimator; do
   command -v gnuplot >/dev/null || break
   experiments/draw.sh $here/$name.gp "$out"
 done

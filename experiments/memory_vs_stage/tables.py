@@ -1,6 +1,7 @@
 """The tables of this experiment, from the records that run.sh made: CSV files and Markdown on standard output.
 
     tables.py tables OUT           reads OUT/records and data/, writes OUT/*.csv
+    tables.py predicted OUT        the same, without what was trained here
     tables.py offload none|optimizer|both <config >config    a DeepSpeed config with model states moved to the CPU
 """
 import csv
@@ -182,11 +183,12 @@ def offload_config(what):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 3 or sys.argv[1] not in ("tables", "offload"):
+    if len(sys.argv) != 3 or sys.argv[1] not in ("tables", "predicted", "offload"):
         sys.exit(__doc__)
     if sys.argv[1] == "offload":
         offload_config(sys.argv[2])
     else:
         paper_tables(sys.argv[2])
-        measured_table(sys.argv[2])
+        if sys.argv[1] == "tables":
+            measured_table(sys.argv[2])
         estimator_table(sys.argv[2])

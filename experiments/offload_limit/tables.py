@@ -150,7 +150,8 @@ def main():
         print(f"{what}, predicted:\n")
         table(["strategy", "largest model", "device GiB", "host GiB a node", "NVMe GiB a node", "TFLOPS a GPU"],
               ((s[0], *predicted(shardlab, root, out, cluster, world, s)) for s in STRATEGIES))
-    here(shardlab, root, out, arena)
+    if os.environ.get("MEASURE") != "no":
+        here(shardlab, root, out, arena)
 
 
 if __name__ == "__main__":

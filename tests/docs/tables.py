@@ -1,0 +1,77 @@
+"""Tables of predictions in experiments' pages are what the experiments print today: tables.py ROOT [--plant] EXPERIMENT...
+
+Each experiment's run.sh predicts all that it predicts, and measures nothing. A table that it prints and whose first line its page has
+must stand there as it is. --plant: shows that a changed figure is noticed.
+"""
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+WITHOUT_MEASURING = {"memory_vs_stage": ["--no-measure"], "pipeline_bubble": ["--no-measure"], "scaling_ours": ["--no-measure"]}
+OF_ANOTHER_PROFILE = ("2-core nodes",)  # in titles: the node was calibrated where the page was written
+
+
+def tables(text):
+    """(title, lines) of each table; the title is the last line of text above it."""
+    title, lines = "", []
+    for line in [*text.splitlines(), ""]:
+        if line.startswith("|"):
+            lines.append(line)
+            continue
+        if lines:
+            yield title, lines
+            lines = []
+        title = line or title
+
+
+def printed(root, experiment):
+    with tempfile.TemporaryDirectory() as folder:
+        command = [root / "experiments" / experiment / "run.sh", *WITHOUT_MEASURING.get(experiment, []), folder]
+        done = subprocess.run(command, env={**os.environ, "MEASURE": "no"}, capture_output=True, text=True)
+        if done.returncode:
+            sys.exit(f"{experiment}/run.sh: exit status {done.returncode}: {done.stderr[-300:]}")
+        return (pathlib.Path(folder) / "tables.md").read_text()
+
+
+def faults(experiment, page, text):
+    quoted = [lines for _, lines in tables(page)]
+    held = 0
+    for title, lines in tables(text):
+        same_head = [other for other in quoted if other[0] == lines[0]]
+        if not same_head or any(words in title for words in OF_ANOTHER_PROFILE):
+            continue
+        held += 1
+        if lines in same_head:
+            continue
+        nearest = max(same_head, key=lambda other: len(set(other) & set(lines)))
+        for line in lines:
+            if line not in nearest:
+                yield f"{experiment}: the page lacks {line}"
+    if not held:
+        yield f"{experiment}: no table that it prints stands in its page"
+
+
+def planted(page, text):
+    """The page with another digit in the last line of a table that is printed, too."""
+    last = next(lines[-1] for title, lines in tables(text)
+                if lines in [other for _, other in tables(page)] and not any(words in title for words in OF_ANOTHER_PROFILE))
+    at = max(last.rfind(digit) for digit in "0123456789")
+    return page.replace(last, last[:at] + str((int(last[at]) + 1) % 10) + last[at + 1:])
+
+
+def main():
+    root, *names = [argument for argument in sys.argv[1:] if argument != "--plant"]
+    root, found = pathlib.Path(root), []
+    for experiment in names:
+        page, text = (root / "experiments" / experiment / "README.md").read_text(), printed(root, experiment)
+        mine = list(faults(experiment, page, text))
+        if not mine and "--plant" in sys.argv and not list(faults(experiment, planted(page, text), text)):
+            mine = [f"{experiment}: a planted figure is not noticed"]
+        found += mine
+    print("\n".join(found))
+    return 1 if found else 0
+
+
+sys.exit(main())
