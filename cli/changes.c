@@ -113,6 +113,21 @@ static void try_recompute(struct search *s) {
   if (!config->activations.on_host) try(s, with(with_recompute(s, none), "cpu-checkpointing", ""));
 }
 
+/* A framework's preset says by itself what is sharded. */
+static void try_presets(struct search *s) {
+  const char *preset = s->setup->plan.config->sl.preset;
+  while ((preset = sl_strategy_more_sharded(preset)) != NULL)
+    if (try(s, with((struct sl_change){.count = 0}, "preset", preset))) return;
+}
+
+/* With all states sharded: by stage 3, or by the preset that shards most. */
+static struct sl_change with_all_sharded(const struct search *s, struct sl_change change) {
+  const char *most = NULL, *preset = s->setup->plan.config->sl.preset;
+  while ((preset = sl_strategy_more_sharded(preset)) != NULL) most = preset;
+  if (most != NULL) return with(change, "preset", most);
+  return s->setup->plan.strategy.zero_stage != 3 ? with_number(change, "zero-stage", 3) : change;
+}
+
 static void try_stages(struct search *s) {
   for (int stage = s->setup->plan.strategy.zero_stage + 1; stage <= 3; stage++)
     if (try(s, with_number((struct sl_change){.count = 0}, "zero-stage", stage))) return;
@@ -151,7 +166,7 @@ static void try_together(struct search *s) {
   struct sl_change all = with_recompute(s, (struct sl_change){.count = 0});
   try_batches(s, all);
   try_tensor_parallel(s, all);
-  if (strategy->zero_stage != 3) all = with_number(all, "zero-stage", 3);
+  all = with_all_sharded(s, all);
   try(s, all);
   if (micro > 1 && may_part(s, micro)) try(s, with_batch(s, all, micro));
   if (s->out->count > 0) return;
@@ -187,6 +202,7 @@ void sl_changes_find(struct sl_changes *out, const struct sl_options *options, c
   try_batches(&s, (struct sl_change){.count = 0});
   try_recompute(&s);
   try_stages(&s);
+  try_presets(&s);
   try_offload(&s);
   try_tensor_parallel(&s, (struct sl_change){.count = 0});
   if (out->count == 0) try_together(&s);

@@ -10,7 +10,7 @@ enum { SL_CHANGES = 5, SL_CHANGE_FLAGS = 6 };
 struct sl_change {
   struct {
     const char *name; /* without the "--" */
-    char value[24];   /* "" for a flag without a value */
+    char value[32];   /* "" for a flag without a value */
   } flag[SL_CHANGE_FLAGS];
   int count;
   struct sl_trial trial;
@@ -28,7 +28,7 @@ struct sl_changes {
 };
 
 /* Tries changes of the job that `options` ask for, whose inputs and plan are in `setup`: the smallest sufficient change
- * of each kind (micro-batch, recomputation, ZeRO stage, offload, tp), and if none is sufficient, several at once. The
+ * of each kind (micro-batch, recomputation, ZeRO stage or the preset that shards more, offload, tp), and if none is sufficient, several at once. The
  * global batch stays the same. */
 void sl_changes_find(struct sl_changes *out, const struct sl_options *options, const struct sl_setup *setup);
 /* Applies a change to `options`; the change's texts are borrowed. */

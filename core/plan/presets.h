@@ -30,6 +30,7 @@ enum sl_shards {
 struct sl_preset {
   struct sl_strategy row;
   const char *description;
+  const char *more; /* see sl_strategy_more_sharded */
   int64_t first_bucket_bytes, bucket_bytes;
   unsigned family;
   enum sl_shards shards;

@@ -59,6 +59,10 @@ static void draw_job(char *flags, size_t size) {
            64 << draw(3), 1 << draw(4), draw(4), kernels[draw(6)]);
 }
 
+/* Presets of which another shards more: nothing but its name can be changed. */
+static const char *const less_sharded[] = {"ddp", "megatron-lm", "accelerate-ddp", "deepspeed-0", "nanotron"};
+enum { PRESETS = sizeof less_sharded / sizeof *less_sharded };
+
 static void write_job(void) {
   write_file("ds.json", "{\"train_micro_batch_size_per_gpu\": 4, \"optimizer\": {\"type\": \"AdamW\"}}");
 }
@@ -97,13 +101,16 @@ static void more_memory_fits_no_less(void **state) {
 static void what_is_said_to_help_helps(void **state) {
   (void)state;
   char flags[512], changed[900];
-  int tried = 0;
+  int tried = 0, other_presets = 0;
   write_job();
-  for (int job = 0; job < 10; job++) {
+  for (int job = 0; job < 10 + PRESETS; job++) {
     draw_job(flags, sizeof flags);
+    if (job >= 10)
+      snprintf(flags, sizeof flags, "--model gpt2-mini --config ds.json --world 4 --preset %s", less_sharded[job - 10]);
     write_cluster(100, 100, 100);
     json_t *record = predict(flags), *change;
-    const double memory = of_verdict(record, "device", "need_bytes") / GIB * (0.6 + 0.05 * draw(7));
+    const double share = job < 10 ? 0.6 + 0.05 * draw(7) : 0.9;
+    const double memory = share * of_verdict(record, "device", "need_bytes") / GIB;
     json_decref(record);
     write_cluster(memory, 100, 100);
     record = predict(flags);
@@ -111,6 +118,7 @@ static void what_is_said_to_help_helps(void **state) {
     size_t i;
     json_array_foreach(json_object_get(json_object_get(record, "verdict"), "changes"), i, change) {
       snprintf(changed, sizeof changed, "%s %s", flags, json_string_value(json_object_get(change, "flags")));
+      other_presets += job >= 10 && strstr(changed + strlen(flags), "--preset ") != NULL;
       json_t *other = predict(changed);
       if (!fits(other)) fail_msg("%s: does not fit in %g GiB", changed, memory);
       if (of_verdict(other, "device", "need_bytes") !=
@@ -126,6 +134,7 @@ static void what_is_said_to_help_helps(void **state) {
     json_decref(record);
   }
   assert_true(tried > 15);
+  assert_true(other_presets >= PRESETS);
 }
 
 /* What is found fits, and what lies just beyond does not. */

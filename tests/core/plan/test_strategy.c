@@ -290,6 +290,38 @@ static void the_table_is_what_presets_accept(void **state) {
   assert_null(sl_framework_support(-1));
 }
 
+/* Of every preset: the next one exists and leaves less of the states on a rank, so that going on ends. */
+static void what_shards_more_shards_more(void **state) {
+  (void)state;
+  const char *name, *description;
+  int links = 0;
+  for (int i = 0; sl_strategy_preset(i, &name, &description); i++) {
+    const char *more = sl_strategy_more_sharded(name);
+    struct sl_strategy s[2];
+    char section[96];
+    if (more == NULL) continue;
+    for (int k = 0; k < 2; k++) {
+      const char *preset = k == 0 ? name : more;
+      const char *size = strstr(preset, "hybrid") ? ", \"shard_size\": 2" : "";
+      snprintf(section, sizeof section, "\"preset\": \"%s\"%s", preset, size);
+      const char *groups_of = strcmp(preset, "mics") == 0     ? ", \"mics_shard_size\": 2"
+                              : strcmp(preset, "zero++") == 0 ? ", \"zero_hpz_partition_size\": 2"
+                                                              : "";
+      char zero[96] = "";
+      const int stage = sl_strategy_deepspeed_stage(preset);
+      if (stage >= 0) snprintf(zero, sizeof zero, "\"zero_optimization\": {\"stage\": %d%s}", stage, groups_of);
+      if (choose(&s[k], section, zero, 4) != SL_OK) fail_msg("%s: %s", preset, sl_error_message());
+    }
+    const bool groups = strstr(name, "hybrid") || strcmp(name, "mics") == 0 || strcmp(name, "zero++") == 0;
+    if (s[1].zero_stage < s[0].zero_stage ||
+        (s[1].zero_stage == s[0].zero_stage && !groups && strcmp(name, "megatron-local-ddp") != 0))
+      fail_msg("%s shards no more than %s", more, name);
+    links++;
+  }
+  assert_int_equal(links, 16);
+  assert_null(sl_strategy_more_sharded("nothing"));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(frameworks_refuse),
@@ -300,6 +332,7 @@ int main(void) {
       cmocka_unit_test(megatrons_buckets),
       cmocka_unit_test(stages_of_names),
       cmocka_unit_test(the_table_is_what_presets_accept),
+      cmocka_unit_test(what_shards_more_shards_more),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
