@@ -28,8 +28,8 @@ struct sl_changes {
 };
 
 /* Tries changes of the job that `options` ask for, whose inputs and plan are in `setup`: the smallest sufficient change
- * of each kind (micro-batch, recomputation, ZeRO stage or the preset that shards more, offload, tp), and if none is sufficient, several at once. The
- * global batch stays the same. */
+ * of each kind (micro-batch, recomputation, ZeRO stage or the preset that shards more, offload, tp), and if none is
+ * sufficient, several at once. The global batch stays the same. */
 void sl_changes_find(struct sl_changes *out, const struct sl_options *options, const struct sl_setup *setup);
 /* Applies a change to `options`; the change's texts are borrowed. */
 void sl_change_apply(const struct sl_change *change, struct sl_options *options);

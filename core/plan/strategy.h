@@ -95,8 +95,8 @@ enum sl_status sl_strategy_choose(struct sl_strategy *strategy, struct sl_config
 /* The ZeRO stage of a preset of DeepSpeed, -1 for any other name. */
 int sl_strategy_deepspeed_stage(const char *name);
 
-/* The preset of the same maker that shards more than preset `name` does, as little more as there is; NULL if there is none
- * or its configuration says the stage. */
+/* The preset of the same maker that shards more than preset `name` does, as little more as there is; NULL if there is
+ * none, or if the configuration says the stage. */
 const char *sl_strategy_more_sharded(const char *name);
 
 /* Name and one-line description of preset `i`; false after the last. */
