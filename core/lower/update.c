@@ -212,6 +212,12 @@ static struct sl_owned piece_of(struct sl_owned run, int64_t group, int64_t i) {
  * writing the previous sub-group overlap with the update. */
 static enum sl_status update_from_nvme(struct sl_lowering *l, struct sl_program *p, struct sl_owned run) {
   const int64_t group = l->homes->nvme.group, n = (run.count + group - 1) / group;
+  if (n > SL_MAX_SUB_GROUPS / l->plan->pp)
+    return sl_json_fail(&l->plan->config->doc, "zero_optimization.sub_group_size",
+                        "is %lld: %lld elements on NVMe would be updated in %lld sub-groups; expected at most %lld "
+                        "over all pipeline ranks, which are %d",
+                        (long long)l->plan->config->zero.sub_group_size, (long long)run.count, (long long)n,
+                        (long long)SL_MAX_SUB_GROUPS, l->plan->pp);
   const int sets = l->homes->nvme.sets;
   const bool ahead = l->plan->config->zero.pipeline_read;
   for (int64_t i = 0; i < n; i++) {
@@ -253,6 +259,11 @@ static enum sl_status gather_flat(struct sl_lowering *l, struct sl_program *p, c
   int64_t chunks = limit > 0 ? part * members / limit : part;
   if (chunks < 1) chunks = 1;
   if (chunks > part) chunks = part;
+  if (chunks > SL_MAX_GATHERS / l->plan->pp)
+    return sl_json_fail(&l->plan->config->doc, "zero_optimization.allgather_bucket_size",
+                        "is %lld: a partition of %lld elements would be gathered in %lld calls; expected at most %lld "
+                        "over all pipeline ranks, which are %d",
+                        (long long)limit, (long long)part, (long long)chunks, (long long)SL_MAX_GATHERS, l->plan->pp);
   for (int64_t i = 0; i < chunks; i++) {
     const int64_t lo = i * (part / chunks), hi = i + 1 == chunks ? part : lo + part / chunks;
     struct sl_op op = sl_zero_collective(l, SL_OP_ALL_GATHER, group->shard, l->dtype, SL_PHASE_STEP,

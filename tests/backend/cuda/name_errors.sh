@@ -10,7 +10,7 @@ trap 'rm -rf "$here" /dev/shm/shardlab-stand-in-$$-*' EXIT
 mkdir "$here/bin" "$here/lib"
 cp "$1" "$here/bin/shardlab"
 cp "$2" "$3" "$here/lib/"
-export SHARDLAB_STAND_IN=/shardlab-stand-in-$$
+export SHARDLAB_STAND_IN=/shardlab-stand-in-$$ SHARDLAB_CACHE= # products whose candidates are timed would be more kernels
 echo '{"optimizer": {"type": "AdamW", "params": {"lr": 1e-3}}}' >"$here/config.json"
 fail() {
   echo "name_errors: $*" >&2
