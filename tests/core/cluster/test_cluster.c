@@ -114,6 +114,9 @@ static void presets_read_back(void **state) {
       near(again.link[i].bandwidth_share, c.link[i].bandwidth_share);
       near(again.link[i].bandwidth_decay, c.link[i].bandwidth_decay);
       assert_int_equal(again.link[i].hop, c.link[i].hop);
+      const bool by_nccl =
+          c.device.kind == SL_DEVICE_GPU && c.devices_per_node > 1 && strncmp(c.name, "mi300x", 6) != 0;
+      if (by_nccl != (c.link[i].hop != SL_HOP_PLAIN)) fail_msg("%s: nccl_hop of link %d", c.name, i);
       assert_int_equal(again.link[i].span, c.link[i].span);
     }
     sl_cluster_free(&again);
