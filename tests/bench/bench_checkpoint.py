@@ -2,7 +2,8 @@
 
 Saving against dd with fsync, loading (what ranks spend on reading and verifying: every rank the weights, which all of them hold, and its own
 moments) against dd from files that are in no cache; each directly after the other. Virtual disks give what comes first more: their limits
-count the bytes of some seconds. So every second round has the other order, and the verdict is on the geometric mean of the rounds' ratios. Then the same training with saves and without: how much the steps slow down in which one is on its way.
+count the bytes of some seconds. So every second round has the other order, and the verdict is on the geometric mean of the rounds' ratios. Then the
+same training with saves and without: how much the steps slow down in which one is on its way.
 """
 import glob
 import json

@@ -2,8 +2,9 @@
 """Makes tables/fms_fsdp.csv of raw/fms_fsdp.csv: fms-fsdp's README in the columns of table/rows.h.
 
 Sequences of 4096 tokens are its default; so are gradients in bf16 (its policy bfSixteen). Its selective checkpointing recomputes every
-p-th block, and the README does not say which p: where HFU is 4/3 of MFU, as whole recomputation makes it, the row is "full". The two
-rows of 13B lie between and cannot be expressed. Rows of HSDP, whose traffic hides behind compute like that of full sharding, stand as such.
+p-th block, and the README does not say which p: HFU beside MFU tells the share. Two thirds and more of the blocks stand as "full" (the
+H100s' 34B and 70B, .87 and .71, are so given more than they did); the rows of 13B, .39 and .21, cannot be expressed. HSDP, which
+the table has for 7B, stands as full sharding, whose traffic is predicted to hide behind compute, too.
 """
 import csv
 import pathlib
