@@ -247,9 +247,16 @@ struct sl_cuda_product {
   void *aux;  /* (m,n): written with SL_OP_GELU, read with SL_OP_DGELU */
 };
 enum sl_status sl_cuda_gemm_open(struct sl_cuda_gemm **out, int device, void *workspace, size_t workspace_bytes);
-/* SL_DONE if cuBLASLt does not support this epilogue; nothing was launched then. Products without one are always
- * supported. */
-enum sl_status sl_cuda_gemm_run(struct sl_cuda_gemm *gemm, cudaStream_t stream, const struct sl_cuda_product *p);
+/* The product without its epilogue, and a kernel in the epilogue's place. */
+struct sl_cuda_apart {
+  enum sl_status (*run)(const void *of, const struct sl_cuda_product *p);
+  const void *of;
+};
+/* Runs a product; one with more of an epilogue than a bias as apart->run does, where cuBLASLt does not support it, or
+ * was slower when both were timed. `apart` may be NULL: SL_DONE then, with nothing launched, if cuBLASLt does not
+ * support the epilogue. */
+enum sl_status sl_cuda_gemm_run(struct sl_cuda_gemm *gemm, cudaStream_t stream, const struct sl_cuda_product *p,
+                                const struct sl_cuda_apart *apart);
 /* Whether products that are met for the first time may be run again and again, to find their fastest algorithm; accepts
  * NULL. */
 void sl_cuda_gemm_time(struct sl_cuda_gemm *gemm, bool timing);

@@ -83,28 +83,31 @@ static struct sl_cuda_product product_of(const struct sl_call *c) {
 
 /* The product with its bias, if any. */
 static enum sl_status biased(const struct sl_call *c, struct sl_cuda_product p) {
-  const enum sl_status status = sl_cuda_gemm_run(cuda_of(c)->gemm, c->stream, &p);
+  const enum sl_status status = sl_cuda_gemm_run(cuda_of(c)->gemm, c->stream, &p, NULL);
   if (status != SL_DONE) return status;
   const void *bias = p.bias;
   p.epilogue = 0;
   p.bias = NULL;
-  SL_TRY(sl_cuda_gemm_run(cuda_of(c)->gemm, c->stream, &p));
+  SL_TRY(sl_cuda_gemm_run(cuda_of(c)->gemm, c->stream, &p, NULL));
   return ran(c, sl_cuda_reduce_bias_add(c->stream, sl_call_type(c, SL_AT_C), p.c, bias, c->dim[0], c->dim[1]));
 }
 
-/* The column sums of a factor, in the factor's type. If they are wanted in fp32, they go through the scratch
- * (workspace.h). */
-static enum sl_status bias_gradient(const struct sl_call *c, bool of_a) {
-  const enum sl_number type = sl_call_type(c, SL_AT_A), wanted = sl_call_type(c, SL_AT_DBIAS);
-  const size_t n = c->dim[of_a ? 0 : 1];
-  void *dbias = c->x[SL_AT_DBIAS], *to = type == wanted ? dbias : cuda_of(c)->scratch;
-  SL_TRY(ran(c, sl_cuda_reduce_bias_backward(c->stream, type, to, c->x[of_a ? SL_AT_A : SL_AT_B], c->dim[2], n, 0)));
-  return to == dbias ? SL_OK : ran(c, sl_cuda_convert(c->stream, dbias, wanted, to, type, n));
+/* dbias = or += the column sums of `dout`, (rows,cols). */
+static enum sl_status bias_sums(const struct sl_call *c, enum sl_at dout, size_t rows, size_t cols) {
+  return ran(c, sl_cuda_reduce_bias_backward(c->stream, sl_call_type(c, dout), c->x[SL_AT_DBIAS],
+                                             sl_call_type(c, SL_AT_DBIAS), c->adds[SL_AT_DBIAS], c->x[dout], rows, cols,
+                                             cuda_of(c)->scratch));
+}
+
+static enum sl_status bias_bwd(const struct sl_call *c) {
+  return bias_sums(c, SL_AT_DOUT, c->dim[0], c->dim[1]);
 }
 
 /* The product alone, followed by the kernel of the op that its epilogue replaces. */
-static enum sl_status gemm_apart(const struct sl_call *c, struct sl_cuda_product p) {
-  const unsigned flags = p.epilogue;
+static enum sl_status gemm_apart(const void *of, const struct sl_cuda_product *whole) {
+  const struct sl_call *c = of;
+  const unsigned flags = whole->epilogue;
+  struct sl_cuda_product p = *whole;
   void *out = p.c, *aux = p.aux, *dbias = c->x[SL_AT_DBIAS];
   p.epilogue &= SL_OP_BIAS;
   p.aux = NULL;
@@ -115,13 +118,14 @@ static enum sl_status gemm_apart(const struct sl_call *c, struct sl_cuda_product
   if (flags & SL_OP_DGELU)
     return ran(c, sl_cuda_gelu_backward(c->stream, c->type, out, out, aux, NULL, c->dim[0], c->dim[1]));
   if (!dbias) return SL_OK;
-  return bias_gradient(c, flags & SL_OP_BGRAD_A);
+  const bool of_a = flags & SL_OP_BGRAD_A;
+  return bias_sums(c, of_a ? SL_AT_A : SL_AT_B, c->dim[2], c->dim[of_a ? 0 : 1]);
 }
 
 static enum sl_status gemm(const struct sl_call *c) {
   const struct sl_cuda_product product = product_of(c);
-  const enum sl_status status = sl_cuda_gemm_run(cuda_of(c)->gemm, c->stream, &product);
-  return status == SL_DONE ? gemm_apart(c, product) : status;
+  const struct sl_cuda_apart apart = {gemm_apart, c};
+  return sl_cuda_gemm_run(cuda_of(c)->gemm, c->stream, &product, &apart);
 }
 
 static enum sl_status attention_fwd(const struct sl_call *c) {

@@ -7,8 +7,9 @@
  * With 16-bit types GELU's argument is therefore more exact than with two ops, the second of which reads the rounded
  * sum. DGELU reads the rounded sum either way, but multiplies it by the product in fp32.
  *
- * If cuBLASLt does not support an epilogue, sl_cuda_gemm_run returns SL_DONE and the caller runs it as an op of its
- * own. That takes longer than predicted, so a warning is printed once.
+ * If cuBLASLt does not support an epilogue, the caller runs it as an op of its own. That takes longer than predicted, so
+ * a warning is printed once. Where it does, both ways are timed as algorithms are, and the faster is taken: with the sums
+ * of a bias's gradient cuBLASLt's products of 1600 columns lost more on an H100 than the sums take by themselves.
  *
  * The algorithm is chosen once per shape, types and alignment. cuBLASLt's heuristic names candidates, the one that it
  * holds to be the fastest first; while the job warms up they are timed, and the fastest is kept on disk (choices.h), so
@@ -170,8 +171,8 @@ static enum sl_status find_algo(struct sl_cuda_gemm *g, struct sl_cuda_algo *e, 
   cublasStatus_t code;
   int found;
   SL_TRY(ask(g, e, p, algos, &found, &code));
-  e->none = found == 0;
-  if (!e->none) return sl_cuda_fastest(g, e, stream, p, algos, found);
+  e->apart = found == 0;
+  if (!e->apart) return sl_cuda_fastest(g, e, stream, p, algos, found);
   if ((e->key.epilogue & ~SL_OP_BIAS) != 0) say_lack(g, &e->key, code);
   if (e->key.epilogue != 0) return SL_OK;
   return sl_fail(SL_ERR_INTERNAL, "cuBLAS has no product of %lld x %lld x %lld in %s with result in %s: %s",
@@ -187,20 +188,23 @@ static void close_entry(struct sl_cuda_algo *e) {
   if (e->desc) release("cublasLtMatmulDescDestroy", cublasLtMatmulDescDestroy(e->desc));
 }
 
-static enum sl_status find(struct sl_cuda_gemm *g, cudaStream_t stream, const struct sl_cuda_product *p,
-                           struct sl_cuda_algo **out) {
-  const struct sl_cuda_product_key key = key_of(p);
-  for (size_t i = 0; i < g->count; i++) {
-    *out = &g->entries[i];
-    if (memcmp(&g->entries[i].key, &key, sizeof key) == 0) return SL_OK;
-  }
-  struct sl_cuda_algo e = {.key = key};
-  enum sl_status status = sl_grow(&g->entries, &g->capacity, g->count + 1, sizeof *g->entries);
-  if (status == SL_OK) status = describe(&e);
+static struct sl_cuda_algo *known(struct sl_cuda_gemm *g, const struct sl_cuda_product_key *key) {
+  for (size_t i = 0; i < g->count; i++)
+    if (memcmp(&g->entries[i].key, key, sizeof *key) == 0) return &g->entries[i];
+  return NULL;
+}
+
+/* Adds the product, which is not known; running it apart adds its own without the epilogue. */
+static enum sl_status add(struct sl_cuda_gemm *g, cudaStream_t stream, const struct sl_cuda_product *p,
+                          const struct sl_cuda_apart *apart) {
+  struct sl_cuda_algo e = {.key = key_of(p)};
+  const bool timed = g->choices && g->timing && apart && (p->epilogue & ~(unsigned)SL_OP_BIAS) != 0;
+  enum sl_status status = describe(&e);
   if (status == SL_OK) status = find_algo(g, &e, stream, p);
+  if (status == SL_OK && timed && !e.apart) status = sl_cuda_prefer(g, &e, stream, p, apart);
+  if (status == SL_OK) status = sl_grow(&g->entries, &g->capacity, g->count + 1, sizeof *g->entries);
   if (status != SL_OK) return close_entry(&e), status;
-  g->entries[g->count] = e;
-  *out = &g->entries[g->count++];
+  g->entries[g->count++] = e;
   return SL_OK;
 }
 
@@ -221,11 +225,13 @@ void sl_cuda_gemm_time(struct sl_cuda_gemm *g, bool timing) {
   if (g) g->timing = timing;
 }
 
-enum sl_status sl_cuda_gemm_run(struct sl_cuda_gemm *g, cudaStream_t stream, const struct sl_cuda_product *p) {
-  struct sl_cuda_algo *e;
+enum sl_status sl_cuda_gemm_run(struct sl_cuda_gemm *g, cudaStream_t stream, const struct sl_cuda_product *p,
+                                const struct sl_cuda_apart *apart) {
   if (p->m == 0 || p->n == 0) return SL_OK;
-  SL_TRY(find(g, stream, p, &e));
-  if (e->none) return SL_DONE;
+  const struct sl_cuda_product_key key = key_of(p);
+  if (!known(g, &key)) SL_TRY(add(g, stream, p, apart));
+  const struct sl_cuda_algo *e = known(g, &key);
+  if (e->apart) return apart ? apart->run(apart->of, p) : SL_DONE;
   SL_TRY(point(e, p));
   return sl_cuda_multiply(g, e, stream, p, &e->algo);
 }

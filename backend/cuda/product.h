@@ -19,7 +19,7 @@ struct sl_cuda_product_key {
   int32_t trans_a, trans_b, add, tf32, epilogue;
   int32_t type, out_type, bias_type;
   int32_t align_a, align_b, align_c, align_bias, align_aux;
-  int32_t zero;
+  int32_t apart; /* 0; 1: the key of a choice between an epilogue and a kernel of its own */
 };
 
 struct sl_cuda_algo {
@@ -27,7 +27,7 @@ struct sl_cuda_algo {
   cublasLtMatmulDesc_t desc;
   cublasLtMatrixLayout_t a, b, c; /* as cuBLASLt names them: a is our b */
   cublasLtMatmulAlgo_t algo;
-  bool none; /* cuBLASLt has no algorithm for this */
+  bool apart; /* the epilogue is a kernel of its own: cuBLASLt has no algorithm with it, or is slower */
 };
 
 struct sl_cuda_gemm {

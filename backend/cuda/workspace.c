@@ -1,20 +1,25 @@
-/* Memory that ops need beside their operands; see workspace.h. The upper bounds of the kernels' scratch come from
+/* Memory that ops need beside their operands; see workspace.h. The upper bounds of most kernels' scratch come from
  * core/op. */
 #include "backend/cuda/workspace.h"
 
 #include "backend/common/tensor.h"
 #include "core/op/operands.h"
 #include "core/op/workspace.h"
+#include "kernels/gpu/cuda.h"
+
+/* For a bias gradient, which may also be the epilogue of a product and computed by its own kernel. */
+static int64_t bias_scratch(const struct sl_op *op) {
+  const struct sl_op epilogue = sl_op_epilogue(op), *sums = op->kind == SL_OP_BIAS_BWD ? op : &epilogue;
+  if (sums->kind != SL_OP_BIAS_BWD) return 0;
+  return (int64_t)sl_cuda_reduce_bias_scratch_bytes((size_t)sums->dim[0], (size_t)sums->dim[1]);
+}
 
 /* The scratch that the backend must provide for the GPU's kernel of `op`: 0 if the op has a sufficient operand for
  * it. */
 static int64_t scratch_of(const struct sl_program *p, const struct sl_op *op) {
   const int at = sl_op_at(op, SL_AT_SCRATCH);
-  const bool sums =
-      op->kind == SL_OP_GEMM && sl_op_at(op, SL_AT_DBIAS) >= 0; /* a bias gradient that may be computed by its own
-                                                                 * kernel */
-  const int64_t columns = op->dim[0] > op->dim[1] ? op->dim[0] : op->dim[1];
-  const int64_t need = sums ? columns * (int64_t)sizeof(float) : sl_op_workspace(op, 1);
+  const int64_t bias = bias_scratch(op), need = sl_op_workspace(op, 1);
+  if (bias > 0) return bias;
   return at >= 0 && at < op->slice_count && p->slices[op->slice + at].bytes >= need ? 0 : need;
 }
 
@@ -43,7 +48,7 @@ static void add_program(struct sl_cuda_workspace *w, const struct sl_program *p)
 }
 
 struct sl_cuda_workspace sl_cuda_workspace_plan(const struct sl_class *rank_class) {
-  struct sl_cuda_workspace w = {0};
+  struct sl_cuda_workspace w = {.scratch_bytes = SL_CUDA_SCRATCH};
   for (int kind = 0; kind < SL_PROGRAM_COUNT; kind++) add_program(&w, &rank_class->programs[kind]);
   return w;
 }

@@ -7,6 +7,10 @@
 /* cuBLAS's own advice for Hopper; one handle, and products run on one lane. */
 enum { SL_CUDA_GEMM_WORKSPACE = 32 << 20 };
 
+/* Scratch that every job has, so that what a process needs beside its arenas hardly depends on the model, and is what
+ * `calibrate` has measured with others. */
+enum { SL_CUDA_SCRATCH = 4 << 20 };
+
 struct sl_cuda_workspace {
   int64_t gemm_bytes;    /* device; 0: no products */
   int64_t scratch_bytes; /* device: for kernels whose op brings none, or too little */

@@ -110,6 +110,11 @@ static void bias_gradient(const struct sl_call *c, void *dbias, const void *x, s
   if (to != dbias) sl_convert(dbias, wanted, to, type, n);
 }
 
+static enum sl_status bias_bwd(const struct sl_call *c) {
+  k(c)->reduce_bias_backward(c->x[SL_AT_DBIAS], c->x[SL_AT_DOUT], c->dim[0], c->dim[1], c->adds[SL_AT_DBIAS]);
+  return SL_OK;
+}
+
 /* OpenBLAS has no epilogues: the kernels of the ops that they replace run after the product, so that a fused program
  * has the same bits as an unfused one. */
 static enum sl_status gemm(const struct sl_call *c) {

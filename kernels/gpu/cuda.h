@@ -156,8 +156,14 @@ int sl_cuda_reduce_sum_squares(sl_cuda_stream stream, enum sl_number type, doubl
 int sl_cuda_reduce_fill(sl_cuda_stream stream, enum sl_number type, void *dst, float value, size_t n);
 int sl_cuda_reduce_bias_add(sl_cuda_stream stream, enum sl_number type, void *out, const void *bias, size_t rows,
                             size_t cols);
-int sl_cuda_reduce_bias_backward(sl_cuda_stream stream, enum sl_number type, void *dbias, const void *dout, size_t rows,
-                                 size_t cols, int accumulate);
+/* dbias (cols) = or += the sums of dout's (rows,cols) columns; dbias_type: dout's type, or float. The sums of so many
+ * rows each stand in the scratch before they are added up. Rows: at most 65535 times as many. */
+enum { SL_CUDA_SUMMED_ROWS = 256 };
+static inline size_t sl_cuda_reduce_bias_scratch_bytes(size_t rows, size_t cols) {
+  return (rows + SL_CUDA_SUMMED_ROWS - 1) / SL_CUDA_SUMMED_ROWS * cols * sizeof(float);
+}
+int sl_cuda_reduce_bias_backward(sl_cuda_stream stream, enum sl_number type, void *dbias, enum sl_number dbias_type,
+                                 int accumulate, const void *dout, size_t rows, size_t cols, void *scratch);
 
 int sl_cuda_columns_concat(sl_cuda_stream stream, enum sl_number type, void *out, const void *x, size_t rows,
                            size_t cols, size_t members);

@@ -149,9 +149,12 @@ inline int launch(sl_cuda_stream stream, dim3 grid, unsigned block, size_t share
   shared = (shared + 15) / 16 * 16; /* ptxas reads 16 bytes where a loop's last round needs 4 of them */
 #endif
   if (shared > 32 * 1024) { /* more than 48 KiB must be requested; the limit includes the kernel's static shared memory,
-                             * at most 16 KiB */
-    const int error =
+                             * at most 16 KiB. The driver may else leave a multiprocessor less than all its blocks need */
+    int error =
         (int)cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared);
+    if (!error)
+      error = (int)cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
+                                        cudaSharedmemCarveoutMaxShared);
     if (error) return error;
   }
   cudaLaunchConfig_t config = {};

@@ -48,6 +48,8 @@ __device__ inline void add_products(float (&sum)[W / 8][4], const uint32_t (&x)[
 /* As many blocks of a multiprocessor as registers suffice for. */
 template <int W, mma_form F> constexpr int blocks_of_keys = W > 64 ? (F == mma_lean ? 2 : 1) : (F == mma_lean ? 3 : 2);
 
+template <int W, mma_form F> constexpr int blocks_of_queries = W > 64 ? 2 : (F == mma_lean ? 4 : 3);
+
 template <typename T, int W, mma_form F>
 __global__ void __launch_bounds__(threads, blocks_of_keys<W, F>)
     wgmma_keys_kernel(T *dk, T *dv, const T *dq, const T *dout, const T *q, const T *k, const T *v, const float *lse,
@@ -121,7 +123,7 @@ __global__ void __launch_bounds__(threads, blocks_of_keys<W, F>)
 }
 
 template <typename T, int W, mma_form F>
-__global__ void __launch_bounds__(threads, W > 64 ? 2 : 3)
+__global__ void __launch_bounds__(threads, blocks_of_queries<W, F>)
     wgmma_queries_kernel(T *dq, const T *dout, const T *q, const T *k, const T *v, const float *lse, heads a) {
 #ifdef SL_WGMMA
   SL_DYNAMIC_SHARED(shared);

@@ -76,27 +76,70 @@ template <typename T, int V> struct bias_op {
   }
 };
 
-/* A block sums 32 columns. Thread (c, k) adds the rows k, k + 32, ... of column c, in float over 128 of them and in
- * double beyond that; then thread (c, 0) adds the 32 parts in order. */
-constexpr int bias_lanes = 32;
+/* A block adds SL_CUDA_SUMMED_ROWS rows of 32 V columns: thread (lane, k) rows k, k + 8, ... of V columns, in float and in order,
+ * eight loaded before the first is added; then thread (lane, 0) adds the eight parts in order. */
+constexpr int sums_threads = 256, sums_ways = sums_threads / 32, sums_at_once = 8;
 
-template <typename T>
-__global__ void __launch_bounds__(1024)
-    bias_backward_kernel(T *dbias, const T *dout, size_t rows, size_t cols, int accumulate) {
-  __shared__ double part[bias_lanes][33];
-  const int lane = (int)threadIdx.x % 32, k = (int)threadIdx.x / 32;
-  const size_t c = (size_t)blockIdx.x * 32 + (size_t)lane;
-  double total = 0;
-  for (size_t r0 = (size_t)k; c < cols && r0 < rows; r0 += 128 * bias_lanes) {
-    float sum = 0;
-    for (size_t r = r0; r < rows && r < r0 + 128 * bias_lanes; r += bias_lanes) sum += load(dout[r * cols + c]);
-    total += sum;
+template <typename T, int V>
+__global__ void __launch_bounds__(sums_threads, 4)
+    column_parts_kernel(float *parts, const T *__restrict__ x, size_t rows, size_t cols) {
+  __shared__ float part[sums_ways][V][32];
+  const unsigned lane = threadIdx.x % 32, way = threadIdx.x / 32;
+  const size_t c = ((size_t)blockIdx.x * 32 + lane) * V, first = (size_t)blockIdx.y * SL_CUDA_SUMMED_ROWS;
+  const size_t end = c >= cols ? 0 : rows - first < SL_CUDA_SUMMED_ROWS ? rows : first + SL_CUDA_SUMMED_ROWS;
+  float sum[V] = {};
+#pragma unroll 1
+  for (size_t row = first + way; row < end; row += sums_at_once * sums_ways) {
+    pack<T, V> v[sums_at_once] = {};
+#pragma unroll
+    for (int i = 0; i < sums_at_once; i++) {
+      const size_t r = row + (size_t)i * sums_ways;
+      if (r < end) v[i] = *reinterpret_cast<const pack<T, V> *>(x + r * cols + c);
+    }
+#pragma unroll
+    for (int i = 0; i < sums_at_once; i++) {
+#pragma unroll
+      for (int k = 0; k < V; k++) sum[k] += load(v[i].x[k]);
+    }
   }
-  part[k][lane] = total;
+#pragma unroll
+  for (int k = 0; k < V; k++) part[way][k][lane] = sum[k];
   __syncthreads();
-  if (k > 0 || c >= cols) return;
-  for (int i = 1; i < bias_lanes; i++) total += part[i][lane];
-  dbias[c] = put<T>((float)(accumulate ? load(dbias[c]) + total : total));
+  if (way > 0 || c >= cols) return;
+#pragma unroll
+  for (int k = 0; k < V; k++) {
+    for (int i = 1; i < sums_ways; i++) sum[k] += part[i][k][lane];
+  }
+  put_v<V>(parts + blockIdx.y * cols + c, sum);
+}
+
+/* sums = the parts' sums, in double: a block adds 32 columns, thread (lane, k) the parts k, k + 8, ... of one. */
+template <typename S>
+__global__ void __launch_bounds__(sums_threads)
+    column_sums_kernel(S *sums, const float *__restrict__ parts, size_t count, size_t cols, int accumulate) {
+  __shared__ double part[sums_ways][32];
+  const unsigned lane = threadIdx.x % 32, way = threadIdx.x / 32;
+  const size_t c = (size_t)blockIdx.x * 32 + lane;
+  double sum = 0;
+  if (c < cols) {
+#pragma unroll 8
+    for (size_t i = way; i < count; i += sums_ways) sum += (double)parts[i * cols + c];
+  }
+  part[way][lane] = sum;
+  __syncthreads();
+  if (way > 0 || c >= cols) return;
+  for (int i = 1; i < sums_ways; i++) sum += part[i][lane];
+  sums[c] = put<S>((float)(accumulate ? load(sums[c]) + sum : sum));
+}
+
+inline size_t parts_of(size_t rows) {
+  return (rows + SL_CUDA_SUMMED_ROWS - 1) / SL_CUDA_SUMMED_ROWS;
+}
+
+template <typename T, int V>
+int column_parts(sl_cuda_stream stream, float *parts, const T *x, size_t rows, size_t cols) {
+  return launch(stream, dim3(blocks_of(cols, 32 * V), (unsigned)parts_of(rows)), sums_threads, 0,
+                column_parts_kernel<T, V>, parts, x, rows, cols);
 }
 
 } /* namespace */
@@ -138,11 +181,20 @@ extern "C" int sl_cuda_reduce_bias_add(sl_cuda_stream stream, enum sl_number typ
   });
 }
 
-extern "C" int sl_cuda_reduce_bias_backward(sl_cuda_stream stream, enum sl_number type, void *dbias, const void *dout,
-                                            size_t rows, size_t cols, int accumulate) {
-  return by_type(type, [&](auto zero) {
+extern "C" int sl_cuda_reduce_bias_backward(sl_cuda_stream stream, enum sl_number type, void *dbias,
+                                            enum sl_number dbias_type, int accumulate, const void *dout, size_t rows,
+                                            size_t cols, void *scratch) {
+  float *parts = (float *)scratch;
+  if (parts_of(rows) > 65535) return (int)cudaErrorInvalidValue;
+  const int error = by_type(type, [&](auto zero) {
     using T = decltype(zero);
-    return launch(stream, dim3(blocks_of(cols, 32)), 1024, 0, bias_backward_kernel<T>, (T *)dbias, (const T *)dout,
-                  rows, cols, accumulate);
+    return cols % wide<T> == 0 && aligned(dout) ? column_parts<T, wide<T>>(stream, parts, (const T *)dout, rows, cols)
+                                                : column_parts<T, 1>(stream, parts, (const T *)dout, rows, cols);
+  });
+  if (error) return error;
+  return by_type(dbias_type, [&](auto zero) {
+    using S = decltype(zero);
+    return launch(stream, dim3(blocks_of(cols, 32)), sums_threads, 0, column_sums_kernel<S>, (S *)dbias, parts,
+                  parts_of(rows), cols, accumulate);
   });
 }

@@ -250,7 +250,8 @@ def embedding(ours, b, t, c, v):
 def bias_gradient(ours, rows, c):
     dout = normal(ours.device, rows, c)
     mine = torch.empty(c, device=ours.device, dtype=torch.bfloat16)
-    ours.call("sl_cuda_reduce_bias_backward", at(mine), at(dout), size(rows), size(c), integer(0))
+    scratch = torch.empty(-(-rows // 256) * c, device=ours.device)
+    ours.call("sl_cuda_reduce_bias_backward", at(mine), integer(BF16), integer(0), at(dout), size(rows), size(c), at(scratch))
     exact = dout.double().sum(0)
     yield "bias gradient", error(mine, exact), error(dout.sum(0), exact)
 

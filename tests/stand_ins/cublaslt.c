@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <unistd.h>
+
 static int products, tf32_products, epilogues;
 
 int stand_in_products(void) {
@@ -306,15 +308,26 @@ static void multiply(const struct product *p) {
   if (p->desc.epilogue == CUBLASLT_EPILOGUE_BGRADB) sum_over_k(&p->desc, p->b, lb, tb, true, ld->columns, k);
 }
 
+static bool has_epilogue(const struct desc *desc) {
+  return desc->epilogue != CUBLASLT_EPILOGUE_DEFAULT && desc->epilogue != CUBLASLT_EPILOGUE_BIAS;
+}
+
+/* A library whose epilogues take longer than any kernel. */
+static void dawdle(const struct desc *desc) {
+  const char *wish = getenv("SHARDLAB_STAND_IN_SLOW_EPILOGUE");
+  if (has_epilogue(desc) && wish && *wish) usleep(20000);
+}
+
 static bool take_product(void *context) {
   struct product *p = context;
+  dawdle(&p->desc);
   if (stand_in_idle())
     stand_in_work(2.0 * (double)p->d_layout.rows * (double)p->d_layout.columns * (double)sum_length(p), 0);
   else
     multiply(p);
   products++;
   tf32_products += rounds(&p->desc);
-  epilogues += p->desc.epilogue != CUBLASLT_EPILOGUE_DEFAULT && p->desc.epilogue != CUBLASLT_EPILOGUE_BIAS;
+  epilogues += has_epilogue(&p->desc);
   free(p);
   return true;
 }

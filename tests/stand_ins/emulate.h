@@ -178,15 +178,17 @@ static inline int __ffs(int x) {
 
 typedef int cudaError_t;
 enum { cudaSuccess = 0, cudaErrorInvalidValue = 1 };
-enum { cudaFuncAttributeMaxDynamicSharedMemorySize };
+enum { cudaFuncAttributeMaxDynamicSharedMemorySize, cudaFuncAttributePreferredSharedMemoryCarveout };
+enum { cudaSharedmemCarveoutMaxShared = 100 };
 struct cudaLaunchConfig_t {
   dim3 gridDim, blockDim;
   size_t dynamicSmemBytes;
   cudaStream_t stream;
 };
 
-static inline cudaError_t cudaFuncSetAttribute(const void *kernel, int, int bytes) {
-  return sl_emulate::ask(kernel, (size_t)bytes);
+static inline cudaError_t cudaFuncSetAttribute(const void *kernel, int attribute, int value) {
+  return attribute == cudaFuncAttributeMaxDynamicSharedMemorySize ? sl_emulate::ask(kernel, (size_t)value)
+                                                                  : cudaSuccess;
 }
 namespace sl_emulate {
 template <typename F> void call_body(void *f) {

@@ -16,7 +16,7 @@
 
 enum { STEPS = 4, RANKS = 2, STEADY = STEPS - 2 }; /* of the steps, the second is the graph's first */
 /* Of a steady step: kernels, also where products have no epilogues, and calls of the host. */
-enum { MOST_KERNELS = 285, MOST_APART = 447, MOST_CALLS = 5 };
+enum { MOST_KERNELS = 285, MOST_APART = 495, MOST_CALLS = 5 };
 #define TEXT SL_SOURCE_DIR "/examples/corpus.txt"
 
 const struct sl_exec_ops *sl_exec_module(void);

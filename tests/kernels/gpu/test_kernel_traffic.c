@@ -165,7 +165,10 @@ static void elements(enum sl_number type) {
 /* A bias is one row beside the matrix. */
 static void biases(enum sl_number type) {
   struct tensor bias = tensor_new(type, COLUMNS, 0, -1, 1);
-  EACH_ONCE(type, 1, "bias gradient", sl_cuda_reduce_bias_backward(NULL, type, bias.d, pass[0].d, ROWS, COLUMNS, 0));
+  float *scratch =
+      tensor_new(SL_NUMBER_F32, sl_cuda_reduce_bias_scratch_bytes(ROWS, COLUMNS) / sizeof(float), 0, 0, 1).d;
+  EACH_ONCE(type, 1, "bias gradient",
+            sl_cuda_reduce_bias_backward(NULL, type, bias.d, type, 0, pass[0].d, ROWS, COLUMNS, scratch));
 }
 
 int main(int argc, char **argv) {
