@@ -14,6 +14,12 @@ template <typename T> __device__ inline float dot(const float *a, const T *b, si
   return sum;
 }
 
+/* The floats of shared memory for a row of D. What another thread writes meanwhile lies behind a boundary of 16 bytes: ptxas
+ * reads so many where dot's last round needs fewer, and racecheck cannot know that the others are not used. */
+__host__ __device__ inline size_t room(size_t D) {
+  return (D + 3) / 4 * 4;
+}
+
 /* The sequence, head and query of a block. */
 struct place {
   size_t b, h, t;
@@ -31,7 +37,7 @@ __global__ void __launch_bounds__(threads, 6)
     forward_kernel(T *out, T *probs, const T *q, const T *k, const T *v, heads a) {
   SL_DYNAMIC_SHARED(shared);
   const sl_attention_shape &s = a.s;
-  float *query = (float *)shared, *scores = query + s.D; /* (D), (T) */
+  float *query = (float *)shared, *scores = query + room(s.D); /* (D), (T) */
   const place p = place_of(s);
   const size_t g = a.kv_of(p.h), n = p.t + 1, from = a.first_key(p.t);
   const float scale = a.scale(), slope = a.slope(p.h);
@@ -90,8 +96,8 @@ __global__ void __launch_bounds__(threads, 6)
     keys_kernel(T *dk, T *dv, const T *dq, const T *dout, const T *q, const T *k, const T *v, const T *probs, heads a) {
   SL_DYNAMIC_SHARED(shared);
   const sl_attention_shape &s = a.s;
-  float *value = (float *)shared, *sum_k = value + s.D, *sum_v = sum_k + s.D, *mine = sum_v + s.D; /* (D) each */
-  float *ds = mine + s.D, *masked = ds + threads;                                                  /* (threads) each */
+  float *value = (float *)shared, *mine = value + room(s.D), *sum_k = mine + room(s.D), *sum_v = sum_k + room(s.D);
+  float *ds = sum_v + room(s.D), *masked = ds + threads; /* (D) four times, (threads) twice */
   const size_t key = blockIdx.x % s.T, g = blockIdx.x / s.T % s.KV, b = blockIdx.x / s.T / s.KV;
   const float scale = a.scale();
   a.drop.begin();
@@ -133,7 +139,7 @@ __global__ void __launch_bounds__(threads)
     queries_kernel(T *dq, const T *dout, const T *q, const T *k, const T *v, const T *probs, heads a) {
   SL_DYNAMIC_SHARED(shared);
   const sl_attention_shape &s = a.s;
-  float *grad = (float *)shared, *query = grad + s.D, *ds = query + s.D; /* (D), (D), (T) */
+  float *grad = (float *)shared, *query = grad + room(s.D), *ds = query + room(s.D); /* (D), (D), (T) */
   const place p = place_of(s);
   const size_t g = a.kv_of(p.h), at = a.q_at(p.b, p.t, p.h);
   const float scale = a.scale(), total = stashed(dq + at);
@@ -168,11 +174,11 @@ int backward(sl_cuda_stream stream, T *dq, T *dk, T *dv, const T *dout, const T 
   const dim3 queries((unsigned)(s.B * s.H * s.T)), keys((unsigned)(s.B * s.KV * s.T));
   int error = launch(stream, queries, threads, s.D * sizeof(float), dots_kernel<T>, dq, dout, v, probs, a);
   if (error) return error;
-  error = launch(stream, keys, threads, (4 * s.D + 2 * threads) * sizeof(float), keys_kernel<T>, dk, dv, dq, dout, q, k,
-                 v, probs, a);
+  error = launch(stream, keys, threads, (4 * room(s.D) + 2 * threads) * sizeof(float), keys_kernel<T>, dk, dv, dq, dout,
+                 q, k, v, probs, a);
   if (error) return error;
-  return launch(stream, queries, threads, (2 * s.D + s.T) * sizeof(float), queries_kernel<T>, dq, dout, q, k, v, probs,
-                a);
+  return launch(stream, queries, threads, (2 * room(s.D) + s.T) * sizeof(float), queries_kernel<T>, dq, dout, q, k, v,
+                probs, a);
 }
 
 } /* namespace */
@@ -188,8 +194,8 @@ extern "C" int sl_cuda_attention_forward(sl_cuda_stream stream, enum sl_number t
   const size_t blocks = shape->B * shape->H * shape->T;
   return by_type(type, [&](auto zero) {
     using T = decltype(zero);
-    return launch(stream, dim3((unsigned)blocks), threads, (shape->D + shape->T) * sizeof(float), forward_kernel<T>,
-                  (T *)out, (T *)probs, (const T *)q, (const T *)k, (const T *)v, a);
+    return launch(stream, dim3((unsigned)blocks), threads, (room(shape->D) + shape->T) * sizeof(float),
+                  forward_kernel<T>, (T *)out, (T *)probs, (const T *)q, (const T *)k, (const T *)v, a);
   });
 }
 
