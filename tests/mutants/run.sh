@@ -15,6 +15,7 @@ root=$PWD
 copy=$root/build/mutants
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 export SHARDLAB_TIMEOUT_S=20 # of a rank that nobody answers
+export SHARDLAB_CACHE=       # no product is timed
 export CMOCKA_TEST_ABORT=1   # the first failure of a unit test is enough
 grid=                        # the grid's reference is made without a mutant, then only read; and the first failure is enough
 

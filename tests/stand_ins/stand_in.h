@@ -14,6 +14,7 @@
  *   SHARDLAB_STAND_IN_NO_GRAPH=1    a driver that cannot instantiate graphs
  *   SHARDLAB_STAND_IN_NO_WORDS=1    a driver without cuStreamWaitValue32
  *   SHARDLAB_STAND_IN_NO_BIAS=1, _NO_EPILOGUE=1   a cuBLASLt without these epilogues
+ *   SHARDLAB_STAND_IN_SLOW_EPILOGUE=1             one whose products with them take longer than any kernel
  *   SHARDLAB_STAND_IN=/NAME         the name of the shared memory for ranks that are separate programs */
 #pragma once
 

@@ -43,20 +43,6 @@ for run in fp32:1e-5: bf16:4e-3: fp16:1e-3: fp32:1e-5:1; do
   grep -q 'cuBLAS has no gemm+gelu with a bias' "$here/said" && said=1 || said=
   [ "$said" = "$lacks" ]
 done
-# Epilogues that take longer than kernels of their own are left out, as in a library that lacks them, and so they are in
-# later runs, which only read what was chosen.
-either() { # NAME CACHE LACKS SLOW
-  SHARDLAB_CACHE=$2 SHARDLAB_STAND_IN_NO_EPILOGUE=$3 SHARDLAB_STAND_IN_SLOW_EPILOGUE=$4 "$here/bin/shardlab" measure "${job[@]}" \
-    --config "$here/bf16.json" --backend cuda --cluster h200x1 --world 1 --json "$here/$1.json" 2>"$here/said"
-}
-either together "" "" ""
-either lacking "" 1 ""
-either slow "$here/slow" "" 1
-either later "$here/slow" "" ""
-for name in slow later; do
-  table same "$here/lacking.json" "$here/$name.json" 0
-  if table same "$here/together.json" "$here/$name.json" 0 >/dev/null; then exit 1; fi
-done
 job[1]=$golden/config.json
 # a library without the bias in its products
 SHARDLAB_STAND_IN_NO_BIAS=1 "$here/bin/shardlab" measure "${job[@]}" --config "$here/fp32.json" --backend cuda \

@@ -11,6 +11,7 @@
 #include "core/program/step_state.h"
 #include "core/run/executor.h"
 
+#include <dirent.h>
 #include <math.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -19,6 +20,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -319,6 +321,38 @@ static void epilogues_train_as_their_ops_do(void **state) {
   memset(&beyond, 0, sizeof beyond);
 }
 
+static void remove_folder(const char *folder) {
+  DIR *d = opendir(folder);
+  for (const struct dirent *e; d && (e = readdir(d)) != NULL;)
+    if (e->d_name[0] != '.') unlinkat(dirfd(d), e->d_name, 0);
+  if (d) closedir(d);
+  assert_int_equal(rmdir(folder), 0);
+}
+
+/* A job times its epilogues against kernels of their own and then runs what is faster, as do later ones, which only read
+ * what was chosen: bit by bit as with a library that has no epilogues. */
+static void an_epilogue_slower_than_a_kernel_is_left_out(void **state) {
+  (void)state;
+  char folder[] = "/tmp/test_epilogues.XXXXXX";
+  const struct one c = {"gpt2_odd", "adamw_clip", 1, 0, 2, 1, 1, -1, -1, -1, NULL};
+  beyond.model = SL_SOURCE_DIR "/tests/backend/cuda/gpt2_even.json";
+  beyond.precision = "bf16";
+  const struct told lacking = trained(&c, false);
+  assert_non_null(mkdtemp(folder));
+  setenv("SHARDLAB_CACHE", folder, 1);
+  for (int later = 0; later < 2; later++) {
+    if (!later) setenv("SHARDLAB_STAND_IN_SLOW_EPILOGUE", "1", 1);
+    run_well(&c);
+    unsetenv("SHARDLAB_STAND_IN_SLOW_EPILOGUE");
+    assert_int_equal(told->epilogues > 0, !later);
+    assert_memory_equal(told->losses, lacking.losses, sizeof lacking.losses);
+    assert_memory_equal(told->norms, lacking.norms, sizeof lacking.norms);
+  }
+  setenv("SHARDLAB_CACHE", "", 1);
+  remove_folder(folder);
+  memset(&beyond, 0, sizeof beyond);
+}
+
 /* NCCL 2.30 and later have another way to put two ranks on one GPU. */
 static void a_newer_nccl_shares_a_device(void **state) {
   (void)state;
@@ -438,6 +472,7 @@ int main(void) {
       cmocka_unit_test(a_padded_vocabulary_equals_pytorch),
       cmocka_unit_test(tf32_is_what_the_plan_says),
       cmocka_unit_test(epilogues_train_as_their_ops_do),
+      cmocka_unit_test(an_epilogue_slower_than_a_kernel_is_left_out),
       cmocka_unit_test(a_newer_nccl_shares_a_device),
       cmocka_unit_test(one_rank_alone_runs_to_its_end),
       cmocka_unit_test(the_first_number_that_is_not_finite_is_named),
