@@ -8,6 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
+enum { HUGE_PAGE = 2 << 20 }; /* bytes */
+
 /* The cores of this process's affinity mask or, if that cannot be read, of the machine. */
 int sl_machine_cores(void) {
   cpu_set_t set;
@@ -40,6 +42,13 @@ bool sl_machine_has_room(size_t bytes) {
   if (room == MAP_FAILED) return false;
   munmap(room, bytes);
   return true;
+}
+
+void *sl_machine_huge(size_t bytes) {
+  void *out;
+  if (posix_memalign(&out, HUGE_PAGE, bytes) != 0) return NULL;
+  madvise(out, bytes, MADV_HUGEPAGE); /* only a hint: small pages work as well */
+  return out;
 }
 
 double sl_machine_clock(void) {

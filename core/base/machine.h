@@ -22,5 +22,9 @@ static inline bool sl_machine_is_busy(double load, int cores) {
 }
 /* Could this process get `bytes` more of address space (ulimit -v)? */
 bool sl_machine_has_room(size_t bytes);
+/* Memory for large blocks, for free(); NULL: there is none. It is of huge pages where the system gives them: they are
+ * faulted in 2 MiB at a time, and a disk gets requests of megabytes for O_DIRECT, where scattered small pages make
+ * many of a few hundred KiB. */
+void *sl_machine_huge(size_t bytes);
 /* Seconds of a monotonic clock with an arbitrary zero. */
 double sl_machine_clock(void);

@@ -62,8 +62,8 @@ static enum sl_status place(struct sl_read_ahead *ahead, const struct sl_read_ah
     ahead->entries[i] = (struct entry){.what = entries[i], .first = at, .end = at + bytes};
     at += bytes;
   }
-  if (posix_memalign((void **)&ahead->ring, SL_MACHINE_PAGE, (size_t)ahead->ring_bytes + 1) == 0) return SL_OK;
-  ahead->ring = NULL;
+  ahead->ring = sl_machine_huge((size_t)ahead->ring_bytes + 1);
+  if (ahead->ring != NULL) return SL_OK;
   return sl_fail(SL_ERR_MEMORY, "%s: no memory for pieces of it", ahead->from->path);
 }
 

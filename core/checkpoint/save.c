@@ -179,10 +179,9 @@ static enum sl_status make_room(struct sl_saver *saver, const struct sl_run *run
   SL_TRY(sl_checkpoint_pieces(&saver->pieces, saver->job, saver->rank));
   int64_t bytes;
   SL_TRY(sl_part_places(&saver->places, &bytes, saver->job, &saver->pieces));
-  if (posix_memalign((void **)&saver->copy, SL_DIRECT_BLOCK, (size_t)bytes + 1) != 0) {
-    saver->copy = NULL;
+  saver->copy = sl_machine_huge((size_t)bytes + 1);
+  if (saver->copy == NULL)
     return sl_fail(SL_ERR_MEMORY, "checkpoint: no memory for the copy: %" PRId64 " bytes", bytes);
-  }
   memset(saver->copy, 0, (size_t)bytes); /* touches all pages, which the system allocates on first use */
   saver->counted = true;
   return SL_OK;

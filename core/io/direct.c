@@ -56,10 +56,8 @@ static bool switched(int handle, bool on) {
 
 static bool prepared(struct sl_direct *direct, int handle, const char *bytes) {
   if (direct->refused) return false;
-  if (!is_aligned(bytes) && direct->room == NULL && posix_memalign((void **)&direct->room, BLOCK, ROOM) != 0) {
-    direct->room = NULL;
-    return false;
-  }
+  if (!is_aligned(bytes) && direct->room == NULL) direct->room = sl_machine_huge(ROOM);
+  if (!is_aligned(bytes) && direct->room == NULL) return false;
   direct->refused = !switched(handle, true);
   return !direct->refused;
 }
