@@ -135,7 +135,7 @@ __global__ void __launch_bounds__(threads, 6)
 }
 
 template <typename T>
-__global__ void __launch_bounds__(threads)
+__global__ void __launch_bounds__(threads, 9)
     queries_kernel(T *dq, const T *dout, const T *q, const T *k, const T *v, const T *probs, heads a) {
   SL_DYNAMIC_SHARED(shared);
   const sl_attention_shape &s = a.s;

@@ -37,7 +37,7 @@ TILE_HMMA = {"mma_forward_kernel": 64, "mma_keys_kernel": 128, "mma_queries_kern
 # At most so many instructions per tile of 64 x 64, and at least so many blocks per multiprocessor: the lean kernels (plain scores,
 # whole vectors, no dropout) of heads of 64.
 BARS = {"mma_forward_kernel": (520, 3), "mma_keys_kernel": (820, 2), "mma_queries_kernel": (580, 2),
-        "wgmma_forward_kernel": (300, 2), "wgmma_keys_kernel": (320, 3), "wgmma_queries_kernel": (270, 3)}
+        "wgmma_forward_kernel": (300, 2), "wgmma_keys_kernel": (320, 3), "wgmma_queries_kernel": (270, 4)}
 FORMS = ("lean", "dropout", "general")  # kernels/gpu/flash_mma.cuh, enum mma_form
 
 
