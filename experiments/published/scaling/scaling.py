@@ -67,13 +67,19 @@ NAMES = {"scaling_weak": weak, "scaling_strong": strong}
 MICRO_BATCHES, VIRTUAL_STAGES = (1, 2, 4, 8), (1, 2, 3, 4, 6, 8)
 
 
+def stages_of(layers):
+    """What divides a pipeline rank's layers; where that is 1 alone, one layer a stage, too."""
+    listed = [v for v in VIRTUAL_STAGES if layers % v == 0]
+    return listed if len(listed) > 1 else [1, layers]
+
+
 def choices(job):
     """The rows of a job, one for each micro-batch and number of stages a rank that divide it."""
     dp = int(job["n_gpus"]) // (int(job["tp"]) * int(job["pp"]))
     of_rank, pp = int(job["global_batch_seqs"]) // dp, int(job["pp"])
     for micro in MICRO_BATCHES:
-        for virtual in VIRTUAL_STAGES if pp > 1 else (1,):
-            if of_rank % micro or (virtual > 1 and (int(job["n_layers"]) % (pp * virtual) or of_rank // micro % pp)):
+        for virtual in stages_of(int(job["n_layers"]) // pp) if pp > 1 else (1,):
+            if of_rank % micro or (virtual > 1 and of_rank // micro % pp):
                 continue
             row = {c: job.get(c, "") for c in COLUMNS}
             row.update(id=f"{job['name']} mb{micro} v{virtual}".replace(" ", "-"), gpus_per_node=8, dp=dp, micro_batch=micro,
