@@ -49,7 +49,7 @@ int sl_op_attention_parts(const int64_t *dim) {
   const double tiles = ceil((double)dim[1] / 64), groups = (double)dim[0] * (double)dim[4];
   const int64_t group = dim[4] > 0 ? dim[2] / dim[4] : 1;
   int64_t parts = 1;
-  while (group % (2 * parts) == 0 && is_long(groups, tiles, parts)) parts *= 2;
+  while (parts < group && (group % parts != 0 || is_long(groups, tiles, parts))) parts++;
   return (int)parts;
 }
 
