@@ -76,7 +76,7 @@ static bool works(const struct sl_cuda_gemm *g, const struct sl_cuda_algo *e, co
 }
 
 enum sl_status sl_cuda_fastest(const struct sl_cuda_gemm *g, struct sl_cuda_algo *e, cudaStream_t stream,
-                               const struct sl_cuda_product *p, cublasLtMatmulAlgo_t *algos, int count) {
+                               const struct sl_cuda_product *p, const cublasLtMatmulAlgo_t *algos, int count) {
   cublasLtMatmulAlgo_t kept;
   bool made;
   e->algo = algos[0];
