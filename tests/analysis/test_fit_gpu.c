@@ -99,7 +99,7 @@ static void attention_takes_whole_tiles(void **unused) {
     double tiles, longest;
   } cases[] = {{64, 3, 3, 64, 0, 1, 1},   {65, 3, 3, 64, 0, 3, 2},      {256, 6, 3, 128, 0, 10, 4},
                {256, 3, 3, 64, 64, 7, 4}, {256, 3, 3, 50, 0, 10, 4},    {4096, 64, 64, 64, 0, 2080, 64},
-               {256, 9, 3, 64, 0, 10, 4},  {2048, 32, 8, 64, 64, 63, 64}};
+               {256, 9, 3, 64, 0, 10, 4}, {2048, 32, 8, 64, 64, 63, 64}};
   assert_int_equal(sl_cluster_load(&gpu, "h100x1"), SL_OK);
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     const int64_t dim[SL_OP_DIMS] = {2, cases[i].t, cases[i].h, cases[i].d, cases[i].kv, cases[i].window};
