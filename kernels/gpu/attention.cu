@@ -14,8 +14,8 @@ template <typename T> __device__ inline float dot(const float *a, const T *b, si
   return sum;
 }
 
-/* The floats of shared memory for a row of D. What another thread writes meanwhile lies behind a boundary of 16 bytes: ptxas
- * reads so many where dot's last round needs fewer, and racecheck cannot know that the others are not used. */
+/* The floats of shared memory for a row of D. What another thread writes meanwhile lies behind a boundary of 16 bytes:
+ * ptxas reads so many where dot's last round needs fewer, and racecheck cannot know that the others are not used. */
 __host__ __device__ inline size_t room(size_t D) {
   return (D + 3) / 4 * 4;
 }

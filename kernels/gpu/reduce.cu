@@ -76,8 +76,8 @@ template <typename T, int V> struct bias_op {
   }
 };
 
-/* A block adds SL_CUDA_SUMMED_ROWS rows of 32 V columns: thread (lane, k) rows k, k + 8, ... of V columns, in float and in order,
- * eight loaded before the first is added; then thread (lane, 0) adds the eight parts in order. */
+/* A block adds SL_CUDA_SUMMED_ROWS rows of 32 V columns: thread (lane, k) rows k, k + 8, ... of V columns, in float and
+ * in order, eight loaded before the first is added; then thread (lane, 0) adds the eight parts in order. */
 constexpr int sums_threads = 256, sums_ways = sums_threads / 32, sums_at_once = 8;
 
 template <typename T, int V>
