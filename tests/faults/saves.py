@@ -104,7 +104,8 @@ class Struck(Saving):
     def checkpoints_are_whole(self):
         """But for a file that the removal took, which goes on in a folder that has become a checkpoint meanwhile."""
         faults = super().checkpoints_are_whole()
-        self.taken = [f for f in faults if self.what == "removed" and f.endswith("No such file or directory")]
+        told = ("No such file or directory", "it has neither manifest.json nor latest")
+        self.taken = [f for f in faults if self.what == "removed" and f.endswith(told)]
         return [f for f in faults if f not in self.taken]
 
     def goes_on(self, *more):
