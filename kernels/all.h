@@ -7,6 +7,7 @@
 #include "kernels/by_dtype.h"
 #include "kernels/classifier.h"
 #include "kernels/columns.h"
+#include "kernels/context.h"
 #include "kernels/convert.h"
 #include "kernels/dropout.h"
 #include "kernels/embedding.h"

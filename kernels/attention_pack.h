@@ -17,14 +17,15 @@
 /* Keys per tile of flash attention, a multiple of a panel: 32 rows of scores fit into the first-level cache. */
 #define SL_FLASH_KEYS ((size_t)256)
 
-/* Padded sizes: Tq rows (whole query blocks), Tk columns (whole panels), Dp columns (whole vectors). */
+/* Padded sizes of a sequence's keys: Tq rows (whole query blocks), Tk columns (whole panels), Dp columns (whole
+ * vectors). */
 struct sl_attention_padded {
   size_t Tq, Tk, Dp;
 };
 
 static inline struct sl_attention_padded sl_attention_pad(const struct sl_attention_shape *s) {
   struct sl_attention_padded p;
-  p.Tq = sl_round_up(s->T, SL_ATTENTION_BLOCK);
+  p.Tq = sl_round_up(sl_keys(s), SL_ATTENTION_BLOCK);
   p.Tk = sl_round_up(p.Tq, SL_PANEL);
   p.Dp = sl_round_up(s->D, SL_LANES);
   return p;
@@ -89,7 +90,7 @@ static inline sl_real sl_attention_scale(const struct sl_attention_shape *s) {
   return s->scale > 0 ? (sl_real)s->scale : 1 / SL_SQRT((sl_real)s->D);
 }
 
-/* x[0, n) holds the scaled products of query t with the keys from `first` on. Applies the cap and ALiBi to them in
+/* x[0, n) holds the scaled products of the query at position t with the keys from `first` on. Applies the cap and ALiBi to them in
  * place. `slopes` (n), unless NULL, receives the derivative of the cap. */
 static inline void sl_attention_shape_scores(sl_real *x, sl_real *slopes, size_t n, const struct sl_attention_shape *s,
                                              double alibi, size_t t, size_t first) {
@@ -99,6 +100,13 @@ static inline void sl_attention_shape_scores(sl_real *x, sl_real *slopes, size_t
     if (slopes) slopes[i] = 1 - tanned * tanned;
     x[i] -= (sl_real)(alibi * (double)(t - (first + i)));
   }
+}
+
+/* The keys that flash attention reads for the block of queries from t0 end here: after the last one that its last query
+ * attends to, in whole blocks. */
+static inline size_t sl_keys_end(const struct sl_attention_shape *s, size_t t0) {
+  const size_t end = s->T - t0 < SL_ATTENTION_BLOCK ? s->T : t0 + SL_ATTENTION_BLOCK;
+  return sl_round_up(sl_position(&s->at, end - 1) + 1, SL_ATTENTION_BLOCK);
 }
 
 /* Bytes of scratch for `threads` threads with `each` numbers, a multiple of 64. */
@@ -141,8 +149,8 @@ static inline struct sl_attention_buffers sl_attention_buffers_of(const struct s
   return b;
 }
 
-/* The dropout element index of entry (0,0) of a head's (T,T) scores. */
+/* The dropout element index of entry (0,0) of a head's scores, of all positions. */
 static inline uint64_t sl_attention_first(const struct sl_attention_shape *s, const struct sl_dropout *dropout,
                                           size_t b, size_t h) {
-  return dropout ? dropout->first_element + (b * s->global_heads + h) * s->T * s->T : 0;
+  return dropout ? dropout->first_element + (b * s->global_heads + h) * sl_keys(s) * sl_keys(s) : 0;
 }

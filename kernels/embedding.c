@@ -6,6 +6,7 @@
 #include "kernels/embedding.h"
 #include "kernels/parallel.h"
 #include "kernels/philox_inline.h"
+#include "kernels/positions.h"
 
 #include <string.h>
 
@@ -61,7 +62,7 @@ void SL_K(sl_embedding_forward)(sl_store *out, const int32_t *tokens, const sl_s
   for (size_t r = 0; r < rows; r++) {
     sl_store *o = out + r * C;
     const sl_store *token = token_row(wte, tokens[r], shape);
-    const sl_store *position = token && wpe ? wpe + (shape->first_position + r % T) * C : NULL;
+    const sl_store *position = token && wpe ? wpe + (shape->first_position + sl_position(&shape->at, r % T)) * C : NULL;
     if (mask.on) {
       const uint64_t first = dropout->first_element + r * dropout->row_stride;
       struct sl_mask row = mask;
@@ -203,7 +204,7 @@ static void sum_positions(struct gradient dwpe, const sl_store *dout, const stru
   for (size_t t = 0; t < T; t++) {
     for (size_t c0 = 0; c0 < C; c0 += COLUMN_CHUNK) {
       const size_t n = C - c0 < COLUMN_CHUNK ? C - c0 : COLUMN_CHUNK;
-      const size_t at = (shape->first_position + t) * C + c0;
+      const size_t at = (shape->first_position + sl_position(&shape->at, t)) * C + c0;
       sl_real sum[COLUMN_CHUNK];
       gradient_load(sum, dwpe, at, n);
       for (size_t b = 0; b < B; b++) add_masked(sum, dout, b * T + t, C, c0, n, mask, dropout, 0);

@@ -50,10 +50,10 @@ static sl_real row_update(sl_real *max, double *total, sl_real *x, size_t n) {
 /* Processes the keys [j0, j0 + n) for the queries from t0: `scores` becomes the exponentials after dropout, with zeros
  * where a query does not attend to the key, and the rows of out are rescaled. */
 static void tile_softmax(struct head *h, size_t t0, size_t j0, size_t n) {
-  const size_t T = h->s->T, Dp = h->p.Dp;
+  const size_t T = h->s->T, Dp = h->p.Dp, keys = sl_keys(h->s);
   for (size_t r = 0; r < BLOCK; r++) {
-    const size_t t = t0 + r;
-    size_t seen = t < T && t >= j0 ? t + 1 - j0 : 0;
+    const size_t t = sl_position(&h->s->at, t0 + r);
+    size_t seen = t0 + r < T && t >= j0 ? t + 1 - j0 : 0;
     if (seen > n) seen = n;
     const size_t first = sl_first_key(h->s, t), from = first > j0 ? (first - j0 < seen ? first - j0 : seen) : 0;
     sl_real *row = h->b.scores + r * KEYS, *out = h->b.out + r * Dp;
@@ -64,7 +64,7 @@ static void tile_softmax(struct head *h, size_t t0, size_t j0, size_t n) {
       const sl_real shrink = row_update(&h->max[r], &h->sum[r], row + from, seen - from);
 #pragma omp simd
       for (size_t d = 0; d < Dp; d++) out[d] *= shrink;
-      if (h->mask.on) sl_mask_apply(row, row, h->mask, h->key, h->first + t * T + j0, seen);
+      if (h->mask.on) sl_mask_apply(row, row, h->mask, h->key, h->first + t * keys + j0, seen);
     }
     memset(row + seen, 0, (n - seen) * sizeof *row);
   }
@@ -72,11 +72,11 @@ static void tile_softmax(struct head *h, size_t t0, size_t j0, size_t n) {
 
 static void forward_block(struct head *h, size_t t0) {
   const struct sl_attention_buffers b = h->b;
-  const size_t Dp = h->p.Dp, D = h->s->D;
+  const size_t Dp = h->p.Dp, D = h->s->D, end = sl_keys_end(h->s, t0);
   memset(b.out, 0, BLOCK * Dp * sizeof *b.out);
   for (size_t r = 0; r < BLOCK; r++) h->max[r] = (sl_real)-INFINITY, h->sum[r] = 0;
-  for (size_t j0 = sl_first_key(h->s, t0) / KEYS * KEYS; j0 < t0 + BLOCK; j0 += KEYS) {
-    const size_t n = t0 + BLOCK - j0 < KEYS ? t0 + BLOCK - j0 : KEYS;
+  for (size_t j0 = sl_first_key(h->s, sl_position(&h->s->at, t0)) / KEYS * KEYS; j0 < end; j0 += KEYS) {
+    const size_t n = end - j0 < KEYS ? end - j0 : KEYS;
     sl_attention_scores(b.scores, KEYS, b.q, Dp, b.k + j0 * D, D, n);
     tile_softmax(h, t0, j0, n);
     for (size_t r = 0; r < BLOCK; r += SL_TILE_ROWS) {
@@ -89,8 +89,8 @@ static void forward_head(struct head *h, sl_store *out, sl_real *lse, const sl_s
                          const sl_store *v) {
   const struct sl_attention_shape *s = h->s;
   const size_t D = s->D, Dp = h->p.Dp;
-  sl_pack_panels(h->b.k, k, s->k_stride, s->T, D, h->p.Tk);
-  sl_pack_rows(h->b.v, v, s->v_stride, s->T, D, h->p.Tq, Dp, 1);
+  sl_pack_panels(h->b.k, k, s->k_stride, sl_keys(s), D, h->p.Tk);
+  sl_pack_rows(h->b.v, v, s->v_stride, sl_keys(s), D, h->p.Tq, Dp, 1);
   for (size_t t0 = 0; t0 < s->T; t0 += BLOCK) {
     const size_t rows = s->T - t0 < BLOCK ? s->T - t0 : BLOCK;
     sl_pack_rows(h->b.q, q + t0 * s->q_stride, s->q_stride, rows, D, BLOCK, Dp, sl_attention_scale(s));
@@ -114,7 +114,7 @@ void SL_K(sl_flash_attention_forward)(sl_store *out, sl_real *lse, const sl_stor
   sl_real *base = sl_scratch_align(scratch);
 #pragma omp parallel for schedule(static) num_threads(sl_scratch_threads(scratch_bytes, each))
   for (size_t task = 0; task < s.B * s.H; task++) {
-    const size_t b = task / s.H, h = task % s.H, g = h * s.KV / s.H, row = b * s.T;
+    const size_t b = task / s.H, h = task % s.H, g = h * s.KV / s.H, row = b * s.T, key = b * sl_keys(&s);
     struct head head = {.s = &s, .p = sl_attention_pad(&s)};
     head.b = sl_attention_buffers_of(&s, base + (size_t)omp_get_thread_num() * each);
     head.mask = sl_mask_of(dropout);
@@ -122,7 +122,7 @@ void SL_K(sl_flash_attention_forward)(sl_store *out, sl_real *lse, const sl_stor
     head.first = sl_attention_first(&s, dropout, b, h);
     head.alibi = sl_alibi_slope(&s, h);
     forward_head(&head, out + row * s.out_stride + h * s.D, lse + task * s.T,
-                 q + row * s.q_stride + sl_query_head(&s, h), k + row * s.k_stride + sl_key_head(&s, g),
-                 v + row * s.v_stride + sl_key_head(&s, g));
+                 q + row * s.q_stride + sl_query_head(&s, h), k + key * s.k_stride + sl_key_head(&s, g),
+                 v + key * s.v_stride + sl_key_head(&s, g));
   }
 }

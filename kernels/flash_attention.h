@@ -4,7 +4,10 @@
  * stores one number per query instead of its row of probabilities:
  *   lse[b,h,t] = log of the sum over s <= t of exp(q[b,t,h] . k[b,s,g(h)] / sqrt(D))
  * and backward recomputes the probabilities tile by tile: P = exp(score - lse). The sum over s of P dP that it needs
- * equals dout . out, with or without dropout. Results agree with the materialised kernels up to rounding. */
+ * equals dout . out, with or without dropout. Results agree with the materialised kernels up to rounding.
+ *
+ * Queries may be some of the tokens of sequences whose keys and values are all there (shape->keys, shape->at): q, out and
+ * lse then have T rows a sequence, k and v shape->keys. */
 #ifndef SL_KERNELS_FLASH_ATTENTION_H
 #define SL_KERNELS_FLASH_ATTENTION_H
 

@@ -169,7 +169,7 @@ void SL_K(sl_llama_rope)(sl_store *x, const struct sl_rope_shape *shape, size_t 
     sl_real cosine[ROPE_PAIRS], sine[ROPE_PAIRS];
     for (size_t i = 0; i < half; i += ROPE_PAIRS) {
       const size_t n = half - i < ROPE_PAIRS ? half - i : ROPE_PAIRS;
-      rope_angles(cosine, sine, first_position + t, i, n, dim, rope, direction);
+      rope_angles(cosine, sine, first_position + sl_position(&s.at, t), i, n, dim, rope, direction);
       for (size_t bh = 0; bh < s.B * s.heads; bh++) {
         const size_t h = bh % s.heads;
         sl_store *head = x + (bh / s.heads * s.T + t) * s.stride + h * s.step + (s.group ? h / s.group * s.gap : 0);

@@ -2,15 +2,9 @@
  * modeling_rope_utils.py of transformers. The code is shared by host and GPU. */
 #pragma once
 
-#include "kernels/numbers/types.h"
+#include "kernels/positions.h"
 
 #include <math.h>
-
-#ifdef __CUDACC__
-#define SL_BOTH __host__ __device__
-#elif !defined(SL_BOTH)
-#define SL_BOTH
-#endif
 
 #define SL_TWO_PI 6.283185307179586477
 

@@ -4,18 +4,12 @@
  *   score(t, s) = cap(scale q . k) + slope(h) (s - t),  cap(x) = cap tanh(x / cap)
  *   slope(h) = 2^(-alibi_max (h + 1) / n),  n the largest power of two up to the layer's heads H; heads h >= n have
  *              2^(-alibi_max (2 (h - n) + 1) / (2 n))      (Press et al., arXiv:2108.12409, as BLOOM and MPT have it)
- * Query t attends to the keys s <= t; with a window, to t - window < s <= t. */
+ * The query at position t attends to the keys s <= t; with a window, to t - window < s <= t. */
 #pragma once
 
-#include "kernels/numbers/types.h"
+#include "kernels/positions.h"
 
 #include <math.h>
-
-#ifdef __CUDACC__
-#define SL_BOTH __host__ __device__
-#elif !defined(SL_BOTH)
-#define SL_BOTH
-#endif
 
 /* Offsets in elements of head h within a token's queries, and of head g within its keys or values. */
 SL_BOTH static inline size_t sl_query_head(const struct sl_attention_shape *s, size_t h) {
@@ -25,7 +19,12 @@ SL_BOTH static inline size_t sl_key_head(const struct sl_attention_shape *s, siz
   return g * (s->kv_step ? s->kv_step : s->D);
 }
 
-/* The first key that query t attends to. */
+/* Keys of a sequence. */
+SL_BOTH static inline size_t sl_keys(const struct sl_attention_shape *s) {
+  return s->keys ? s->keys : s->T;
+}
+
+/* The first key that the query at position t attends to. */
 SL_BOTH static inline size_t sl_first_key(const struct sl_attention_shape *s, size_t t) {
   return s->window && t >= s->window ? t + 1 - s->window : 0;
 }

@@ -3,6 +3,7 @@
 
 #include "backend/common/input.h"
 #include "backend/common/streams.h"
+#include "core/op/chunks.h"
 #include "core/op/workspace.h"
 
 #include <math.h>
@@ -46,16 +47,27 @@ static bool by_group(const struct sl_call *c) {
   return form_of(c)->qkv == SL_QKV_BY_GROUP;
 }
 
+size_t sl_call_groups(const struct sl_call *c, size_t key_heads) {
+  return by_group(c) ? key_heads : 1;
+}
+
+/* Elements from the start of a packed row to the first of q, k or v (`part` 0, 1, 2). */
+static size_t part_offset(const struct sl_call *c, int part, size_t heads, size_t key_heads, size_t head_dim) {
+  const size_t groups = sl_call_groups(c, key_heads), q = heads / groups, k = key_heads / groups;
+  return (part == 0 ? 0 : part == 1 ? q : q + k) * head_dim;
+}
+
+size_t sl_call_part_offset(const struct sl_call *c, enum sl_at part) {
+  return part_offset(c, (int)part - SL_AT_Q, c->dim[2], c->dim[3], c->dim[1]) *
+         (size_t)sl_dtype_bytes(c->dtype[SL_AT_X]);
+}
+
 /* q, k and v (or their gradients) by name, from where each starts in a packed row: the first of each. */
 static void unpack(struct sl_call *c, enum sl_at packed, enum sl_at first) {
   if (c->x[packed] == NULL) return;
-  const size_t element = (size_t)sl_dtype_bytes(c->dtype[packed]), group = by_group(c) ? c->dim[4] : 1;
-  const size_t heads[] = {c->dim[2] / group, by_group(c) ? 1 : c->dim[4], 0};
-  char *at = c->x[packed];
-  for (int i = 0; i < 3; i++) {
-    c->x[(int)first + i] = at;
-    at += heads[i] * c->dim[3] * element;
-  }
+  for (int i = 0; i < 3; i++)
+    c->x[(int)first + i] = (char *)c->x[packed] + part_offset(c, i, c->dim[2], c->dim[4], c->dim[3]) *
+                                                      (size_t)sl_dtype_bytes(c->dtype[packed]);
 }
 
 void sl_call_decode(struct sl_call *c, const struct sl_call_rank *rank, const struct sl_issued *it) {
@@ -107,13 +119,23 @@ static struct sl_dropout dropout_of(const struct sl_call *c, uint64_t first, uin
                              .row_stride = row_stride};
 }
 
-/* Rows are tokens: global row = (sequence's place in the global batch) x T + t. */
+/* Rows are tokens: global row = (sequence's place in the global batch) x T + t. Under context parallelism the rows of a
+ * micro-batch are numbered member by member, so that each has numbers of its own; they are not those of its tokens
+ * without. */
 struct sl_dropout sl_call_dropout(const struct sl_call *c, size_t skipped, size_t columns) {
-  const uint64_t row = first_sequence(c) * (uint64_t)c->rank.plan->seq + skipped;
+  const uint64_t member = (uint64_t)c->rank.coord.cp * (uint64_t)c->rank.plan->rows;
+  const uint64_t row = first_sequence(c) * (uint64_t)c->rank.plan->seq + member + skipped;
   return dropout_of(c, row * columns, columns);
 }
 
 /* ---- shapes ---- */
+
+/* Where the op's tokens stand in their sequences. */
+static struct sl_token_places positions(const struct sl_call *c) {
+  const struct sl_chunks chunks = sl_chunks_of(c->op->dim[1], sl_op_cp(c->op), c->rank.coord.cp);
+  if (sl_op_cp(c->op) == 1) return (struct sl_token_places){0};
+  return (struct sl_token_places){(size_t)chunks.tokens, {(size_t)chunks.first[0], (size_t)chunks.first[1]}};
+}
 
 struct sl_attention_shape sl_call_attention(const struct sl_call *c, struct sl_dropout *dropout) {
   const size_t t = c->dim[1], h = c->dim[2], d = c->dim[3], kv = c->dim[4], row = (h + 2 * kv) * d;
@@ -121,7 +143,8 @@ struct sl_attention_shape sl_call_attention(const struct sl_call *c, struct sl_d
   const uint64_t first = first_sequence(c) * heads + (h < heads ? (uint64_t)c->rank.coord.tp * h : 0);
   const bool apart = c->op->flags & SL_OP_APART, grouped = !apart && by_group(c);
   const struct sl_form *form = form_of(c);
-  *dropout = dropout_of(c, first * t * t, 0);
+  const size_t keys = t * (size_t)sl_op_cp(c->op);
+  *dropout = dropout_of(c, first * keys * keys, 0);
   return (struct sl_attention_shape){
       .B = c->dim[0],
       .T = t,
@@ -139,7 +162,9 @@ struct sl_attention_shape sl_call_attention(const struct sl_call *c, struct sl_d
       .scale = form->attention_scalar > 0 ? (float)(1 / sqrt((double)form->attention_scalar)) : 0,
       .cap = (float)form->attention_cap,
       .alibi_max = (float)form->alibi_max,
-      .first_head = h < heads ? (size_t)c->rank.coord.tp * h : 0};
+      .first_head = h < heads ? (size_t)c->rank.coord.tp * h : 0,
+      .keys = keys,
+      .at = positions(c)};
 }
 
 /* Of rows of heads alone, or of q and k in rows of q, k and v: in groups the heads of q and then k's one, and so on;
@@ -154,7 +179,8 @@ struct sl_rope_shape sl_call_rope_shape(const struct sl_call *c) {
                                 .stride = (h + 2 * kv) * d,
                                 .step = d,
                                 .group = grouped ? h / kv + 1 : 0,
-                                .gap = grouped ? d : 0};
+                                .gap = grouped ? d : 0,
+                                .at = positions(c)};
 }
 
 struct sl_rope sl_call_rope(const struct sl_call *c) {
@@ -188,7 +214,8 @@ struct sl_embedding_shape sl_call_embedding(const struct sl_call *c) {
                                      .first_row = c->place * rows,
                                      .n_rows = rows,
                                      .first_position = (size_t)form_of(c)->position_offset,
-                                     .scale = (float)form_of(c)->embedding_scale};
+                                     .scale = (float)form_of(c)->embedding_scale,
+                                     .at = positions(c)};
 }
 
 size_t sl_call_norm_range(const struct sl_call *c, size_t *first) {

@@ -46,6 +46,10 @@ enum sl_number sl_call_type(const struct sl_call *call, enum sl_at name);
  * is left NULL for the backend to set. */
 struct sl_dropout sl_call_dropout(const struct sl_call *call, size_t skipped, size_t columns);
 struct sl_attention_shape sl_call_attention(const struct sl_call *call, struct sl_dropout *dropout);
+/* split_qkv: in how many runs each of q, k and v is in a packed row, and the bytes before the first of SL_AT_Q, K or
+ * V. */
+size_t sl_call_groups(const struct sl_call *call, size_t key_heads);
+size_t sl_call_part_offset(const struct sl_call *call, enum sl_at part);
 struct sl_embedding_shape sl_call_embedding(const struct sl_call *call);
 /* The layout of the heads that RoPE rotates, and its parameters, from the model's form. */
 struct sl_rope_shape sl_call_rope_shape(const struct sl_call *call);

@@ -4,6 +4,7 @@
 
 #include "core/base/checked.h"
 #include "core/base/limits.h"
+#include "core/op/chunks.h"
 #include "kernels/convert.h"
 #include "kernels/philox.h"
 
@@ -116,12 +117,35 @@ int64_t sl_input_first_sample(const struct sl_input *input, const struct sl_exec
   return sl_sum(options->first_sample, sl_product(step - options->first_step, plan->global_batch));
 }
 
-enum sl_status sl_input_batch(const struct sl_input *input, int dp, int64_t first_sample, const struct sl_issued *it,
-                              void *inputs, void *targets) {
+/* The rank's chunks of a sequence. */
+static void take_chunks(int32_t *out, const int32_t *sequence, struct sl_chunks chunks) {
+  const size_t bytes = (size_t)chunks.tokens * sizeof *out;
+  if (out == NULL) return;
+  memcpy(out, sequence + chunks.first[0], bytes);
+  memcpy(out + chunks.tokens, sequence + chunks.first[1], bytes);
+}
+
+/* Tokens of sequence `i` of the data: all, or of the one that a cp group shares the rank's. */
+static enum sl_status tokens(const struct sl_input *input, const struct sl_issued *it, int cp, int64_t i,
+                             int32_t *inputs, int32_t *targets) {
+  const struct sl_data *data = evaluates(it) && input->has_val_data ? &input->val_data : &input->data;
+  const int64_t seq = input->plan->seq, vocab = input->plan->model->vocab_size;
+  const struct sl_chunks chunks = sl_chunks_of(it->op->dim[1], sl_op_cp(it->op), cp);
+  int32_t *whole;
+  if (sl_op_cp(it->op) == 1) return sl_data_sequence(data, i, seq, vocab, inputs, targets);
+  SL_TRY(sl_calloc(&whole, (size_t)sl_product(2, seq), sizeof *whole));
+  const enum sl_status status = sl_data_sequence(data, i, seq, vocab, whole, whole + seq);
+  take_chunks(inputs, whole, chunks);
+  take_chunks(targets, whole + seq, chunks);
+  free(whole);
+  return status;
+}
+
+enum sl_status sl_input_batch(const struct sl_input *input, struct sl_coord rank, int64_t first_sample,
+                              const struct sl_issued *it, void *inputs, void *targets) {
   const struct sl_plan *plan = input->plan;
   const struct sl_model *model = plan->model;
-  const struct sl_data *data = evaluates(it) && input->has_val_data ? &input->val_data : &input->data;
-  const int64_t first = first_sample + sl_input_first_sequence(plan, dp, it);
+  const int64_t first = first_sample + sl_input_first_sequence(plan, rank.dp, it), width = it->op->dim[1];
   if (evaluates(it) && input->val_samples == 0)
     return sl_fail(SL_ERR_INPUT, "no validation data; expected a file of it, or a part of the data to split off");
   for (int64_t b = 0; b < it->op->dim[0]; b++) {
@@ -130,8 +154,8 @@ enum sl_status sl_input_batch(const struct sl_input *input, int dp, int64_t firs
       if (inputs) random_row(input, it, 0, inputs, b, i, model->dims[0]);
       if (targets) random_row(input, it, 1, targets, b, i, model->dims[model->n_dims - 1]);
     } else {
-      SL_TRY(sl_data_sequence(data, i, plan->seq, model->vocab_size, inputs ? (int32_t *)inputs + b * plan->seq : NULL,
-                              targets ? (int32_t *)targets + b * plan->seq : NULL));
+      SL_TRY(tokens(input, it, rank.cp, i, inputs ? (int32_t *)inputs + b * width : NULL,
+                    targets ? (int32_t *)targets + b * width : NULL));
     }
   }
   return SL_OK;

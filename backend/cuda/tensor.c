@@ -130,7 +130,7 @@ enum sl_status sl_cuda_load_batch(struct sl_cuda *cuda, cudaStream_t stream, con
   for (int i = 0; i < count; i++) from[i] = stage(cuda, it, i);
   const int64_t first = sl_input_first_sample(&cuda->input, &cuda->options, it, cuda->step);
   if (!cuda->graphs.recording)
-    SL_TRY(sl_input_batch(&cuda->input, cuda->coord.dp, first, it, inputs < 0 ? NULL : from[inputs],
+    SL_TRY(sl_input_batch(&cuda->input, cuda->coord, first, it, inputs < 0 ? NULL : from[inputs],
                           targets < 0 ? NULL : from[targets]));
   for (int i = 0; i < count && !cuda->graphs.replaying; i++)
     SL_CUDA_TRY(cudaMemcpyAsync(sl_cuda_operand(cuda, it, i), from[i],

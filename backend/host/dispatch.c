@@ -37,7 +37,7 @@ static struct sl_dropout row_dropout(const struct sl_call *c, size_t skipped, si
 /* Loads inputs and targets, or the one of them that this pipeline stage needs. */
 static enum sl_status load_batch(const struct sl_call *c) {
   const int64_t first = sl_input_first_sample(&host_of(c)->input, &host_of(c)->options, c->it, c->rank.step);
-  return sl_input_batch(&host_of(c)->input, c->rank.coord.dp, first, c->it, c->x[SL_AT_INPUTS], c->x[SL_AT_TARGETS]);
+  return sl_input_batch(&host_of(c)->input, c->rank.coord, first, c->it, c->x[SL_AT_INPUTS], c->x[SL_AT_TARGETS]);
 }
 
 static enum sl_status embed_fwd(const struct sl_call *c) {

@@ -88,9 +88,10 @@ static enum sl_status build_at(void *context, int i) {
   const struct sl_plan *plan = b->job->plan;
   const int members = b->job->classes_per_pp_rank;
   struct sl_class *c = &b->job->classes[i];
-  struct sl_coord first = {.pp = i / members, .dp = i % members}, last = first;
-  last.cp = plan->cp - 1, last.tp = plan->tp - 1;
-  if (members == 1) last.dp = plan->dp - 1;
+  const int own = i % members;
+  struct sl_coord first = {.pp = i / members, .dp = own / plan->cp, .cp = own % plan->cp}, last = first;
+  last.tp = plan->tp - 1;
+  if (members == 1) last.dp = plan->dp - 1, last.cp = plan->cp - 1;
   *c = (struct sl_class){.pp_rank = first.pp,
                          .rank_count = plan->world / b->job->class_count,
                          .first_rank = sl_plan_rank(plan, first),
@@ -113,7 +114,7 @@ static enum sl_status check_programs(const struct sl_job *job) {
 enum sl_status sl_job_build(struct sl_job *job, const struct sl_plan *plan, const struct sl_build_options *options) {
   enum sl_status status;
   *job = (struct sl_job){.plan = plan, .threads = options->threads};
-  job->classes_per_pp_rank = plan->strategy.units == SL_UNITS_OWNER ? plan->dp : 1;
+  job->classes_per_pp_rank = plan->strategy.units == SL_UNITS_OWNER ? plan->dp_cp : 1;
   job->class_count = plan->pp * job->classes_per_pp_rank;
   SL_TRY(check_programs(job));
   SL_GO_FAIL(sl_calloc(&job->classes, (size_t)job->class_count, sizeof *job->classes));

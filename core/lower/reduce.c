@@ -57,7 +57,7 @@ static bool keeps_gradients(const struct sl_lowering *l) {
 
 /* Are they DDP's, reduced during the backward? */
 static bool in_buckets(const struct sl_lowering *l) {
-  return keeps_gradients(l) && l->plan->strategy.overlap && l->plan->dp * l->plan->cp > 1;
+  return keeps_gradients(l) && l->plan->strategy.overlap && l->plan->dp_cp > 1;
 }
 
 /* A framework that sums gradients in fp32 allocates one buffer for them, once. One whose units are layers allocates the

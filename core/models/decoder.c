@@ -8,6 +8,7 @@
 #include "core/models/activation.h"
 #include "core/models/boundary.h"
 #include "core/models/columns.h"
+#include "core/models/context.h"
 #include "core/models/ends.h"
 #include "core/models/kept_product.h"
 #include "core/models/linear.h"
@@ -75,7 +76,7 @@ static struct sl_qkv prepare(struct sl_tape *t, struct sl_qkv x) {
 
 static int attention(struct sl_tape *t, int x) {
   const int weight = weight_of(t, SL_PART_ATTENTION_OUT), bias = form_of(t)->out_bias ? weight + 1 : -1;
-  const int out = sl_row(t, sl_attention(t, prepare(t, project(t, x))), weight, bias);
+  const int out = sl_row(t, sl_attention(t, sl_context(t, prepare(t, project(t, x)))), weight, bias);
   return norm(t, SL_PART_POST_NORM_1, out, "post_norm_1");
 }
 

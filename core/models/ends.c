@@ -15,10 +15,9 @@ enum { TOKENS, TARGETS };
 
 static enum sl_status load(struct sl_tape *t, const struct sl_node *n) {
   struct sl_transformer *g = &t->g;
-  struct sl_op op = sl_transformer_op(g, SL_OP_LOAD_BATCH, -1, -1);
+  struct sl_op op = sl_transformer_tokens_op(g, SL_OP_LOAD_BATCH, -1, -1);
   struct sl_operand operands[2];
   int count = 0;
-  op.dim[0] = g->b, op.dim[1] = g->t;
   for (int i = TOKENS; i <= TARGETS; i++) {
     SL_TRY(sl_tape_make(t, n, i, &operands[count]));
     if (n->out[i] != 0) count++;
@@ -53,8 +52,8 @@ struct sl_batch sl_load(struct sl_tape *t) {
 enum { X, MASK };
 
 static struct sl_op embed_op(const struct sl_transformer *g, const struct sl_node *n, enum sl_op_kind kind) {
-  struct sl_op op = sl_transformer_op(g, kind, -1, n->weight[0]);
-  op.dim[0] = g->b, op.dim[1] = g->t, op.dim[2] = g->c, op.dim[3] = g->v;
+  struct sl_op op = sl_transformer_tokens_op(g, kind, -1, n->weight[0]);
+  op.dim[2] = g->c, op.dim[3] = g->v;
   if (n->weight[1] >= 0) op.flags |= SL_OP_POSITIONS;
   if (g->tp > 1) {
     op.place_group = SL_GROUP_TP; /* dropout comes after the sum, as an op of its own */
@@ -264,7 +263,7 @@ static enum sl_status classify(struct sl_transformer *g, int layer, struct loss 
   const bool cut = g->tp > 1 && !gathers;
   struct sl_op op = sl_transformer_rows_op(g, cut ? SL_OP_CLASSIFIER_SHARD : SL_OP_CLASSIFIER, layer, -1, g->r, g->v);
   int32_t statistics;
-  op.scale = 1.0 / ((double)l->plan->global_batch * (double)g->t); /* the loss is the mean over the global batch */
+  op.scale = 1.0 / ((double)l->plan->global_batch * (double)l->plan->seq); /* the loss is the mean over the global batch */
   op.dim[2] = l->plan->model->vocab_size;
   if (gathers) return classify_gathered(g, s, op);
   if (!cut) return SL_BUILD_DRAFT(g->drafts, op, s.logits, s.targets, control);

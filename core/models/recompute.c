@@ -31,6 +31,7 @@ static bool by_op(const struct sl_transformer *g, enum sl_made made) {
   case SL_MADE_NORM:
   case SL_MADE_OTHER_PRODUCT:
   case SL_MADE_GATHERED:
+  case SL_MADE_SHARED:
   case SL_MADE_ELEMENTWISE:
     break;
   }
@@ -38,6 +39,7 @@ static bool by_op(const struct sl_transformer *g, enum sl_made made) {
 }
 
 bool sl_recompute_forgets(const struct sl_transformer *g, int layer, enum sl_made made, bool optional) {
+  if (made == SL_MADE_SHARED) return true;
   switch (sl_recompute_of(g, layer)) {
   case SL_RECOMPUTE_NONE:
     break;

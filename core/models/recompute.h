@@ -10,6 +10,7 @@ enum sl_made {
   SL_MADE_PRODUCT,       /* the first, third ... product of one input */
   SL_MADE_OTHER_PRODUCT, /* the ones in between */
   SL_MADE_GATHERED,      /* a product's gathered input */
+  SL_MADE_SHARED,        /* keys and values of all members of a cp group, which no policy keeps */
   SL_MADE_SUM,           /* the sum of partial products over the tp group */
   SL_MADE_SOFTMAX,       /* attention's probabilities, before or after dropout */
   SL_MADE_ATTENTION,     /* attention's output */

@@ -7,8 +7,8 @@
  * rows only those of q and k. */
 static enum sl_status turn(struct sl_tape *t, const struct sl_node *n, int i, struct sl_operand x, bool back) {
   const struct sl_transformer *g = &t->g;
-  struct sl_op op = sl_transformer_op(g, SL_OP_ROPE, n->layer, -1);
-  op.dim[0] = g->b, op.dim[1] = g->t, op.dim[2] = i == 0 ? g->h : g->g, op.dim[3] = g->d;
+  struct sl_op op = sl_transformer_tokens_op(g, SL_OP_ROPE, n->layer, -1);
+  op.dim[2] = i == 0 ? g->h : g->g, op.dim[3] = g->d;
   if (n->in[1] == 0) op.dim[4] = g->g;
   op.scale = sl_model_rotary(g->l->plan->model, n->layer)->base;
   if (back) op.flags = SL_OP_INVERSE;

@@ -9,7 +9,6 @@
 struct sl_transformer sl_transformer_of(struct sl_lowering *l) {
   const struct sl_plan *plan = l->plan;
   const struct sl_model *m = plan->model;
-  const int64_t rows = plan->micro_batch * plan->seq;
   return (struct sl_transformer){.l = l,
                                  .stage = l->stage->stage,
                                  .drafts = &l->stage->forward,
@@ -19,16 +18,17 @@ struct sl_transformer sl_transformer_of(struct sl_lowering *l) {
                                  .rms = m->form.rms,
                                  .out_in = m->form.out_in,
                                  .b = plan->micro_batch,
-                                 .t = plan->seq,
-                                 .r = rows,
-                                 .s = plan->sequence_parallel ? rows / plan->tp : rows,
+                                 .t = plan->seq / plan->cp,
+                                 .r = plan->rows,
+                                 .s = plan->sequence_parallel ? plan->rows / plan->tp : plan->rows,
                                  .c = m->n_embd,
                                  .i = m->n_inner / plan->tp,
                                  .v = sl_cut_local_size(plan, &m->tensors[0], 0),
                                  .h = m->n_head / plan->tp,
                                  .g = sl_model_shares_key_head(m) ? 1 : m->n_kv_head / plan->tp,
                                  .d = m->head_dim,
-                                 .tp = plan->tp};
+                                 .tp = plan->tp,
+                                 .cp = plan->cp};
 }
 
 void sl_transformer_turn(struct sl_transformer *g) {
@@ -44,6 +44,13 @@ struct sl_op sl_transformer_op(const struct sl_transformer *g, enum sl_op_kind k
   struct sl_op op = sl_op_plain(kind, g->l->dtype, g->phase);
   if (tensor >= 0) op.tensor = g->l->pp_rank->placed_of[tensor];
   op.layer = layer;
+  return op;
+}
+
+struct sl_op sl_transformer_tokens_op(const struct sl_transformer *g, enum sl_op_kind kind, int layer, int tensor) {
+  struct sl_op op = sl_transformer_op(g, kind, layer, tensor);
+  op.dim[0] = g->b, op.dim[1] = g->t;
+  if (g->cp > 1) op.dim[SL_OP_CP] = g->cp;
   return op;
 }
 

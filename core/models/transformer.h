@@ -3,7 +3,8 @@
  * Letters: B sequences, T tokens, R = B*T rows, C channels, I inner width, V vocabulary, H heads, G key/value heads, D
  * head size. Under tensor parallelism (Megatron-LM, arXiv:1909.08053) I, V, H and G are the share of one member of the
  * tp group. S rows of the residual stream: R, or R / tp under sequence parallelism (arXiv:2205.05198), where a member
- * has a contiguous range of the micro-batch's rows.
+ * has a contiguous range of the micro-batch's rows. Under context parallelism T is the member's part of a sequence of T
+ * cp tokens, see core/op/chunks.h.
  *
  * The functions append to `drafts`, the stage's forward or its backward; recomputation appends parts of the forward to
  * the backward. */
@@ -17,7 +18,7 @@ struct sl_transformer {
   struct sl_drafts *drafts;
   enum sl_phase phase;
   int64_t b, t, r, s, c, i, v, h, g, d; /* the letters above */
-  int tp;
+  int tp, cp;
   const char *prefix;   /* prefix of buffer names, before the number of a layer */
   bool rms;             /* norms are RMSNorm (weight), else LayerNorm (weight, bias) */
   bool out_in;          /* weights are (out, in), else (in, out) */
@@ -34,6 +35,8 @@ bool sl_transformer_in_block(const struct sl_transformer *g, int layer);
 
 /* An op on the compute lane, named after tensor `tensor` of the model (-1: none). */
 struct sl_op sl_transformer_op(const struct sl_transformer *g, enum sl_op_kind kind, int layer, int tensor);
+/* The same for an op over sequences, whose shape begins with B and T and says how many ranks share them. */
+struct sl_op sl_transformer_tokens_op(const struct sl_transformer *g, enum sl_op_kind kind, int layer, int tensor);
 /* The same for an op over (rows, columns). */
 struct sl_op sl_transformer_rows_op(const struct sl_transformer *g, enum sl_op_kind kind, int layer, int tensor,
                                     int64_t rows, int64_t columns);

@@ -95,8 +95,8 @@ static double elementwise_flops(const struct sl_op *op) {
 }
 
 double sl_op_score_pairs(const int64_t dim[SL_OP_DIMS]) {
-  const double t = (double)dim[1], w = (double)dim[5];
-  return dim[5] > 0 && dim[5] < dim[1] ? w * (w + 1) / 2 + (t - w) * w : t * (t + 1) / 2;
+  const double cp = dim[SL_OP_CP] > 1 ? (double)dim[SL_OP_CP] : 1, t = (double)dim[1] * cp, w = (double)dim[5];
+  return (w > 0 && w < t ? w * (w + 1) / 2 + (t - w) * w : t * (t + 1) / 2) / cp;
 }
 
 /* Flops of one T x T by D product of causal attention over all heads: only the query-key pairs that are computed

@@ -4,6 +4,8 @@
 
 /* Each rank is in exactly one group of each class. NONE means that an op involves no other rank; in an array over all
  * classes its entry counts what belongs to no group, such as sends and receives.
+ *   dp                 the ranks that hold the same parameters: data-parallel ones, and those of their cp groups
+ *   cp                 the ranks that share sequences, each with a part of their tokens
  *   shard, replicate   shard x replicate = dp: parameters are sharded within a shard group and replicated across
  *                      (hybrid sharding)
  *   model              the ranks that hold one copy of the model (tp x pp)

@@ -79,6 +79,10 @@ enum sl_move {
  * loss (mse, classifier, classifier_shard), only place 0 adds it to control. mask: the dropout mask, with SL_OP_MASK, a
  * byte an element, written in forward and read in backward (without it both draw it anew); attention also stores the
  * dropped probabilities.
+ *
+ * Context parallelism: dim[SL_OP_CP] of load_batch, embed, rope and attention is the number P of ranks that share every
+ * sequence, if it is above 1. T is then the rank's part, two chunks of each sequence (core/op/chunks.h), and attention,
+ * with SL_OP_APART, reads all P T keys and values of a sequence, in order.
  *   kind, text, class, dims, shape and remarks */
 /* clang-format off */
 #define SL_OP_MAP(X)                                                                                                                                                     \
@@ -121,6 +125,9 @@ enum sl_move {
   X(COPY,              "copy",                 ELEMENTWISE,  1) /* N; to or from NVMe, with a scratch: N block depth: bytes of a block, blocks in flight */              \
   X(ADD,               "add",                  ELEMENTWISE,  1) /* N; out += x */                                                                                        \
   X(CONCAT_COLUMNS,    "concat_columns",       ELEMENTWISE,  3) /* R C P; x (P,R,C), out (R,P*C) */                                                                      \
+  X(SPLIT_QKV,         "split_qkv",            ELEMENTWISE,  4) /* R D H G: x, rows of q, k and v as attention's, into three; SL_OP_INVERSE: one row of three */         \
+  X(ORDER_CHUNKS,      "order_chunks",         ELEMENTWISE,  4) /* B T C P: x (P,B,T,C), what each member of a cp group has of B sequences; out (B,P*T,C); */            \
+                                                                 /* SL_OP_INVERSE: the other way */                                                                      \
   X(SPLIT_COLUMNS,     "split_columns",        ELEMENTWISE,  3) /* R C P; x (R,P*C), out (R,C): columns [place C, place C + C) */                                        \
   X(NORM,              "norm",                 OPTIMIZER,    1) /* N; adds scale * sum of squares to control */                                                          \
                                                                  /* with SL_OP_SHARE_RANGE: N lo hi stride: x is [place stride, +N) of a flat space; [lo, hi) counts */  \
@@ -285,7 +292,7 @@ enum sl_role_form {
   SL_FORM_SHARD_IN_FLAT
 };
 
-enum { SL_OP_DIMS = 6 };
+enum { SL_OP_DIMS = 7, SL_OP_CP = 6 };
 
 struct sl_op {
   enum sl_op_kind kind;
@@ -310,6 +317,10 @@ struct sl_op {
 
 /* An op on the compute lane without group or tensor; every field that is not an argument is 0. */
 struct sl_op sl_op_plain(enum sl_op_kind kind, enum sl_dtype dtype, enum sl_phase phase);
+/* How many ranks share every sequence of the op; 1: a rank has whole ones. */
+static inline int64_t sl_op_cp(const struct sl_op *op) {
+  return op->dim[SL_OP_CP] > 1 ? op->dim[SL_OP_CP] : 1;
+}
 /* The element-wise op that a gemm does in its epilogue, as an op of its own: kind, type and shape. Kind SL_OP_COUNT:
  * none. */
 struct sl_op sl_op_epilogue(const struct sl_op *op);

@@ -28,7 +28,7 @@ struct head {
 };
 
 static int64_t heads(const struct sl_op *op, int64_t threads, struct head each) {
-  const int64_t t = pad(op->dim[1], 256), d = pad(op->dim[3], 16);
+  const int64_t t = pad(op->dim[1] * sl_op_cp(op), 256), d = pad(op->dim[3], 16);
   const int64_t floats = sl_product(each.copies, sl_product(t, d)) + each.rows * d + each.scores + 64;
   return sl_sum(sl_product(threads, 4 * floats), 64);
 }

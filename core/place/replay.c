@@ -94,7 +94,7 @@ static int64_t weight_numel(const struct sl_plan *plan, enum sl_script_weight we
 
 static int64_t extent(const struct sl_plan *plan, enum sl_extent of) {
   const struct sl_model *m = plan->model;
-  const int64_t tokens = plan->micro_batch * plan->seq, own = tokens / plan->tp;
+  const int64_t tokens = plan->rows, own = tokens / plan->tp;
   const int64_t q = m->n_head * m->head_dim, kv = 2 * key_heads(plan) * m->head_dim;
   switch (of) {
   case SL_EXTENT_WHOLE:
@@ -324,7 +324,7 @@ static enum sl_status states(struct replay *r) {
   SL_TRY(each_tensor(r, take_weight, &numel));
   SL_TRY(each_tensor(r, add_shard, &shards));
   const int64_t bucket = 2 * sl_plan_bucket_limit(r->plan, r->pp, 0, false);
-  if (r->plan->strategy.overlap && r->plan->dp > 1)
+  if (r->plan->strategy.overlap && r->plan->dp_cp > 1)
     for (int64_t left = 2 * numel; left > 0; left -= bucket) SL_TRY(take(r, left < bucket ? left : bucket, &block));
   SL_TRY(take(r, 4 * numel, &block));
   return take(r, 4 * shards, &block);

@@ -3,8 +3,8 @@
 
 /* Communicators of dp and of the groups into which hybrid sharding divides it. */
 static int of_data_parallel(const struct sl_plan *plan) {
-  const bool hybrid = plan->shard > 1 && plan->shard < plan->dp;
-  return (plan->dp > 1) + 2 * hybrid + (plan->secondary > 1) + (plan->node > 1) + (plan->nodes > 1);
+  const bool hybrid = plan->shard > 1 && plan->shard < plan->dp_cp;
+  return (plan->dp_cp > 1) + 2 * hybrid + (plan->secondary > 1) + (plan->node > 1) + (plan->nodes > 1);
 }
 
 /* Communicators of the pipeline, of the engine's messages to both neighbours and of a tied embedding. */

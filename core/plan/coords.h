@@ -2,8 +2,8 @@
  * of each class (core/op/group.h).
  *
  * Ranks are numbered node by node, so the order of the axes decides which ranks share a node: neighbours along the axis
- * that varies fastest. shardlab.rank_order names the axes, the fastest first; cp comes after tp. tp-dp-pp is the order
- * of Megatron-LM (megatron/core/parallel_state.py:617 of d98e8a6: "tp-cp-ep-dp-pp"; its --use-tp-pp-dp-mapping makes it
+ * that varies fastest. shardlab.rank_order names the axes, the fastest first; cp is the fast part of dp. tp-dp-pp is the
+ * order of Megatron-LM (megatron/core/parallel_state.py:617 of d98e8a6: "tp-cp-ep-dp-pp"; its --use-tp-pp-dp-mapping makes it
  * tp-pp-dp, megatron/training/initialize.py:395), of DeepSpeed (runtime/pipe/topology.py,
  * PipeModelDataParallelTopology) and of torchtitan's meshes. */
 #pragma once
@@ -18,6 +18,8 @@ struct sl_coord {
   int pp, dp, cp, tp;
 };
 
+/* The place of a rank among the dp x cp ranks that hold the same parameters. */
+int sl_plan_dp_cp(const struct sl_plan *plan, struct sl_coord coord);
 /* For each axis, the distance in ranks between neighbours along it. */
 struct sl_coord sl_plan_strides(const struct sl_plan *plan);
 struct sl_coord sl_plan_coord(const struct sl_plan *plan, int rank);

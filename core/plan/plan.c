@@ -63,20 +63,21 @@ static enum sl_status check_tp_overlap(const struct sl_plan *plan) {
 
 static enum sl_status choose_degrees(struct sl_plan *plan, int world) {
   struct sl_config *config = plan->effective;
-  const int64_t replica = sl_product(config->sl.tp, config->sl.pp);
+  const int64_t replica = sl_product(sl_product(config->sl.tp, config->sl.pp), config->sl.cp);
   plan->world = world;
-  plan->tp = config->sl.tp, plan->pp = config->sl.pp, plan->cp = 1;
+  plan->tp = config->sl.tp, plan->pp = config->sl.pp, plan->cp = config->sl.cp;
   plan->rank_order = config->sl.rank_order;
   plan->dp = world / replica > 0 ? (int)(world / replica) : 1;
-  if (world % replica != 0)
+  plan->dp_cp = plan->dp * plan->cp;
+  if (world % replica != 0) {
+    char cp[32] = "";
+    if (plan->cp > 1) snprintf(cp, sizeof cp, " x cp %d", plan->cp);
     return sl_json_fail(&config->doc, "shardlab",
-                        "tp %d x pp %d does not divide the world of %d ranks; expected a multiple of %lld", plan->tp,
-                        plan->pp, world, (long long)replica);
+                        "tp %d x pp %d%s does not divide the world of %d ranks; expected a multiple of %lld", plan->tp,
+                        plan->pp, cp, world, (long long)replica);
+  }
   SL_TRY(sl_config_resolve_batch(config, plan->dp)); /* frameworks have limits on micro-batches */
-  SL_TRY(sl_strategy_choose(&plan->strategy, config, plan->dp));
-  if (config->sl.cp > 1)
-    return sl_json_fail(&config->doc, "shardlab.cp", "is %d; expected 1: context parallelism is not modelled",
-                        config->sl.cp);
+  SL_TRY(sl_strategy_choose(&plan->strategy, config, plan->dp_cp));
   SL_TRY(check_tp(plan));
   plan->sequence_parallel = config->sl.sequence_parallel && plan->tp > 1 && sl_model_reads_tokens(plan->model);
   return check_tp_overlap(plan);
@@ -85,12 +86,12 @@ static enum sl_status choose_degrees(struct sl_plan *plan, int world) {
 /* Hybrid sharding: inside groups of shard_size consecutive data-parallel ranks. */
 static enum sl_status choose_shard(struct sl_plan *plan) {
   const int64_t size = plan->strategy.shard_size;
-  plan->shard = plan->strategy.shard_optimizer ? plan->dp : 1;
+  plan->shard = plan->strategy.shard_optimizer ? plan->dp_cp : 1;
   plan->secondary = plan->strategy.secondary_size > 1 ? (int)plan->strategy.secondary_size : 1;
   if (!plan->strategy.shard_optimizer || size == 0) return SL_OK;
-  if (size > plan->dp || plan->dp % size != 0)
+  if (size > plan->dp_cp || plan->dp_cp % size != 0)
     return sl_json_fail(&plan->config->doc, "shardlab.shard_size",
-                        "is %lld; expected a divisor of the %d data-parallel ranks", (long long)size, plan->dp);
+                        "is %lld; expected a divisor of the %d data-parallel ranks", (long long)size, plan->dp_cp);
   plan->shard = (int)size;
   return SL_OK;
 }
@@ -138,7 +139,7 @@ static enum sl_status choose_sparse(struct sl_plan *plan) {
                         plan->tp);
   if (config->optimizer.type == SL_OPT_ONEBIT_ADAM)
     return sl_json_fail(&config->doc, key, "1-bit Adam does not support sparse gradients");
-  plan->strategy.sparse_embedding = plan->dp > 1;
+  plan->strategy.sparse_embedding = plan->dp_cp > 1;
   return SL_OK;
 }
 
@@ -146,9 +147,9 @@ static enum sl_status choose_sparse(struct sl_plan *plan) {
 static void choose_groups(struct sl_plan *plan) {
   plan->groups[0] = (struct sl_param_group){.sum = SL_GROUP_DP,
                                             .shard = SL_GROUP_SHARD,
-                                            .scatter = plan->shard == plan->dp ? SL_GROUP_DP : SL_GROUP_SHARD,
+                                            .scatter = plan->shard == plan->dp_cp ? SL_GROUP_DP : SL_GROUP_SHARD,
                                             .replicate = SL_GROUP_REPLICATE,
-                                            .ranks = plan->dp,
+                                            .ranks = plan->dp_cp,
                                             .members = plan->shard,
                                             .secondary = plan->secondary};
   plan->group_count = 1;
@@ -166,9 +167,21 @@ static int choose_threads(const struct sl_cluster *cluster, int world) {
 /* Sequence parallelism has already sharded the stream; a stream that cannot be divided evenly is sent whole, as
  * Megatron-LM does. */
 static bool scatters_messages(const struct sl_plan *plan) {
-  const int64_t message = plan->micro_batch * plan->seq * plan->model->n_embd;
+  const int64_t message = plan->rows * plan->model->n_embd;
   return plan->config->sl.scatter_gather && plan->tp > 1 && plan->pp > 1 && !plan->sequence_parallel &&
          message % plan->tp == 0;
+}
+
+/* A rank has two chunks of every sequence, see core/op/chunks.h. */
+static enum sl_status check_cp(const struct sl_plan *plan) {
+  if (plan->cp > 1 && plan->config->sl.attention == SL_ATTENTION_MATERIALISED)
+    return sl_json_fail(&plan->config->doc, "shardlab.attention",
+                        "is materialised beside cp %d; expected flash, which alone reads keys of other ranks",
+                        plan->cp);
+  if (plan->cp > 1 && plan->seq % (2 * plan->cp) != 0)
+    return sl_json_fail(&plan->config->doc, "shardlab.seq_len", "is %lld; expected a multiple of twice cp, %d",
+                        (long long)plan->seq, 2 * plan->cp);
+  return SL_OK;
 }
 
 static enum sl_status choose_batch(struct sl_plan *plan) {
@@ -178,7 +191,9 @@ static enum sl_status choose_batch(struct sl_plan *plan) {
   plan->n_micro = config->gradient_accumulation_steps;
   plan->global_batch = config->train_batch_size;
   if (!sl_model_reads_tokens(model)) {
-    plan->seq = 1;
+    if (plan->cp > 1)
+      return sl_json_fail(&config->doc, "shardlab.cp", "is %d; expected 1: an mlp has no sequences", plan->cp);
+    plan->seq = 1, plan->rows = plan->micro_batch;
     return sl_plan_check_bounds(plan);
   }
   plan->seq = config->sl.seq_len > 0 ? config->sl.seq_len : model->n_positions;
@@ -187,10 +202,14 @@ static enum sl_status choose_batch(struct sl_plan *plan) {
                         (long long)plan->seq, (long long)model->n_positions, model->name);
   }
   SL_TRY(sl_plan_check_bounds(plan));
-  if (plan->sequence_parallel && plan->micro_batch * plan->seq % plan->tp != 0) {
+  SL_TRY(check_cp(plan));
+  plan->rows = plan->micro_batch * plan->seq / plan->cp;
+  if (plan->sequence_parallel && plan->rows % plan->tp != 0) {
+    char cp[32] = "";
+    if (plan->cp > 1) snprintf(cp, sizeof cp, " / cp %d", plan->cp);
     return sl_json_fail(&config->doc, "shardlab.sequence_parallel",
-                        "micro batch %lld x seq %lld tokens; expected a multiple of tp, %d",
-                        (long long)plan->micro_batch, (long long)plan->seq, plan->tp);
+                        "micro batch %lld x seq %lld%s tokens; expected a multiple of tp, %d",
+                        (long long)plan->micro_batch, (long long)plan->seq, cp, plan->tp);
   }
   plan->scatter_gather = scatters_messages(plan);
   return SL_OK;
@@ -233,9 +252,12 @@ static void warn_pageable(const struct sl_plan *plan) {
       "as those of pinned memory");
 }
 
+/* Under context parallelism only flash attention reads keys of other ranks; so too in Megatron-LM, whose
+ * DotProductAttention refuses it, and torchtitan. */
 static void choose_attention(struct sl_config *config, const struct sl_cluster *cluster) {
+  const bool flash = cluster->device.kind == SL_DEVICE_GPU || config->sl.cp > 1;
   if (config->sl.attention != SL_ATTENTION_ON_GPU) return;
-  config->sl.attention = cluster->device.kind == SL_DEVICE_GPU ? SL_ATTENTION_FLASH : SL_ATTENTION_MATERIALISED;
+  config->sl.attention = flash ? SL_ATTENTION_FLASH : SL_ATTENTION_MATERIALISED;
 }
 
 enum sl_status sl_plan_build(struct sl_plan *plan, const struct sl_model *model, const struct sl_config *config,

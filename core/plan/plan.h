@@ -27,10 +27,11 @@ struct sl_plan {
   const struct sl_config *config;   /* the effective one */
   const struct sl_cluster *cluster; /* borrowed */
   int world, tp, cp, dp, pp;
+  int dp_cp; /* dp x cp ranks hold the same parameters: gradients are summed over them, and ZeRO shards over them */
   enum sl_rank_order rank_order;
   bool sequence_parallel;      /* norms, dropout and the residual stream are sharded over the tokens, 1 / tp each */
   bool scatter_gather;         /* messages between stages are 1 / tp of the residual stream, see models/boundary.h */
-  struct sl_strategy strategy; /* how states are sharded over dp */
+  struct sl_strategy strategy; /* how states are sharded over dp_cp */
   int shard;                   /* members of a shard group; 1 when nothing is sharded */
   int secondary;               /* members of a secondary group; 1 if parameters have no second copy */
   int node, nodes;             /* members of the node and across groups; 1 unless quantised gradients are reduced */
@@ -41,6 +42,7 @@ struct sl_plan {
   int64_t n_micro;             /* micro-batches per step and rank */
   int64_t global_batch;        /* sequences per step */
   int64_t seq;                 /* tokens per sequence; 1 for an mlp */
+  int64_t rows;                /* tokens of a rank's micro-batch: micro_batch x seq / cp; an mlp's samples */
   struct sl_pp_rank *pp_ranks; /* pp of them: what each pipeline rank holds */
   struct sl_stage *stages;     /* all stages of the pipeline, in the order of the model: pp x virtual stages */
   int stage_count;             /* fewer than pp if the last ranks hold none */

@@ -247,7 +247,7 @@ struct sl_build_options {
 };
 
 static inline int sl_job_class_at(const struct sl_job *job, struct sl_coord at) {
-  return at.pp * job->classes_per_pp_rank + (job->classes_per_pp_rank > 1 ? at.dp : 0);
+  return at.pp * job->classes_per_pp_rank + (job->classes_per_pp_rank > 1 ? sl_plan_dp_cp(job->plan, at) : 0);
 }
 static inline int sl_job_class_of(const struct sl_job *job, int rank) {
   return sl_job_class_at(job, sl_plan_coord(job->plan, rank));

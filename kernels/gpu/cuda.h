@@ -167,6 +167,10 @@ int sl_cuda_reduce_bias_backward(sl_cuda_stream stream, enum sl_number type, voi
 
 int sl_cuda_columns_concat(sl_cuda_stream stream, enum sl_number type, void *out, const void *x, size_t rows,
                            size_t cols, size_t members);
+int sl_cuda_context_runs(sl_cuda_stream stream, enum sl_number type, void *out, size_t out_row, size_t out_step,
+                         const void *x, size_t x_row, size_t x_step, size_t rows, size_t groups, size_t width);
+int sl_cuda_context_order(sl_cuda_stream stream, enum sl_number type, void *out, const void *x, size_t B, size_t T,
+                          size_t C, size_t members, int direction);
 int sl_cuda_columns_split(sl_cuda_stream stream, enum sl_number type, void *out, const void *x, size_t rows,
                           size_t cols, size_t members, size_t member);
 

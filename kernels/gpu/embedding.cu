@@ -5,6 +5,7 @@
  * races, a table row is rounded once, and no scratch is needed; the price is that every first occurrence reads all
  * tokens. */
 #include "kernels/gpu/device.cuh"
+#include "kernels/positions.h"
 
 namespace sl {
 namespace {
@@ -32,7 +33,7 @@ template <typename T, int V> struct embedding_op {
         for (int i = 0; i < V; i++) x[i] *= s.scale;
       }
       if (wpe) {
-        load_v(position, wpe + (s.first_position + r % s.T) * s.C + c);
+        load_v(position, wpe + (s.first_position + sl_position(&s.at, r % s.T)) * s.C + c);
 #pragma unroll
         for (int i = 0; i < V; i++) x[i] += position[i];
       }
@@ -129,11 +130,13 @@ template <typename W, typename T> struct positions_op {
   }
   __device__ void operator()(size_t row, size_t c) const {
     const size_t position = from + row;
-    const bool here = position >= s.first_position && position - s.first_position < s.T;
+    const bool known = position >= s.first_position;
+    const size_t t = known ? sl_token(&s.at, position - s.first_position, s.T) : s.T;
+    const bool here = t < s.T;
     W *dst = dwpe + position * s.C + c;
     float sum = adds ? load(*dst) : 0;
     for (size_t b = 0; here && b < s.B; b++) {
-      const size_t r = b * s.T + position - s.first_position;
+      const size_t r = b * s.T + t;
       sum += masked(load(dout[r * s.C + c]), drop, r, c);
     }
     *dst = put<W>(sum);
@@ -171,9 +174,9 @@ static int backward(sl_cuda_stream stream, W *dwte, int accumulate_wte, W *dwpe,
   error = launch(stream, dim3((unsigned)(s.B * s.T), blocks_of(s.C, chunk)), threads, 0,
                  fast ? scatter_kernel<W, T, true> : scatter_kernel<W, T, false>, dwte, dout, tokens, s, drop);
   if (error || !dwpe) return error;
-  if (accumulate_wpe)
+  if (accumulate_wpe && s.at.chunk == 0)
     return launch_rows(stream, positions_op<W, T>{dwpe, dout, s, drop, s.first_position, true}, s.T, s.C);
-  return launch_rows(stream, positions_op<W, T>{dwpe, dout, s, drop, 0, false}, n_positions, s.C);
+  return launch_rows(stream, positions_op<W, T>{dwpe, dout, s, drop, 0, accumulate_wpe != 0}, n_positions, s.C);
 }
 
 extern "C" int sl_cuda_embedding_backward(sl_cuda_stream stream, enum sl_number type, void *dwte, int accumulate_wte,

@@ -15,15 +15,16 @@ inline size_t rope_tokens(const sl_rope_shape &s, size_t half) {
 
 /* Fills cosine and sine, (tokens, dim / 2) each. Double precision costs latency, not throughput: so the frequencies are
  * computed once for all positions, and all threads share the angles. Ends with a barrier. */
-__device__ inline void rope_angles(float *cosine, float *sine, float *frequency, size_t position, unsigned tokens,
-                                   unsigned dim, const sl_rope &rope, int direction) {
+__device__ inline void rope_angles(float *cosine, float *sine, float *frequency, size_t first_position,
+                                   const sl_token_places &at, unsigned first, unsigned tokens, unsigned dim,
+                                   const sl_rope &rope, int direction) {
   const double by = rope.attention > 0 ? rope.attention : 1;
   const unsigned half = dim / 2;
   /* rounded as in torch: frequency and product are computed in float */
   for (unsigned i = threadIdx.x; i < half; i += rope_threads) frequency[i] = (float)sl_rope_frequency(&rope, dim, i);
   __syncthreads();
   for (unsigned k = threadIdx.x; k < tokens * half; k += rope_threads) {
-    const double angle = (double)((float)(position + k / half) * frequency[k % half]);
+    const double angle = (double)((float)(first_position + sl_position(&at, first + k / half)) * frequency[k % half]);
     cosine[k] = (float)(by * cos(angle));
     sine[k] = (float)(direction * by * sin(angle));
   }
@@ -51,7 +52,7 @@ __global__ void __launch_bounds__(rope_threads, 4)
   const unsigned sequence = blockIdx.x / tiles, first = blockIdx.x % tiles * tokens;
   const unsigned count = (unsigned)s.T - first < tokens ? (unsigned)s.T - first : tokens;
   float *cosine = (float *)shared, *sine = cosine + tokens * half;
-  rope_angles(cosine, sine, sine + tokens * half, first_position + first, count, dim, rope, direction);
+  rope_angles(cosine, sine, sine + tokens * half, first_position, s.at, first, count, dim, rope, direction);
   x += (sequence * s.T + first) * s.stride;
   for (unsigned k = threadIdx.x; k < count * heads * vectors; k += rope_threads) {
     const unsigned i = k % vectors * V, h = k / vectors % heads, t = k / vectors / heads;

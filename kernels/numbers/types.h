@@ -29,13 +29,20 @@ struct sl_dropout {
   uint8_t *mask;       /* NULL: not stored */
 };
 
-/* Rows [first_row, first_row + n_rows) of the token table are held here; position t of a sequence is first_position +
- * t. */
+/* Where the T tokens that are here stand in their sequence: the first `chunk` of them at positions first[0] ..., the
+ * rest at first[1] ..., which is larger. chunk 0: they are the whole sequence. */
+struct sl_token_places {
+  size_t chunk, first[2];
+};
+
+/* Rows [first_row, first_row + n_rows) of the token table are held here; position p of a sequence has row first_position
+ * + p of the position table. */
 struct sl_embedding_shape {
   size_t B, T, C; /* batch, sequence, channels */
   size_t first_row, n_rows;
   size_t first_position;
   float scale; /* multiplies the rows of the token table; 0: no scaling */
+  struct sl_token_places at;
 };
 
 /* Element-wise activations; formulas are in kernels/act.h. */
@@ -66,6 +73,9 @@ struct sl_attention_shape {
   float cap;         /* scores become cap tanh(score / cap) */
   float alibi_max;   /* ALiBi: see kernels/scores.h */
   size_t first_head; /* index in the layer of the first local head, for ALiBi */
+  /* flash attention: keys and values of each sequence, of which the queries are those at `at`; 0: T */
+  size_t keys;
+  struct sl_token_places at;
 };
 
 /* Layout of the heads that RoPE rotates: see kernels/llama.h. */
@@ -73,6 +83,7 @@ struct sl_rope_shape {
   size_t B, T, heads, D;
   size_t stride, step; /* elements from token to token, and from head to head */
   size_t group, gap;
+  struct sl_token_places at;
 };
 
 /* How a piece of n numbers is packed into `stride` bytes, a multiple of 4: see kernels/quantize.h. */
