@@ -103,7 +103,8 @@ static void rope(enum sl_number type) {
   for (size_t k = 0; k < (size_t)SIZES * KINDS; k++) {
     const size_t *z = sizes[k % SIZES], whole = k < SIZES;
     const struct sl_rope *by = &ropes[k / SIZES];
-    const struct sl_rope_shape heads = {z[0], z[1], whole ? z[2] : 2, z[3], z[4], z[3], whole ? 0 : 1, z[3]};
+    const struct sl_rope_shape heads = {
+        z[0], z[1], whole ? z[2] : 2, z[3], z[4], z[3], whole ? 0 : 1, z[3], {0}};
     for (int direction = -1; direction <= 1; direction += 2) {
       struct tensor x = tensor_new(type, z[0] * z[1] * z[4], z[5], -1, 1);
       /* the float kernel: its angles are rounded to float, which double's are not */
@@ -147,7 +148,7 @@ static void embedding(enum sl_number type) {
   for (int i = 0; i < B * T; i++) tokens[i] = i % 3 ? 17 : i * 7919 % V; /* one stands in most places */
   const int32_t *device_tokens = device_copy(tokens, sizeof tokens);
   static const struct sl_embedding_shape tables[] = {
-      {B, T, 77, 0, V, 3, 0}, {B, T, 64, 10, 40, 0, 1.5f}, {B, T, 1030, 0, V, 9, 3}};
+      {B, T, 77, 0, V, 3, 0, {0}}, {B, T, 64, 10, 40, 0, 1.5f, {0}}, {B, T, 1030, 0, V, 9, 3, {0}}};
   for (size_t k = 0; k < 3; k++) EACH_DROP(d) {
       const size_t drop = (size_t)(d - drops);
       if (cases_for_threads() && (k + drop) % 2 != 0) continue; /* each table with dropout or without */
