@@ -3,6 +3,7 @@
 
 #include "backend/common/input.h"
 #include "backend/common/streams.h"
+#include "core/base/checked.h"
 #include "core/op/chunks.h"
 #include "core/op/workspace.h"
 
@@ -52,9 +53,9 @@ size_t sl_call_groups(const struct sl_call *c, size_t key_heads) {
 }
 
 /* Elements from the start of a packed row to the first of q, k or v (`part` 0, 1, 2). */
-static size_t part_offset(const struct sl_call *c, int part, size_t heads, size_t key_heads, size_t head_dim) {
-  const size_t groups = sl_call_groups(c, key_heads), q = heads / groups, k = key_heads / groups;
-  return (part == 0 ? 0 : part == 1 ? q : q + k) * head_dim;
+static size_t part_offset(const struct sl_call *c, int part, size_t h, size_t kv, size_t d) {
+  const size_t groups = sl_call_groups(c, kv), q = h * d / groups, k = kv * d / groups;
+  return part == 0 ? 0 : part == 1 ? q : q + k;
 }
 
 size_t sl_call_part_offset(const struct sl_call *c, enum sl_at part) {
@@ -123,7 +124,7 @@ static struct sl_dropout dropout_of(const struct sl_call *c, uint64_t first, uin
  * micro-batch are numbered member by member, so that each has numbers of its own; they are not those of its tokens
  * without. */
 struct sl_dropout sl_call_dropout(const struct sl_call *c, size_t skipped, size_t columns) {
-  const uint64_t member = (uint64_t)c->rank.coord.cp * (uint64_t)c->rank.plan->rows;
+  const uint64_t member = (uint64_t)sl_product(c->rank.coord.cp, c->rank.plan->micro_tokens);
   const uint64_t row = first_sequence(c) * (uint64_t)c->rank.plan->seq + member + skipped;
   return dropout_of(c, row * columns, columns);
 }

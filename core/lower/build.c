@@ -79,7 +79,7 @@ struct sl_operand sl_build_stream(const struct sl_lowering *l, enum sl_slot slot
 int64_t sl_build_stream_count(const struct sl_plan *plan, int layer) {
   const struct sl_model *m = plan->model;
   if (!sl_model_reads_tokens(m)) return plan->micro_batch * m->dims[layer];
-  return plan->rows * m->n_embd / (plan->sequence_parallel || plan->scatter_gather ? plan->tp : 1);
+  return plan->micro_tokens * m->n_embd / (plan->sequence_parallel || plan->scatter_gather ? plan->tp : 1);
 }
 
 struct sl_operand sl_build_param(const struct sl_lowering *l, int tensor) {

@@ -1,7 +1,16 @@
 /* The rules of context parallelism; see context.h. */
 #include "core/models/context.h"
 
+#include "core/base/checked.h"
 #include "core/models/gradients.h"
+
+/* Elements of the keys, or of the values, of this member's tokens and of all. */
+static int64_t own_count(const struct sl_transformer *g) {
+  return g->r * g->g * g->d;
+}
+static int64_t all_count(const struct sl_transformer *g) {
+  return sl_product(g->cp, own_count(g));
+}
 
 /* ---- packed rows, split ---- */
 
@@ -38,7 +47,7 @@ static struct sl_qkv apart(struct sl_tape *t, struct sl_qkv in) {
     node.out[i] = sl_tape_value(t, (struct sl_value){.name = names[i][0],
                                                      .gradient_name = names[i][1],
                                                      .dtype = g->l->dtype,
-                                                     .count = g->r * (i == 0 ? g->h : g->g) * g->d,
+                                                     .count = i == 0 ? g->r * g->h * g->d : own_count(g),
                                                      .made = SL_MADE_ELEMENTWISE});
   sl_tape_node(t, node);
   return (struct sl_qkv){node.out[0], node.out[1], node.out[2]};
@@ -54,7 +63,7 @@ static struct sl_op call(const struct sl_transformer *g, enum sl_op_kind kind, i
   op.lane = SL_LANE_CP;
   op.group = SL_GROUP_CP;
   op.payload = SL_PAYLOAD_ACTIVATION;
-  op.dim[0] = KEYS_AND_VALUES * g->cp * g->r * g->g * g->d;
+  op.dim[0] = sl_product(KEYS_AND_VALUES, all_count(g));
   return op;
 }
 
@@ -65,7 +74,7 @@ static struct sl_op order_op(const struct sl_transformer *g, int layer) {
 }
 
 static enum sl_status all_members(struct sl_transformer *g, int layer, const char *name, int32_t *out) {
-  return sl_transformer_temporary(g, out, g->cp * g->r * g->g * g->d, layer, name);
+  return sl_transformer_temporary(g, out, all_count(g), layer, name);
 }
 
 static enum sl_status share(struct sl_tape *t, const struct sl_node *n) {
@@ -96,7 +105,7 @@ static enum sl_status give_back(struct sl_tape *t, const struct sl_node *n) {
   for (int i = 0; i < KEYS_AND_VALUES; i++) {
     SL_TRY(all_members(g, n->layer, names[i], &whole[i]));
     SL_TRY(SL_BUILD_DRAFT(g->drafts, order, sl_gradient_of(t, n->out[i]), sl_build_write(g->l, whole[i])));
-    SL_TRY(sl_transformer_temporary(g, &own[i], g->r * g->g * g->d, n->layer, own_names[i]));
+    SL_TRY(sl_transformer_temporary(g, &own[i], own_count(g), n->layer, own_names[i]));
     operands[2 * i] = sl_build_update(g->l, whole[i]);
     operands[2 * i + 1] = sl_build_write(g->l, own[i]);
   }
@@ -117,7 +126,7 @@ struct sl_qkv sl_context(struct sl_tape *t, struct sl_qkv in) {
     node.out[i] = sl_tape_value(t, (struct sl_value){.name = names[i][0],
                                                      .gradient_name = names[i][1],
                                                      .dtype = g->l->dtype,
-                                                     .count = g->cp * g->r * g->g * g->d,
+                                                     .count = all_count(g),
                                                      .made = SL_MADE_SHARED});
   sl_tape_node(t, node);
   return (struct sl_qkv){in.q, node.out[0], node.out[1]};

@@ -120,14 +120,14 @@ enum sl_move {
   X(RELU_BWD,          "relu_bwd",             ELEMENTWISE,  2) /* R C; dout, in place */                                                                                \
   X(MSE,               "mse",                  ELEMENTWISE,  2) /* R C; x, the prediction, is overwritten by its gradient */                                             \
   X(PASS,              "pass",                 ELEMENTWISE,  2) /* bytes launches pieces (0: none): kernels of a framework, see plan/kernels.h; predicted only */        \
+  X(SPLIT_QKV,         "split_qkv",            ELEMENTWISE,  4) /* R D H G: x, rows of q, k and v as attention's, into three; SL_OP_INVERSE: one row of three */         \
+  X(ORDER_CHUNKS,      "order_chunks",         ELEMENTWISE,  4) /* B T C P: x (P,B,T,C), what each member of a cp group has of B sequences; out (B,P*T,C); */            \
+                                                                 /* SL_OP_INVERSE: the other way */                                                                      \
   /* state */                                                                                                                                                            \
   X(FILL,              "fill",                 ELEMENTWISE,  1) /* N; x = scale */                                                                                       \
   X(COPY,              "copy",                 ELEMENTWISE,  1) /* N; to or from NVMe, with a scratch: N block depth: bytes of a block, blocks in flight */              \
   X(ADD,               "add",                  ELEMENTWISE,  1) /* N; out += x */                                                                                        \
   X(CONCAT_COLUMNS,    "concat_columns",       ELEMENTWISE,  3) /* R C P; x (P,R,C), out (R,P*C) */                                                                      \
-  X(SPLIT_QKV,         "split_qkv",            ELEMENTWISE,  4) /* R D H G: x, rows of q, k and v as attention's, into three; SL_OP_INVERSE: one row of three */         \
-  X(ORDER_CHUNKS,      "order_chunks",         ELEMENTWISE,  4) /* B T C P: x (P,B,T,C), what each member of a cp group has of B sequences; out (B,P*T,C); */            \
-                                                                 /* SL_OP_INVERSE: the other way */                                                                      \
   X(SPLIT_COLUMNS,     "split_columns",        ELEMENTWISE,  3) /* R C P; x (R,P*C), out (R,C): columns [place C, place C + C) */                                        \
   X(NORM,              "norm",                 OPTIMIZER,    1) /* N; adds scale * sum of squares to control */                                                          \
                                                                  /* with SL_OP_SHARE_RANGE: N lo hi stride: x is [place stride, +N) of a flat space; [lo, hi) counts */  \

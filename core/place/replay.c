@@ -94,7 +94,7 @@ static int64_t weight_numel(const struct sl_plan *plan, enum sl_script_weight we
 
 static int64_t extent(const struct sl_plan *plan, enum sl_extent of) {
   const struct sl_model *m = plan->model;
-  const int64_t tokens = plan->rows, own = tokens / plan->tp;
+  const int64_t tokens = plan->micro_tokens, own = tokens / plan->tp;
   const int64_t q = m->n_head * m->head_dim, kv = 2 * key_heads(plan) * m->head_dim;
   switch (of) {
   case SL_EXTENT_WHOLE:

@@ -167,7 +167,7 @@ static int choose_threads(const struct sl_cluster *cluster, int world) {
 /* Sequence parallelism has already sharded the stream; a stream that cannot be divided evenly is sent whole, as
  * Megatron-LM does. */
 static bool scatters_messages(const struct sl_plan *plan) {
-  const int64_t message = plan->rows * plan->model->n_embd;
+  const int64_t message = plan->micro_tokens * plan->model->n_embd;
   return plan->config->sl.scatter_gather && plan->tp > 1 && plan->pp > 1 && !plan->sequence_parallel &&
          message % plan->tp == 0;
 }
@@ -193,7 +193,7 @@ static enum sl_status choose_batch(struct sl_plan *plan) {
   if (!sl_model_reads_tokens(model)) {
     if (plan->cp > 1)
       return sl_json_fail(&config->doc, "shardlab.cp", "is %d; expected 1: an mlp has no sequences", plan->cp);
-    plan->seq = 1, plan->rows = plan->micro_batch;
+    plan->seq = 1, plan->micro_tokens = plan->micro_batch;
     return sl_plan_check_bounds(plan);
   }
   plan->seq = config->sl.seq_len > 0 ? config->sl.seq_len : model->n_positions;
@@ -203,8 +203,8 @@ static enum sl_status choose_batch(struct sl_plan *plan) {
   }
   SL_TRY(sl_plan_check_bounds(plan));
   SL_TRY(check_cp(plan));
-  plan->rows = plan->micro_batch * plan->seq / plan->cp;
-  if (plan->sequence_parallel && plan->rows % plan->tp != 0) {
+  plan->micro_tokens = plan->micro_batch * plan->seq / plan->cp;
+  if (plan->sequence_parallel && plan->micro_tokens % plan->tp != 0) {
     char cp[32] = "";
     if (plan->cp > 1) snprintf(cp, sizeof cp, " / cp %d", plan->cp);
     return sl_json_fail(&config->doc, "shardlab.sequence_parallel",

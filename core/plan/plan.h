@@ -42,7 +42,7 @@ struct sl_plan {
   int64_t n_micro;             /* micro-batches per step and rank */
   int64_t global_batch;        /* sequences per step */
   int64_t seq;                 /* tokens per sequence; 1 for an mlp */
-  int64_t rows;                /* tokens of a rank's micro-batch: micro_batch x seq / cp; an mlp's samples */
+  int64_t micro_tokens;        /* tokens of a rank's micro-batch: micro_batch x seq / cp; an mlp's samples */
   struct sl_pp_rank *pp_ranks; /* pp of them: what each pipeline rank holds */
   struct sl_stage *stages;     /* all stages of the pipeline, in the order of the model: pp x virtual stages */
   int stage_count;             /* fewer than pp if the last ranks hold none */

@@ -74,6 +74,7 @@ static enum sl_status bench(uint32_t layers) {
                          .tp = 1,
                          .cp = 1,
                          .dp = 2,
+                         .dp_cp = 2,
                          .pp = 1,
                          .shard = 2,
                          .secondary = 1};

@@ -19,7 +19,7 @@ ROOMS = "core cost sim table cli calibrate analysis backend".split()
 # Fields, and the limit that each is within once the plan is made.
 FIELDS = dict(
     micro_batch="SL_MAX_TOKENS", seq="SL_MAX_ROWS", n_micro="SL_MAX_MICRO_BATCHES", steps="SL_MAX_STEPS", global_batch="SL_MAX_BATCH",
-    world="SL_MAX_WORLD", tp="SL_MAX_DEGREE", pp="SL_MAX_DEGREE", cp="SL_MAX_DEGREE", dp="SL_MAX_WORLD",
+    world="SL_MAX_WORLD", tp="SL_MAX_DEGREE", pp="SL_MAX_DEGREE", cp="SL_MAX_DEGREE", dp="SL_MAX_WORLD", dp_cp="SL_MAX_WORLD", micro_tokens="SL_MAX_TOKENS",
     stage_count="SL_MAX_LAYERS", n_layer="SL_MAX_LAYERS", n_embd="SL_MAX_WIDTH", n_head="SL_MAX_WIDTH",
     n_kv_head="SL_MAX_WIDTH", head_dim="SL_MAX_WIDTH", n_inner="SL_MAX_INNER", vocab_size="SL_MAX_ROWS",
     n_positions="SL_MAX_ROWS", dims="SL_MAX_INNER", numel="SL_MAX_ELEMENTS", padded="SL_MAX_ELEMENTS",
@@ -49,8 +49,8 @@ INTS = set("world tp pp cp dp classes_per_pp_rank stage_count".split())
 # Products that no limit bounds, looked at one by one.
 REVIEWED = {
     # ranks, or from one rank to another: below the world, whose axes they are
-    "core/plan/coords.c": {"ranks * plan->tp", "strides.cp * plan->cp", "c.tp * strides->tp", "c.cp * strides->cp", "c.dp * strides->dp",
-                           "c.pp * strides->pp", "step.dp * plan->shard", "step.dp * plan->node", "step.pp * (high - low)"},
+    "core/plan/coords.c": {"ranks * plan->tp", "c.tp * strides->tp", "c.cp * strides->cp", "c.dp * strides->dp",
+                           "c.pp * strides->pp", "ranks * plan->cp", "strides.dp * plan->dp", "step.cp * plan->shard", "step.cp * plan->node", "step.pp * (high - low)"},
     "sim/tables.c": {"sl_plan_strides(plan).pp * plan->pp"},
     "calibrate/record.c": {"rank * issues * steps"},  # a place in a list that is in memory
     "backend/cuda/comm/rendezvous.c": {"(size_t)star->world * bytes"},  # as many bytes as the caller's list has

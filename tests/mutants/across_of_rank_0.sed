@@ -1,4 +1,4 @@
 # The group across nodes is that of a node's first ranks.
 # file: core/plan/coords.c
 # tests: test_quantized_traffic
-s|m.index = me.dp / plan->node, zero.dp = me.dp % plan->node;|m.index = me.dp / plan->node, zero.dp = 0;|
+s|m.index = own / plan->node, first = own % plan->node;|m.index = own / plan->node, first = 0;|

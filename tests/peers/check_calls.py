@@ -31,6 +31,8 @@ def c_type(words):
         return ctypes.c_void_p
     if words.startswith("struct sl_philox_key"):
         return ctypes.c_uint32 * 4
+    if words.startswith("struct sl_token_places"):
+        return ctypes.c_size_t * 3
     return ctypes.c_int if words.startswith("enum ") else TYPES[words.split()[-1]]
 
 
@@ -38,7 +40,7 @@ def structs(header):
     for name, body in re.findall(r"\bstruct (\w+) \{([^{}]*)\};", header):
         members = []
         for line in (x.strip() for x in body.split(";") if x.strip()):
-            words, first, rest = re.fullmatch(r"([\w ]+?[ *]+)(\w+)((?:, *\w+)*)", line).groups()
+            words, first, rest = re.fullmatch(r"([\w ]+?[ *]+)(\w+)((?:, *\w+(?:\[\d+\])?)*)", line).groups()
             members += [(member.strip(), c_type(words.strip())) for member in [first, *rest.split(",")[1:]]]
         yield name, members
 

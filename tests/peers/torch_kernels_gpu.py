@@ -31,15 +31,15 @@ def fields(kind, *names):
 # Structs of kernels/numbers/types.h; fields that are not given are zero. check_calls.py holds them, and the calls below.
 class AttentionShape(ctypes.Structure):
     _fields_ = [*fields(size, "B", "T", "H", "KV", "D", "q_stride", "k_stride", "v_stride", "out_stride", "global_heads",
-                        "q_gap", "kv_step", "window"), *fields(real, "scale", "cap", "alibi_max"), ("first_head", size)]
+                        "q_gap", "kv_step", "window"), *fields(real, "scale", "cap", "alibi_max"), ("first_head", size), ("keys", size), ("at", size * 3)]
 
 
 class EmbeddingShape(ctypes.Structure):
-    _fields_ = [*fields(size, "B", "T", "C", "first_row", "n_rows", "first_position"), ("scale", real)]
+    _fields_ = [*fields(size, "B", "T", "C", "first_row", "n_rows", "first_position"), ("scale", real), ("at", size * 3)]
 
 
 class RopeShape(ctypes.Structure):
-    _fields_ = fields(size, "B", "T", "heads", "D", "stride", "step", "group", "gap")
+    _fields_ = [*fields(size, "B", "T", "heads", "D", "stride", "step", "group", "gap"), ("at", size * 3)]
 
 
 class Rope(ctypes.Structure):

@@ -44,6 +44,7 @@ static inline void world_init_apart(struct world *w, int pp, int dp, int tp, int
                              .tp = tp,
                              .cp = 1,
                              .dp = dp,
+                             .dp_cp = dp,
                              .pp = pp,
                              .shard = dp,
                              .secondary = 1};

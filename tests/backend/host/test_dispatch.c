@@ -58,6 +58,7 @@ static struct rank *new_rank(void) {
                              .config = &k->config,
                              .tp = TP,
                              .dp = 2,
+                             .dp_cp = 2,
                              .pp = 1,
                              .micro_batch = B,
                              .n_micro = 3,

@@ -421,7 +421,7 @@ static void write_program(struct sl_program *p, struct handmade *h, const struct
 static void faults_of_meeting_are_refused(void **state) {
   (void)state;
   static struct handmade made[2];
-  const struct sl_plan plan = {.world = 2, .tp = 1, .cp = 1, .dp = 1, .pp = 2, .shard = 1, .secondary = 1};
+  const struct sl_plan plan = {.world = 2, .tp = 1, .cp = 1, .dp = 1, .dp_cp = 1, .pp = 2, .shard = 1, .secondary = 1};
   for (size_t i = 0; i < sizeof meetings / sizeof *meetings; i++) {
     struct sl_class classes[2];
     memset(classes, 0, sizeof classes);
