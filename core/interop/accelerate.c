@@ -137,18 +137,24 @@ static enum sl_status put_prefetch(struct accelerate *a, int64_t version) {
 
 /* The device mesh of FSDP2. */
 static enum sl_status put_mesh(struct accelerate *a) {
-  int64_t replicas = 1, shards = 1, tp = 1;
+  int64_t replicas = 1, shards = 1, cp = 1, tp = 1;
+  char method[32] = "allgather";
   SL_TRY(sl_settings_int(&a->s, MESH "dp_replicate_size", 1, SL_MAX_DEGREE, &replicas));
   SL_TRY(sl_settings_int(&a->s, MESH "dp_shard_size", 1, SL_MAX_DEGREE, &shards));
+  SL_TRY(sl_settings_int(&a->s, MESH "cp_size", 1, SL_MAX_DEGREE, &cp));
   SL_TRY(sl_settings_int(&a->s, MESH "tp_size", 1, SL_MAX_DEGREE, &tp));
+  SL_TRY(sl_settings_word(&a->s, MESH "cp_comm_strategy", "allgather|alltoall", method));
   if (!sl_settings_has(&a->s, "parallelism_config")) return SL_OK;
   put(a, "shardlab.tp", json_integer(tp));
-  if (sl_product(sl_product(replicas, shards), tp) != a->world)
+  if (cp > 1) put(a, "shardlab.cp", json_integer(cp));
+  if (cp > 1 && strcmp(method, "allgather") != 0)
+    return sl_settings_fail(&a->s, MESH "cp_comm_strategy", "allgather: no other one is modelled");
+  if (sl_product(sl_product(replicas, sl_product(shards, cp)), tp) != a->world)
     return sl_settings_fail(&a->s, MESH "dp_shard_size", "sizes whose product is the %lld processes",
                             (long long)a->world);
   if (replicas == 1) return SL_OK;
-  if (shards == 1) return sl_settings_fail(&a->s, MESH "dp_replicate_size", "1, or shards beside it");
-  return put(a, "shardlab.shard_size", json_integer(shards)), SL_OK;
+  if (sl_product(shards, cp) == 1) return sl_settings_fail(&a->s, MESH "dp_replicate_size", "1, or shards beside it");
+  return put(a, "shardlab.shard_size", json_integer(sl_product(shards, cp))), SL_OK;
 }
 
 /* CPUOffload keeps parameters, gradients and optimizer states in host memory. */
@@ -214,10 +220,11 @@ static enum sl_status put_megatron_attention(struct accelerate *a) {
 }
 
 static enum sl_status read_megatron(struct accelerate *a) {
-  int64_t tp = 1, pp = 1, micro_batches = 1;
+  int64_t tp = 1, cp = 1, pp = 1, micro_batches = 1;
   bool sharded = false, sequence = false;
   double clip = 1;
   SL_TRY(sl_settings_int(&a->s, MEGATRON "tp_degree", 1, SL_MAX_DEGREE, &tp));
+  SL_TRY(sl_settings_int(&a->s, MEGATRON "context_parallel_size", 1, SL_MAX_DEGREE, &cp));
   SL_TRY(sl_settings_int(&a->s, MEGATRON "pp_degree", 1, SL_MAX_DEGREE, &pp));
   SL_TRY(sl_settings_int(&a->s, MEGATRON "num_micro_batches", 1, SL_MAX_MICRO_BATCHES, &micro_batches));
   SL_TRY(sl_settings_bool(&a->s, MEGATRON "use_distributed_optimizer", &sharded));
@@ -225,6 +232,7 @@ static enum sl_status read_megatron(struct accelerate *a) {
   SL_TRY(sl_settings_real(&a->s, MEGATRON "gradient_clipping", 0, 1e300, &clip));
   put(a, "shardlab.preset", json_string(sharded ? "accelerate-megatron" : "megatron-lm"));
   put(a, "shardlab.tp", json_integer(tp));
+  if (cp > 1) put(a, "shardlab.cp", json_integer(cp));
   put(a, "shardlab.pp", json_integer(pp));
   if (sequence && tp > 1) put(a, "shardlab.sequence_parallel", json_true());
   put(a, "gradient_accumulation_steps", json_integer(micro_batches));

@@ -114,17 +114,20 @@ static void name_types(const struct writer *w) {
 
 static enum sl_status put_groups(const struct writer *w) {
   const int64_t tp = number_at(w, "shardlab.tp"), shard = number_at(w, "shardlab.shard_size");
-  const int64_t dp = w->world / (tp > 0 ? tp : 1), inside = shard > 0 ? shard : dp;
+  const int64_t cp = number_at(w, "shardlab.cp") > 1 ? number_at(w, "shardlab.cp") : 1;
+  const int64_t dp_cp = w->world / (tp > 0 ? tp : 1), inside = shard > 0 ? shard : dp_cp;
   if (w->kind == FSDP)
     return shard > 0 && shard * w->machines != w->world
                ? refuse("shardlab.shard_size", "another number", "the ranks of a machine")
                : SL_OK;
-  if (tp == 1 && shard == 0) return SL_OK;
+  if (tp == 1 && cp == 1 && shard == 0) return SL_OK;
+  if (inside % cp != 0) return refuse("shardlab.shard_size", "a part of a cp group", "a multiple of cp");
   fprintf(
       w->out,
       "parallelism_config:\n  parallelism_config_dp_replicate_size: %lld\n  parallelism_config_dp_shard_size: %lld\n"
       "  parallelism_config_tp_size: %lld\n",
-      (long long)(dp / inside), (long long)inside, (long long)tp);
+      (long long)(dp_cp / inside), (long long)(inside / cp), (long long)tp);
+  if (cp > 1) fprintf(w->out, "  parallelism_config_cp_size: %lld\n", (long long)cp);
   return SL_OK;
 }
 
@@ -181,6 +184,8 @@ static enum sl_status put_megatron(const struct writer *w) {
           (long long)number_at(w, "gradient_accumulation_steps"),
           json_number_value(sl_interop_get(w->config, "gradient_clipping")),
           word(is_on(w, "shardlab.sequence_parallel")), word(w->sharded), backend);
+  if (number_at(w, "shardlab.cp") > 1)
+    fprintf(w->out, KEY "context_parallel_size: %lld\n", (long long)number_at(w, "shardlab.cp"));
   if (selective) fputs(KEY "recompute_activations: true\n", w->out);
   if (full)
     fputs(KEY "recompute_granularity: full\n" KEY "recompute_method: uniform\n" KEY "recompute_num_layers: 1\n",
@@ -196,6 +201,7 @@ static bool is_said(const char *path) {
                                      "data_types.grad_accum_dtype",
                                      "shardlab.preset",
                                      "shardlab.tp",
+                                     "shardlab.cp",
                                      "shardlab.pp",
                                      "shardlab.sequence_parallel",
                                      "shardlab.shard_size",

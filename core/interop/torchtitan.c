@@ -22,6 +22,8 @@
 static const char shard_key[] = MOVED(TRAINING, "data_parallel_shard_degree") "|training.data_parallel_degree";
 static const char replicate_key[] = MOVED(TRAINING, "data_parallel_replicate_degree");
 static const char tp_key[] = MOVED(TRAINING, "tensor_parallel_degree");
+static const char cp_key[] = MOVED(EXPERIMENTAL, "context_parallel_degree");
+static const char rotate_key[] = MOVED(EXPERIMENTAL, "context_parallel_rotate_method");
 static const char pp_key[] = MOVED(EXPERIMENTAL, "pipeline_parallel_degree");
 static const char schedule_key[] = MOVED(EXPERIMENTAL, "pipeline_parallel_schedule");
 static const char microbatch_key[] = MOVED(EXPERIMENTAL, "pipeline_parallel_microbatch_size");
@@ -34,8 +36,9 @@ enum { MOST_STAGES = 256 }; /* the longest list shardlab.stages */
 
 struct titan {
   struct sl_settings s;
-  int64_t world, replicate, shard, tp, pp, layers; /* layers 0: not known */
-  int64_t stages;                                  /* of the whole pipeline */
+  int64_t world, replicate, shard, cp, tp, pp, layers; /* layers 0: not known */
+  int64_t members; /* ranks over which FSDP shards: shard x cp (parallel_dims.py, dp_shard_cp) */
+  int64_t stages;  /* of the whole pipeline */
   json_t *config;
 };
 
@@ -47,23 +50,37 @@ static void put(struct titan *t, const char *path, json_t *value) {
 
 /* A shard degree of -1 stands for all ranks that the other degrees leave. */
 static enum sl_status read_degrees(struct titan *t) {
-  t->replicate = t->tp = t->pp = 1;
+  t->replicate = t->cp = t->tp = t->pp = 1;
   t->shard = -1;
   SL_TRY(sl_settings_int(&t->s, replicate_key, 1, SL_MAX_DEGREE, &t->replicate));
   SL_TRY(sl_settings_int(&t->s, shard_key, -1, SL_MAX_DEGREE, &t->shard));
+  SL_TRY(sl_settings_int(&t->s, cp_key, 1, SL_MAX_DEGREE, &t->cp));
   SL_TRY(sl_settings_int(&t->s, tp_key, 1, SL_MAX_DEGREE, &t->tp));
   SL_TRY(sl_settings_int(&t->s, pp_key, 1, SL_MAX_DEGREE, &t->pp));
-  const int64_t others = sl_product(sl_product(t->replicate, t->tp), t->pp);
+  const int64_t others = sl_product(sl_product(sl_product(t->replicate, t->cp), t->tp), t->pp);
   if (t->shard == 0) return sl_settings_fail(&t->s, shard_key, "-1, or 1 and above");
   if (t->shard < 0 && t->world == 0)
     return sl_settings_fail(&t->s, shard_key, "--world beside it: it stands for all ranks that the others leave");
   if (t->shard < 0) t->shard = t->world / others > 0 ? t->world / others : 1;
   const int64_t all = sl_product(others, t->shard);
+  t->members = sl_product(t->shard, t->cp);
   if (t->world == 0 && all <= SL_MAX_WORLD) t->world = all;
   if (t->world == all) return SL_OK;
+  char cp[32] = "";
+  if (t->cp > 1) snprintf(cp, sizeof cp, " x cp %lld", (long long)t->cp);
   return sl_settings_fail(
-      &t->s, shard_key, "degrees whose product is the %lld ranks: replicas %lld x shards %lld x tp %lld x pp %lld",
-      (long long)t->world, (long long)t->replicate, (long long)t->shard, (long long)t->tp, (long long)t->pp);
+      &t->s, shard_key, "degrees whose product is the %lld ranks: replicas %lld x shards %lld%s x tp %lld x pp %lld",
+      (long long)t->world, (long long)t->replicate, (long long)t->shard, cp, (long long)t->tp, (long long)t->pp);
+}
+
+/* "allgather" gathers keys and values once, "alltoall" passes them on from rank to rank. */
+static enum sl_status put_context(struct titan *t) {
+  char method[32] = "allgather";
+  SL_TRY(sl_settings_word(&t->s, rotate_key, "allgather|alltoall", method));
+  if (t->cp == 1) return SL_OK;
+  put(t, "shardlab.cp", json_integer(t->cp));
+  if (strcmp(method, "allgather") == 0) return SL_OK;
+  return sl_settings_fail(&t->s, rotate_key, "allgather: keys and values that go round are not modelled");
 }
 
 static enum sl_status put_sharding(struct titan *t) {
@@ -73,16 +90,17 @@ static enum sl_status put_sharding(struct titan *t) {
   put(t, "shardlab.preset", json_string(reshards ? "fsdp2" : "fsdp2-no-reshard"));
   put(t, "shardlab.tp", json_integer(t->tp));
   put(t, "shardlab.pp", json_integer(t->pp));
+  SL_TRY(put_context(t));
   if (t->tp > 1) put(t, "shardlab.sequence_parallel", json_true());
   bool async = false;
   SL_TRY(sl_settings_bool(&t->s, async_key, &async));
   if (async && t->tp > 1) put(t, "shardlab.async_tp", json_true());
   if (t->replicate == 1) return SL_OK;
-  if (t->shard == 1)
+  if (t->members == 1)
     return sl_settings_fail(
         &t->s, replicate_key,
         "1, or shards beside it: torchtitan's DDP, fp32 parameters under autocast, is not modelled");
-  put(t, "shardlab.shard_size", json_integer(t->shard));
+  put(t, "shardlab.shard_size", json_integer(t->members));
   return SL_OK;
 }
 
@@ -227,10 +245,10 @@ static enum sl_status put_number_types(struct titan *t) {
   if (strcmp(whole, "float32") != 0)
     return sl_settings_fail(&t->s, TRAINING "dtype", "float32: parameters without fp32 masters are not modelled");
   if (strcmp(param, "float32") == 0) return SL_OK;
-  if (t->shard == 1 && t->tp == 1 && t->pp == 1)
+  if (t->members == 1 && t->tp == 1 && t->pp == 1)
     return sl_settings_fail(&t->s, TRAINING "mixed_precision_param",
                             "float32, or --world 2 and more: on one rank bfloat16 is autocast, which is not modelled");
-  if (t->shard == 1)
+  if (t->members == 1)
     return sl_warn("%s: without FSDP mixed precision is not applied: parameters are fp32, as in torchtitan",
                    t->s.doc->name),
            SL_OK;
@@ -261,7 +279,7 @@ static enum sl_status put_float8(struct titan *t) {
   }
   SL_TRY(sl_settings_bool(&t->s, gather_key, &gathers));
   if (!on) return SL_OK;
-  if (!gathers && strcmp(recipe, "tensorwise") == 0 && t->shard > 1)
+  if (!gathers && strcmp(recipe, "tensorwise") == 0 && t->members > 1)
     sl_warn("%s: enable_fsdp_float8_all_gather is false, but compiled tensorwise blocks are gathered in float8 here",
             t->s.doc->name);
   if (strcmp(recipe, "rowwise_with_gw_hp") == 0)

@@ -27,8 +27,6 @@ const char *const sl_torchtitan_beside[] = {"job.*",
                                             "training.warmup_steps",
                                             "training.deterministic",
                                             "parallelism.context_parallel_load_balancer",
-                                            "parallelism.context_parallel_rotate_method",
-                                            "experimental.context_parallel_rotate_method",
                                             "parallelism.expert_parallel_comm_backend",
                                             "parallelism.pipeline_parallel_expert_parallel_overlap",
                                             "activation_checkpoint.early_stop",
@@ -61,8 +59,6 @@ const char *const sl_torchtitan_beside[] = {"job.*",
                                             NULL};
 
 const struct sl_setting_refused sl_torchtitan_refused[] = {
-    {"parallelism.context_parallel_degree|experimental.context_parallel_degree",
-     "1: context parallelism is not modelled"},
     {"parallelism.expert_parallel_degree", "1: experts are not modelled"},
     {"parallelism.expert_tensor_parallel_degree", "1: experts are not modelled"},
     {"parallelism.disable_loss_parallel|training.disable_loss_parallel|experimental.disable_loss_parallel",

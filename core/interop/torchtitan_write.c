@@ -98,18 +98,20 @@ static enum sl_status put_kernels(const json_t *config, FILE *out, json_t *unsai
 /* ---- ranks and batches ---- */
 
 struct degrees {
-  long long tp, pp, dp, shard, micro, accumulate, batch;
+  long long tp, cp, pp, dp, shard, micro, accumulate, batch;
 };
 
 static struct degrees degrees_of(const json_t *config) {
   struct degrees d = {.tp = number_at(config, "shardlab.tp"),
+                      .cp = number_at(config, "shardlab.cp"),
                       .pp = number_at(config, "shardlab.pp"),
                       .shard = number_at(config, "shardlab.shard_size"),
                       .micro = number_at(config, "train_micro_batch_size_per_gpu"),
                       .accumulate = number_at(config, "gradient_accumulation_steps"),
                       .batch = number_at(config, "train_batch_size")};
   d.dp = d.batch / (d.micro > 0 ? d.micro : 1) / (d.accumulate > 0 ? d.accumulate : 1);
-  if (d.shard == 0) d.shard = d.dp;
+  if (d.cp < 1) d.cp = 1;
+  if (d.shard == 0) d.shard = d.dp * d.cp;
   return d;
 }
 
@@ -181,13 +183,15 @@ static enum sl_status put_parallelism(const json_t *config, const struct degrees
   if (strcmp(order, "tp-dp-pp") != 0) return refuse("shardlab.rank_order", order, "tp-dp-pp");
   if (d->tp > 1 && !is_on(config, "shardlab.sequence_parallel"))
     return refuse("shardlab.sequence_parallel", "false", "true beside tp, as torchtitan's is");
+  if (d->shard % d->cp != 0) return refuse("shardlab.shard_size", "a part of a cp group", "a multiple of cp");
   if (d->shard < 1 || (d->shard == 1 && d->dp > 1))
     return refuse("shardlab.shard_size", "1", "2 or more: replicas alone are torchtitan's DDP, which is not modelled");
   fprintf(out,
           "\n[parallelism]\ndata_parallel_replicate_degree = %lld\ndata_parallel_shard_degree = %lld\n"
           "fsdp_reshard_after_forward = \"%s\"\ntensor_parallel_degree = %lld\nenable_async_tensor_parallel = %s\n",
-          d->dp / d->shard, d->shard, keeps ? "never" : "always", d->tp,
+          d->dp * d->cp / d->shard, d->shard / d->cp, keeps ? "never" : "always", d->tp,
           is_on(config, "shardlab.async_tp") ? "true" : "false");
+  if (d->cp > 1) fprintf(out, "context_parallel_degree = %lld\n", d->cp);
   return put_pipeline(config, d, out);
 }
 
@@ -208,6 +212,7 @@ static bool is_said(const char *path) {
                                      "optimizer.params.adam_w_mode",
                                      "shardlab.preset",
                                      "shardlab.tp",
+                                     "shardlab.cp",
                                      "shardlab.pp",
                                      "shardlab.virtual_stages",
                                      "shardlab.schedule",

@@ -114,9 +114,11 @@ static bool no_hpz(struct question *q) {
 static const struct limit limits[] = {
     /* accelerate/accelerator.py, pipeline_parallel_rank; parallelism_config.py, __post_init__ */
     {ACCELERATE, MEGATRON, "shardlab.pp", has_pp, "Pipeline parallelism is currently not supported in Accelerate."},
-    {ACCELERATE, ANY & ~(ACCELERATE | SL_FAMILY_DDP), "shardlab.tp", has_tp,
-     "Tensor/Context parallelism (tp/cp_size > 1) cannot be used with pure data parallelism (dp_replicate_size > 1 and "
-     "dp_shard_size == 1)."},
+#define WITHOUT_SHARDS                                                                                                 \
+  "Tensor/Context parallelism (tp/cp_size > 1) cannot be used with pure data parallelism (dp_replicate_size > 1 and "  \
+  "dp_shard_size == 1)."
+    {ACCELERATE, ANY & ~(ACCELERATE | SL_FAMILY_DDP), "shardlab.tp", has_tp, WITHOUT_SHARDS},
+    {ACCELERATE, ANY & ~(ACCELERATE | SL_FAMILY_DDP), "shardlab.cp", has_cp, WITHOUT_SHARDS},
     /* torch/nn/parallel/distributed.py: tp and pp would need a mesh with a second dimension */
     {SL_FAMILY_DDP, 0, "shardlab.tp", has_tp, "Only 1D device mesh is supported"},
     {SL_FAMILY_DDP, 0, "shardlab.pp", has_pp, "Only 1D device mesh is supported"},
@@ -136,6 +138,7 @@ static const struct limit limits[] = {
      "ZeRO-2 and ZeRO-3 are incompatible with pipeline parallelism"},
     {DEEPSPEED, 0, "shardlab.virtual_stages", has_virtual_stages, NO_SETTING "PipelineEngine holds one stage a rank"},
     {DEEPSPEED, 0, "shardlab.schedule", not_1f1b, NO_SETTING "PipelineEngine runs TrainSchedule, which is 1f1b"},
+    {DEEPSPEED, 0, "shardlab.cp", has_cp, NO_SETTING "Ulysses, which exchanges heads, is not modelled"},
     {DEEPSPEED, 0, "shardlab.sequence_parallel", has_sequence_parallel,
      NO_SETTING "Megatron-LM's sequence parallelism is the client model's"},
     {DEEPSPEED, 0, "zero_optimization.mics_shard_size", no_shard_size, "the preset needs mics_shard_size"},

@@ -149,8 +149,14 @@ static const struct {
   bool titan;
   int64_t world;
 } refused[] = {
-    {"[parallelism]\ncontext_parallel_degree = 2",
-     "f:2:1: parallelism.context_parallel_degree: is 2; expected 1: context parallelism is not modelled", true, 8},
+    {"[parallelism]\ncontext_parallel_degree = 2\ncontext_parallel_rotate_method = \"alltoall\"",
+     "f:3:1: parallelism.context_parallel_rotate_method: is \"alltoall\"; expected allgather: keys and values that go "
+     "round are not modelled",
+     true, 8},
+    {"[parallelism]\ncontext_parallel_degree = 2\ndata_parallel_shard_degree = 8",
+     "f:3:1: parallelism.data_parallel_shard_degree: is 8; expected degrees whose product is the 8 ranks: replicas 1 x "
+     "shards 8 x cp 2 x tp 1 x pp 1",
+     true, 8},
     {"",
      "f: parallelism.data_parallel_shard_degree: is missing; expected --world beside it: it stands for all ranks "
      "that the others leave",
