@@ -140,7 +140,7 @@ static int problem_of(const struct draw *d) {
 #define EVALUATES ", \"eval_interval\": 5, \"eval_iters\": 1"
 
 void draw_problem(struct draw *d, int problem) {
-  *d = (struct draw){.world = 1, .index = -1, .tp = 1, .pp = 1, .dp = 1, .stages = 1, .accumulate = 1};
+  *d = (struct draw){.world = 1, .index = -1, .tp = 1, .pp = 1, .dp = 1, .cp = 1, .stages = 1, .accumulate = 1};
   d->strategy = "zero-0", d->schedule = "1f1b";
   d->clip = problem % 2;
   d->optimizer = (enum draw_optimizer)(problem / 2 % 2);
@@ -247,6 +247,18 @@ static void draw_schedule(struct draw *d, struct dice *dice, const struct strate
   if ((s->rules & PLAIN) && d->pp > 1 && chance(dice, 1, 4)) d->csv = 1 + pick(dice, 2);
 }
 
+/* By the index, not by the dice, so that what else is drawn stays what it was. Masks of dropout differ from those of
+ * whole sequences. Fewer ranks, of more sequences each, then make the batch. */
+static void choose_context(struct draw *d, const struct strategy *s) {
+  const struct draw_model *m = &draw_models[d->model];
+  const bool may = (s->rules & (PLAIN | MAY_SHARD | MEGATRON)) && !(s->rules & ALONE) && m->transformer && !m->dropout;
+  const bool often = d->index % 5 > 2 || (d->tp > 1 && d->pp > 1);
+  d->cp = 1;
+  for (int cp = 2; cp <= 4 && may && often; cp += 2)
+    if (d->dp % cp == 0 && m->seq % (2 * cp) == 0 && (d->cp == 1 || d->index % 2 == 0)) d->cp = cp;
+  d->micro *= d->cp;
+}
+
 /* --- the "zero_optimization" object --- */
 
 /* All data-parallel ranks are a group, too. */
@@ -345,9 +357,10 @@ static void put_shardlab(struct draw *d, struct dice *dice, const struct strateg
   put(d, " \"shardlab\": {\"seq_len\": %d, \"tp\": %d, \"pp\": %d, \"virtual_stages\": %d, \"schedule\": \"%s\"%s",
       m->seq, d->tp, d->pp, d->stages, d->csv ? d->csv_path : d->schedule, evaluates(d));
   if (s->preset[0] != '\0') put(d, ", \"preset\": \"%s\"", s->preset);
+  if (d->cp > 1) put(d, ", \"cp\": %d", d->cp);
   if (shard > 0 && !(s->rules & MICS)) put(d, ", \"shard_size\": %d", shard);
   put_stages(d, dice, s);
-  const bool cut = d->tp > 1 && m->transformer && !(s->rules & NO_SP) && d->micro * m->seq % d->tp == 0;
+  const bool cut = d->tp > 1 && m->transformer && !(s->rules & NO_SP) && d->micro / d->cp * m->seq % d->tp == 0;
   if (cut && chance(dice, 2, 3)) put_sequence_parallel(d, s);
   /* by the index, not by the dice, so that what else is drawn stays what it was */
   if (d->tp > 1 && d->pp > 1 && d->index % 2 == 0) put(d, ", \"scatter_gather_tensors_in_pipeline\": true");
@@ -364,7 +377,7 @@ static void put_shardlab(struct draw *d, struct dice *dice, const struct strateg
 
 void draw_configuration(struct draw *d, int world, int index) {
   struct dice dice = {UINT64_C(20241017) ^ (uint64_t)world << 40 ^ (uint64_t)index << 8};
-  *d = (struct draw){.world = world, .index = index, .stages = 1};
+  *d = (struct draw){.world = world, .index = index, .cp = 1, .stages = 1};
   draw_degrees(d, &dice);
   draw_model(d, &dice);
   draw_batch(d, &dice);
@@ -373,6 +386,7 @@ void draw_configuration(struct draw *d, int world, int index) {
   d->clip = chance(&dice, 1, 2);
   const struct strategy *s = draw_strategy(d, &dice);
   draw_schedule(d, &dice, s);
+  choose_context(d, s);
   if (d->csv) snprintf(d->csv_path, sizeof d->csv_path, "grid3d-%d-%d.csv", world, index);
   d->problem = problem_of(d);
   const int shard = draw_shard(d, &dice, s);
@@ -422,5 +436,7 @@ int draw_tally(const struct draw *d, struct draw_count *rows) {
   tally(rows, &n, "lowered csv", d->csv == 2);
   tally(rows, &n, "3D", d->tp > 1 && d->pp > 1 && d->dp > 1);
   tally(rows, &n, "clipping", d->clip);
+  tally(rows, &n, "cp", d->cp > 1);
+  tally(rows, &n, "cp beside tp and pp", d->cp > 1 && d->tp > 1 && d->pp > 1);
   return n;
 }

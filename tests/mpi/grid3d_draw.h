@@ -21,6 +21,7 @@ enum draw_optimizer { DRAW_SGD, DRAW_ADAMW };
 struct draw {
   int world, index;
   int tp, pp, dp, stages; /* stages: stages per rank */
+  int cp;                 /* of dp: the ranks that share sequences */
   int model, batch, accumulate, micro;
   enum draw_optimizer optimizer;
   bool clip, poison;
