@@ -38,6 +38,14 @@ def differences(want, got):
     return [(k, a.get(k), b.get(k)) for a, b in zip(want, got) for k in a.keys() | b.keys() if a.get(k) != b.get(k)]
 
 
+def context(r, ours, may):
+    """Ranks that share every sequence."""
+    if not may or r.random() < 0.6:
+        return 1
+    ours["cp"] = r.choice([2, 4])
+    return ours["cp"]
+
+
 # ---- Megatron-LM ----
 
 def megatron_model(r):
@@ -69,12 +77,13 @@ def megatron_config(r):
         ours["schedule"] = "interleaved" if ours["virtual_stages"] > 1 else "1f1b"
     if ours["preset"] != "megatron-lm":
         ours["overlap_param_gather"] = r.random() < 0.5
+    cp = context(r, ours, ours["rank_order"] == "tp-dp-pp" and ours["attention"] != "materialised")
     ds = {"train_micro_batch_size_per_gpu": micro, "train_batch_size": micro * accumulate * dp, "gradient_clipping": r.choice([0.5, 1.0]),
           "optimizer": {"type": "AdamW", "params": {"lr": r.uniform(1e-5, 1e-2), "weight_decay": r.choice([0.0, 0.1]), "eps": 1e-8,
                                                    "betas": [0.9, r.choice([0.95, 0.999])]}}, "shardlab": ours}
     if (word := r.choice(["bf16", "fp16", ""])):
         ds[word] = {"enabled": True}
-    return ds, tp * pp * dp
+    return ds, tp * pp * dp * cp
 
 
 def as_script(text, r):
@@ -120,8 +129,9 @@ def torchtitan_config(r, layers, tied):
         ours["recompute_every"] = r.choice([1, 2, 3])
     if tp > 1:
         ours["async_tp"] = r.random() < 0.5
+    cp = context(r, ours, True)
     if dp > 2 and r.random() < 0.4:
-        ours["shard_size"] = 2
+        ours["shard_size"] = 2 * cp
     if pp > 1:
         ours["schedule"] = r.choice(list(SCHEDULES))
         ours["virtual_stages"] = SCHEDULES[ours["schedule"]]
@@ -137,7 +147,7 @@ def torchtitan_config(r, layers, tied):
         ds.update(bf16={"enabled": True}, communication_data_type=r.choice(["fp32", "bf16"]), data_types={"grad_accum_dtype": "fp32"})
         if r.random() < 0.2:
             ours.update(fp8=True, fp8_recipe=r.choice(["tensorwise", "rowwise"]))
-    return ds, tp * pp * dp
+    return ds, tp * pp * dp * cp
 
 
 def torchtitan(folder, r):
@@ -174,8 +184,9 @@ def accelerate_config(r):
             ours["shard_size"], world = 8, 16
         if kind in ("accelerate-fsdp", "fsdp2-no-reshard"):
             ours["tp"] = r.choice([1, 2])
-            if world // ours["tp"] > 2 and r.random() < 0.5:
-                ours["shard_size"] = 2
+            cp = context(r, ours, world // ours["tp"] % 4 == 0 and kind == "accelerate-fsdp")
+            if world // ours["tp"] > 2 * cp and r.random() < 0.5:
+                ours["shard_size"] = 2 * cp
     elif "deepspeed" in kind:
         ds["zero_optimization"] = {"stage": r.choice([0, 1, 2, 3])}
         ds.update(gradient_accumulation_steps=r.choice([1, 2, 8]), gradient_clipping=r.choice([0.0, 1.0, 0.5]))
@@ -188,7 +199,7 @@ def accelerate_config(r):
         ours.update(tp=r.choice([1, 2]), pp=r.choice([1, 2]), recompute=r.choice(["none", "selective", "full"]), attention=r.choice(["flash", "cudnn", "materialised"]))
         ours["sequence_parallel"] = ours["tp"] > 1 and r.random() < 0.5
         ds.update(gradient_accumulation_steps=r.choice([4, 8]), gradient_clipping=r.choice([1.0, 0.5]))
-        world = max(world, 4)
+        world = max(world, 4) * context(r, ours, ours["attention"] != "materialised")
     else:
         script += ["--grad-accum", r.choice([1, 2])]
     return ds, world, script
