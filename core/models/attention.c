@@ -1,6 +1,7 @@
 /* The rule of attention; see attention.h. */
 #include "core/models/attention.h"
 
+#include "core/models/context.h"
 #include "core/models/gradients.h"
 
 enum { OUT, SOFTMAX, DROPPED, MASK };
@@ -18,7 +19,7 @@ static bool flash(const struct sl_transformer *g) {
 static struct sl_op attention_op(const struct sl_transformer *g, enum sl_op_kind kind, const struct sl_node *n) {
   struct sl_op op = sl_transformer_tokens_op(g, kind, n->layer, -1);
   op.flags = flash_kernel[g->l->plan->config->sl.attention];
-  op.dim[2] = g->h, op.dim[3] = g->d, op.dim[4] = g->g;
+  op.dim[2] = g->h, op.dim[3] = g->d, op.dim[4] = sl_context_key_heads(g);
   op.dim[5] = sl_model_window(g->l->plan->model, n->layer);
   if (n->in[1] != 0) op.flags |= SL_OP_APART;
   sl_transformer_drop(&op, n->layer, SL_SITE_ATTENTION, g->l->plan->model->attn_pdrop);

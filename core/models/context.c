@@ -3,10 +3,20 @@
 
 #include "core/base/checked.h"
 #include "core/models/gradients.h"
+#include "core/plan/kernels.h"
+
+int64_t sl_context_key_heads(const struct sl_transformer *g) {
+  return g->cp > 1 && sl_kernel_set(g->l->plan->config->sl.kernels)->exchanges_repeated ? g->h : g->g;
+}
+
+/* Columns of exchanged keys, or values. */
+static int64_t width_of(const struct sl_transformer *g) {
+  return sl_product(sl_context_key_heads(g), g->d);
+}
 
 /* Elements of the keys, or of the values, of this member's tokens and of all. */
 static int64_t own_count(const struct sl_transformer *g) {
-  return g->r * g->g * g->d;
+  return sl_product(g->r, width_of(g));
 }
 static int64_t all_count(const struct sl_transformer *g) {
   return sl_product(g->cp, own_count(g));
@@ -47,15 +57,59 @@ static struct sl_qkv apart(struct sl_tape *t, struct sl_qkv in) {
     node.out[i] = sl_tape_value(t, (struct sl_value){.name = names[i][0],
                                                      .gradient_name = names[i][1],
                                                      .dtype = g->l->dtype,
-                                                     .count = i == 0 ? g->r * g->h * g->d : own_count(g),
+                                                     .count = i == 0 ? g->r * g->h * g->d : g->r * g->g * g->d,
                                                      .made = SL_MADE_ELEMENTWISE});
   sl_tape_node(t, node);
   return (struct sl_qkv){node.out[0], node.out[1], node.out[2]};
 }
 
-/* ---- keys and values of all members ---- */
+/* ---- repeated for every query head: passes, only predicted ---- */
 
 enum { KEYS_AND_VALUES = 2 };
+
+/* Both are read and written, in one kernel each, by copies or by sums of gradients. */
+static enum sl_status repeat_pass(struct sl_transformer *g, int layer, struct sl_operand out) {
+  struct sl_op pass = sl_op_plain(SL_OP_PASS, SL_U8, g->phase);
+  pass.layer = layer;
+  pass.flags = SL_OP_KEEPS;
+  pass.dim[0] = (own_count(g) + g->r * g->g * g->d) * sl_dtype_bytes(g->l->dtype), pass.dim[1] = 1;
+  return SL_BUILD_DRAFT(g->drafts, pass, out);
+}
+
+static enum sl_status repeat(struct sl_tape *t, const struct sl_node *n) {
+  for (int i = 0; i < KEYS_AND_VALUES; i++) {
+    struct sl_operand out;
+    SL_TRY(sl_tape_make(t, n, i, &out));
+    if (out.slice.bytes > 0) SL_TRY(repeat_pass(&t->g, n->layer, out));
+  }
+  return SL_OK;
+}
+
+static enum sl_status sum_repeated(struct sl_tape *t, const struct sl_node *n) {
+  for (int i = 0; i < KEYS_AND_VALUES; i++) {
+    struct sl_operand into;
+    SL_TRY(sl_gradient_into(t, n->in[i], &into));
+    SL_TRY(repeat_pass(&t->g, n->layer, into));
+  }
+  return SL_OK;
+}
+
+static const struct sl_rule repeat_rule = {.paired = true, .forward = repeat, .backward = sum_repeated};
+
+static struct sl_qkv repeated(struct sl_tape *t, struct sl_qkv in) {
+  static const char *const names[][2] = {{"attn.k.repeated", "dk.repeated"}, {"attn.v.repeated", "dv.repeated"}};
+  struct sl_node node = {.rule = &repeat_rule, .in = {in.k, in.v}};
+  for (int i = 0; i < KEYS_AND_VALUES; i++)
+    node.out[i] = sl_tape_value(t, (struct sl_value){.name = names[i][0],
+                                                     .gradient_name = names[i][1],
+                                                     .dtype = t->g.l->dtype,
+                                                     .count = own_count(&t->g),
+                                                     .made = SL_MADE_ELEMENTWISE});
+  sl_tape_node(t, node);
+  return (struct sl_qkv){in.q, node.out[0], node.out[1]};
+}
+
+/* ---- keys and values of all members ---- */
 
 /* One call for keys and values. */
 static struct sl_op call(const struct sl_transformer *g, enum sl_op_kind kind, int layer) {
@@ -69,7 +123,7 @@ static struct sl_op call(const struct sl_transformer *g, enum sl_op_kind kind, i
 
 static struct sl_op order_op(const struct sl_transformer *g, int layer) {
   struct sl_op op = sl_transformer_op(g, SL_OP_ORDER_CHUNKS, layer, -1);
-  op.dim[0] = g->b, op.dim[1] = g->t, op.dim[2] = g->g * g->d, op.dim[3] = g->cp;
+  op.dim[0] = g->b, op.dim[1] = g->t, op.dim[2] = width_of(g), op.dim[3] = g->cp;
   return op;
 }
 
@@ -121,6 +175,7 @@ struct sl_qkv sl_context(struct sl_tape *t, struct sl_qkv in) {
   const struct sl_transformer *g = &t->g;
   if (g->cp == 1) return in;
   if (in.k == 0) in = apart(t, in);
+  if (sl_context_key_heads(g) > g->g) in = repeated(t, in);
   struct sl_node node = {.rule = &share_rule, .in = {in.k, in.v}};
   for (int i = 0; i < KEYS_AND_VALUES; i++)
     node.out[i] = sl_tape_value(t, (struct sl_value){.name = names[i][0],

@@ -6,6 +6,9 @@
 
 #include "core/models/attention.h"
 
+/* Heads of the keys and values that members exchange: each of theirs, or one for every query head, which attention then
+ * reads. */
+int64_t sl_context_key_heads(const struct sl_transformer *g);
 /* Queries of this member's tokens, keys and values of all; with one member what is given. Packed rows become three
  * values first. */
 struct sl_qkv sl_context(struct sl_tape *tape, struct sl_qkv in);

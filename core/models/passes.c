@@ -6,6 +6,7 @@
  * nothing. */
 #include "core/models/passes.h"
 
+#include "core/base/checked.h"
 #include "core/plan/kernels.h"
 
 #include <stdlib.h>
@@ -41,6 +42,7 @@ static int64_t elements_of(const struct sl_kernel_row *row, const struct sl_op *
   if (row->element == SL_ELEMENT_OF_KV) return kv;
   if (row->element == SL_ELEMENT_OF_QKV) return q + kv;
   if (row->element == SL_ELEMENT_OF_REPEATED) return d[4] < d[2] ? q : 0;
+  if (row->element == SL_ELEMENT_OF_BLOCKS) return sl_product(sl_op_cp(op) - 1, q);
   switch (op->kind) {
   case SL_OP_ATTENTION_FWD:
   case SL_OP_ATTENTION_BWD:

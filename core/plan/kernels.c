@@ -13,6 +13,7 @@
 #define KV SL_ELEMENT_OF_KV
 #define QKV SL_ELEMENT_OF_QKV
 #define REPEATED SL_ELEMENT_OF_REPEATED
+#define BLOCKS SL_ELEMENT_OF_BLOCKS
 
 /* clang-format off */
 
@@ -117,6 +118,18 @@
     {SL_OP_FLASH_BWD,        Q,        20,  3,       0,      0,   NOTHING, SL_IF_SELECTIVE_OP},                        \
     {SL_OP_ROPE,             OP,       16,  2,       8,      0,   NOTHING, ALWAYS},                                    \
     {SL_OP_RMSNORM_BWD,      OP,       4,   2,       0,      0,   NOTHING, ALWAYS}
+/* torch/distributed/tensor/experimental/_attention.py, _templated_ring_attention and its backward: attention is one call
+ * for every rank of the cp group, with one rank's keys and values. Forward, for each: they are concatenated (8); then
+ * outputs go to fp32 (6) and are merged, out - sigmoid(lse' - lse) (out - out'), by four kernels (32), or, where only
+ * the second chunk attends, half of that and a concatenation (8): 40 on average for each block of another rank; for the
+ * own one 14, and 6 in the end. Backward: concatenated (8), gradients of k and v in fp32 added up (20, or 26 where half
+ * of them are) and concatenated for the next rank (16), that of q likewise (10 or 13): 58; for the own block 54, zeros
+ * first (12), to 16 bits in the end (18). */
+#define RING_OF_TORCH                                                                                                  \
+    {SL_OP_FLASH_FWD,        BLOCKS,  40,   9,       0,      0,   NOTHING, SL_IF_CONTEXT},                             \
+    {SL_OP_FLASH_FWD,        Q,       20,   3,       14,     0,   NOTHING, SL_IF_CONTEXT},                             \
+    {SL_OP_FLASH_BWD,        BLOCKS,  58,   11,      0,      0,   NOTHING, SL_IF_CONTEXT},                             \
+    {SL_OP_FLASH_BWD,        Q,       84,   12,      28,     0,   NOTHING, SL_IF_CONTEXT}
 /* torch/optim/adamw.py, _multi_tensor_adamw, which torchtitan used until 2025: parameters decayed (8), lerp (12),
  * second moments scaled (8) and added to (12), their roots (8), scaled (8), epsilon added (8), addcdiv (16); less the
  * 30 of ours. */
@@ -175,12 +188,12 @@ static const struct sl_kernel_row megatron_unfused[] = {
     RMSNORM_IN_PYTHON(SL_UNLESS_FUSED_NORM), LAYERNORM_OF_TORCH(SL_UNLESS_FUSED_NORM), ROTARY_IN_PYTHON, SWIGLU_IN_PYTHON,
     GRADIENTS_ADDED, LOSS_OF_MEGATRON, ADAM_OF_MEGATRON, END};
 static const struct sl_kernel_row torch_eager[] = {
-    COPIES_OF_QKV, DROPOUT_OF_SCORES, SOFTMAX_OF_TORCH(ALWAYS), RMSNORM_IN_PYTHON(ALWAYS), LAYERNORM_OF_TORCH(ALWAYS), ROTARY_IN_PYTHON,
-    SWIGLU_IN_PYTHON, GRADIENTS_ADDED, LOSS_OF_TORCH, END};
+    COPIES_OF_QKV, RING_OF_TORCH, DROPOUT_OF_SCORES, SOFTMAX_OF_TORCH(ALWAYS), RMSNORM_IN_PYTHON(ALWAYS), LAYERNORM_OF_TORCH(ALWAYS),
+    ROTARY_IN_PYTHON, SWIGLU_IN_PYTHON, GRADIENTS_ADDED, LOSS_OF_TORCH, END};
 static const struct sl_kernel_row torch_compile[] = {
-    BLOCK_BY_INDUCTOR, FUSED_SOFTMAX(ALWAYS), LOSS_BY_INDUCTOR, END};
+    BLOCK_BY_INDUCTOR, RING_OF_TORCH, FUSED_SOFTMAX(ALWAYS), LOSS_BY_INDUCTOR, END};
 static const struct sl_kernel_row torch_compile_blocks[] = {
-    BLOCK_BY_INDUCTOR, FUSED_SOFTMAX(ALWAYS), LOSS_OF_TORCHTITAN, ADAMW_BY_FOREACH, END};
+    BLOCK_BY_INDUCTOR, RING_OF_TORCH, FUSED_SOFTMAX(ALWAYS), LOSS_OF_TORCHTITAN, ADAMW_BY_FOREACH, END};
 static const struct sl_kernel_row llm_foundry[] = {
     ATTENTION_OF_FOUNDRY, DROPOUT_OF_SCORES, SOFTMAX_OF_TORCH(ALWAYS), LAYERNORM_OF_TORCH(ALWAYS), GRADIENTS_ADDED,
     LOSS_OF_FOUNDRY, ADAMW_OF_COMPOSER, END};
@@ -211,12 +224,12 @@ static const struct sl_kernel_set sets[] = {
     [SL_KERNELS_TORCH_EAGER] = {.name = "torch-eager",
         .source = "the forms of transformers' modeling_llama.py, counted op by op; torch's checkpoint stops early, and keeps "
                   "what its policy chose (torch/utils/checkpoint.py, _CachingTorchDispatchMode)",
-        .accumulation = SL_ACCUMULATE_APART, .keeps_products = true, .rows = torch_eager},
+        .accumulation = SL_ACCUMULATE_APART, .exchanges_repeated = true, .keeps_products = true, .rows = torch_eager},
     [SL_KERNELS_TORCH_COMPILE] = {.name = "torch-compile",
         .source = "torchtitan of June 2025: each TransformerBlock compiled (models/llama3/parallelize_llama.py, apply_compile) "
                   "and the loss, too (components/loss.py); gathered inputs are what torch.mm keeps",
-        .accumulation = SL_ACCUMULATE_APART, .keeps_gathered = true, .torch_blocks = true, .fp8_casts = SL_CASTS_TORCHAO,
-        .rows = torch_compile},
+        .accumulation = SL_ACCUMULATE_APART, .keeps_gathered = true, .exchanges_repeated = true, .torch_blocks = true,
+        .fp8_casts = SL_CASTS_TORCHAO, .rows = torch_compile},
     [SL_KERNELS_LLM_FOUNDRY] = {.name = "llm-foundry",
         .source = "MPT of llm-foundry's benchmarks, October 2023: models/layers/attention.py, blocks.py and "
                   "norm.py (norms in 16 bits), in fp8 fc.py (Transformer Engine); models/mpt/modeling_mpt.py, loss_fn is "
@@ -245,8 +258,8 @@ static const struct sl_kernel_set sets[] = {
     [SL_KERNELS_TORCH_COMPILE_BLOCKS] = {.name = "torch-compile-blocks",
         .source = "torchtitan of December 2024: each TransformerBlock compiled (parallelisms/parallelize_llama.py, "
                   "apply_compile), the ends and the loss eager (train.py)",
-        .accumulation = SL_ACCUMULATE_APART, .keeps_gathered = true, .torch_blocks = true, .fp8_casts = SL_CASTS_TORCHAO,
-        .rows = torch_compile_blocks},
+        .accumulation = SL_ACCUMULATE_APART, .keeps_gathered = true, .exchanges_repeated = true, .torch_blocks = true,
+        .fp8_casts = SL_CASTS_TORCHAO, .rows = torch_compile_blocks},
 };
 #undef PYTHON
 /* clang-format on */
@@ -272,6 +285,8 @@ static bool holds(const struct sl_kernel_row *row, const struct sl_config *confi
     return config->sl.recompute[0] == SL_RECOMPUTE_SELECTIVE_OP;
   case SL_IF_SEQUENCES:
     return op->dim[0] > 1;
+  case SL_IF_CONTEXT:
+    return sl_op_cp(op) > 1;
   case SL_ALWAYS:
     break;
   }

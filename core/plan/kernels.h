@@ -15,13 +15,15 @@
 #include "core/op/op.h"
 
 /* What an element of a row is: one of the op; for attention, one of q, of k and v, or of q, k and v together; or one of
- * k repeated for every query head, of which there are none where each head has its own k. */
+ * k repeated for every query head, of which there are none where each head has its own k; or one of q for every block of
+ * keys that comes from another rank of a cp group. */
 enum sl_kernel_element {
   SL_ELEMENT_OF_OP,
   SL_ELEMENT_OF_Q,
   SL_ELEMENT_OF_KV,
   SL_ELEMENT_OF_QKV,
-  SL_ELEMENT_OF_REPEATED
+  SL_ELEMENT_OF_REPEATED,
+  SL_ELEMENT_OF_BLOCKS
 };
 
 /* Whose fp8 products a framework has in its blocks; the head is a product in 16 bits with either. */
@@ -40,8 +42,8 @@ enum sl_accumulation {
 };
 
 /* When a row applies: always; depending on shardlab.fused_norm or shardlab.fused_softmax, for a set that has both
- * forms; for an op with dropout; for fp16; with recomputation by op; or for attention over
- * more than one sequence. */
+ * forms; for an op with dropout; for fp16; with recomputation by op; for attention over more
+ * than one sequence; or under context parallelism. */
 enum sl_kernel_when {
   SL_ALWAYS,
   SL_UNLESS_FUSED_NORM,
@@ -50,7 +52,8 @@ enum sl_kernel_when {
   SL_IF_DROPOUT,
   SL_IF_FP16,
   SL_IF_SELECTIVE_OP,
-  SL_IF_SEQUENCES /* the attention op has more than one */
+  SL_IF_SEQUENCES, /* the attention op has more than one */
+  SL_IF_CONTEXT    /* and ranks share them */
 };
 
 /* What a framework launches in addition to an op of `kind`. Bytes are per element. A kind may have several rows; of an
@@ -84,6 +87,8 @@ struct sl_kernel_set {
   int list_tensors; /* tensors of a block in such a list; what a framework keeps in one tensor counts once */
   /* every tensor-parallel rank gathers the logits of the whole vocabulary and computes the loss from them */
   bool gathers_logits;
+  /* context parallelism exchanges keys and values that are repeated for every query head */
+  bool exchanges_repeated;
   /* torch.compile's blocks: the gradient of a weight is computed before the sum of its input's gradient is sent, as
    * autograd does, and shardlab.async_tp takes effect. */
   bool torch_blocks;
