@@ -37,28 +37,34 @@ static void print_ranks(const struct sl_plan *plan, FILE *out) {
   if (plan->world > LIMIT) fprintf(out, "   ... %d more ranks; --json - lists them all\n", plan->world - LIMIT);
 }
 
-/* Prints the ranks as a map: a row per pipeline rank with its stages, a column per replica, tp ranks together. */
+/* The ranks of one replica's stage: consecutive, evenly apart, or, with both tp and cp, neither. */
+static void put_cell(const struct sl_plan *plan, int pp, int dp, FILE *out) {
+  const struct sl_coord strides = sl_plan_strides(plan);
+  const int first = sl_plan_rank(plan, (struct sl_coord){.pp = pp, .dp = dp});
+  const int last = sl_plan_rank(plan, (struct sl_coord){.pp = pp, .dp = dp, .cp = plan->cp - 1, .tp = plan->tp - 1});
+  char cell[32];
+  if (first == last)
+    snprintf(cell, sizeof cell, "[%d]", first);
+  else if (last - first + 1 == plan->tp * plan->cp)
+    snprintf(cell, sizeof cell, "[%d..%d]", first, last);
+  else if (plan->tp == 1 || plan->cp == 1)
+    snprintf(cell, sizeof cell, "[%d..%d step %d]", first, last, plan->tp > 1 ? strides.tp : strides.cp);
+  else
+    snprintf(cell, sizeof cell, "[%d ... %d]", first, last);
+  fprintf(out, " %-12s", cell);
+}
+
+/* Prints the ranks as a map: a row per pipeline rank with its stages, a column per replica, tp and cp ranks together. */
 static void print_map(const struct sl_plan *plan, FILE *out) {
   enum { LIMIT = 8 };
   const int shown_dp = plan->dp < LIMIT ? plan->dp : LIMIT;
-  const struct sl_coord strides = sl_plan_strides(plan);
   if (plan->tp * plan->cp * plan->pp == 1) return;
-  fprintf(out,
-          "\nrank map: rows are pipeline ranks, columns data-parallel ones; a cell is one tensor-parallel group\n");
+  fprintf(out, "\nrank map: rows are pipeline ranks, columns data-parallel ones; a cell is %s\n",
+          plan->cp > 1 ? "the tensor- and context-parallel ranks of both" : "one tensor-parallel group");
   for (int pp = 0; pp < plan->pp; pp++) {
     const struct sl_pp_rank *pp_rank = &plan->pp_ranks[pp];
     fprintf(out, "  pp %-3d", pp);
-    for (int dp = 0; dp < shown_dp; dp++) {
-      const int first = sl_plan_rank(plan, (struct sl_coord){.pp = pp, .dp = dp});
-      const int last =
-          sl_plan_rank(plan, (struct sl_coord){.pp = pp, .dp = dp, .cp = plan->cp - 1, .tp = plan->tp - 1});
-      char cell[32];
-      if (strides.tp == 1 || first == last)
-        snprintf(cell, sizeof cell, first < last ? "[%d..%d]" : "[%d]", first, last);
-      else
-        snprintf(cell, sizeof cell, "[%d..%d step %d]", first, last, strides.tp);
-      fprintf(out, " %-12s", cell);
-    }
+    for (int dp = 0; dp < shown_dp; dp++) put_cell(plan, pp, dp, out);
     fprintf(out, "%s layers", plan->dp > LIMIT ? "..." : "");
     for (int i = 0; i < pp_rank->stage_count; i++) {
       const struct sl_stage *c = &plan->stages[pp_rank->stages[i]];
