@@ -4,8 +4,7 @@
 Models are those of Llama 3.1. Without a pipeline a local batch is one micro-batch; with one it is dealt in as many micro-batches as there
 are pipeline ranks (torchtitan at 9dec370: parallelisms/pipelining_utils.py, build_pipeline_schedule, where pipeline_parallel_microbatches
 is not given), and "Interleaved" has two stages a rank (generate_split_points). The kind of float8 is tensorwise where a row does not say
-rowwise, which is torchao's default. framework_version is the month of the table's commits. Rows with context parallelism cannot be
-expressed: predictions refuse them.
+rowwise, which is torchao's default. framework_version is the month of the table's commits.
 """
 import csv
 import pathlib
