@@ -71,6 +71,8 @@ const struct sl_option sl_options_table[] = {
      NULL, "N", 1, SL_MAX_DEGREE, JOBS, "tensor-parallel ranks"},
     {"pp", INTEGER, OVERRIDES(pp, "shardlab.pp|pipeline.stages"), NULL, "N", 1, SL_MAX_DEGREE, JOBS, "pipeline stages"},
     {"cp", INTEGER, OVERRIDES(cp, "shardlab.cp"), NULL, "N", 1, SL_MAX_DEGREE, JOBS, "context-parallel ranks"},
+    {"cp-comm-type", CHOICE, OVERRIDES(cp_comm, "shardlab.cp_comm_type"), NULL, "all_gather|a2a", 0, 0, JOBS,
+     "with --cp: keys and values are gathered, or heads are exchanged for tokens (DeepSpeed-Ulysses)"},
     {"rank-order", CHOICE, OVERRIDES(rank_order, "shardlab.rank_order"), NULL,
      "tp-dp-pp|tp-pp-dp|dp-tp-pp|dp-pp-tp|pp-tp-dp|pp-dp-tp", 0, 0, JOBS,
      "axes of the ranks, the fastest first: who shares a node (Megatron-LM's --use-tp-pp-dp-mapping: tp-pp-dp)"},

@@ -138,10 +138,19 @@ static struct sl_token_places positions(const struct sl_call *c) {
   return (struct sl_token_places){(size_t)chunks.tokens, {(size_t)chunks.first[0], (size_t)chunks.first[1]}};
 }
 
+/* The index in the layer of the first of the `h` query heads that are here: tp cuts them, and again cp, where it exchanges
+ * heads for tokens. */
+static size_t first_head(const struct sl_call *c, size_t h) {
+  const struct sl_plan *plan = c->rank.plan;
+  const size_t cuts = (size_t)plan->model->n_head / h, tp = (size_t)c->rank.coord.tp;
+  if (cuts <= 1) return 0;
+  return (cuts > (size_t)plan->tp ? tp * (size_t)plan->cp + (size_t)c->rank.coord.cp : tp) * h;
+}
+
 struct sl_attention_shape sl_call_attention(const struct sl_call *c, struct sl_dropout *dropout) {
   const size_t t = c->dim[1], h = c->dim[2], d = c->dim[3], kv = c->dim[4], row = (h + 2 * kv) * d;
   const size_t heads = (size_t)c->rank.plan->model->n_head;
-  const uint64_t first = first_sequence(c) * heads + (h < heads ? (uint64_t)c->rank.coord.tp * h : 0);
+  const uint64_t first = first_sequence(c) * heads + first_head(c, h);
   const bool apart = c->op->flags & SL_OP_APART, grouped = !apart && by_group(c);
   const struct sl_form *form = form_of(c);
   const size_t keys = t * (size_t)sl_op_cp(c->op);
@@ -163,7 +172,7 @@ struct sl_attention_shape sl_call_attention(const struct sl_call *c, struct sl_d
       .scale = form->attention_scalar > 0 ? (float)(1 / sqrt((double)form->attention_scalar)) : 0,
       .cap = (float)form->attention_cap,
       .alibi_max = (float)form->alibi_max,
-      .first_head = h < heads ? (size_t)c->rank.coord.tp * h : 0,
+      .first_head = first_head(c, h),
       .keys = keys,
       .at = positions(c)};
 }

@@ -188,6 +188,7 @@ const struct sl_field sl_fields[] = {
   M("shardlab", "tp", INT, sl.tp, D("1"), RANGE(1, SL_MAX_DEGREE)),
   M("shardlab", "pp", INT, sl.pp, D("1"), RANGE(1, SL_MAX_DEGREE)),
   M("shardlab", "cp", INT, sl.cp, D("1"), RANGE(1, SL_MAX_DEGREE)),
+  M("shardlab", "cp_comm_type", WORD, sl.cp_comm, D("\"all_gather\""), WORDS("all_gather|a2a")),
   M("shardlab", "rank_order", WORD, sl.rank_order, D("\"tp-dp-pp\""), WORDS("tp-dp-pp|tp-pp-dp|dp-tp-pp|dp-pp-tp|pp-tp-dp|pp-dp-tp")),
   M("shardlab", "virtual_stages", INT, sl.virtual_stages, D("1"), RANGE(1, SL_MAX_DEGREE)),
   M("shardlab", "schedule", TEXT, sl.schedule, D("\"1f1b\"")),

@@ -249,6 +249,19 @@ static enum sl_status put_kernels(struct accelerate *a) {
   return SL_OK;
 }
 
+/* DeepSpeed-Ulysses, which Accelerate calls sequence parallelism: parallelism_config.py, sp_backend. */
+static enum sl_status put_ulysses(struct accelerate *a, bool deepspeed) {
+  int64_t sp = 1;
+  char backend[32] = "deepspeed";
+  SL_TRY(sl_settings_int(&a->s, MESH "sp_size", 1, SL_MAX_DEGREE, &sp));
+  SL_TRY(sl_settings_word(&a->s, MESH "sp_backend", "deepspeed", backend));
+  if (sp == 1) return SL_OK;
+  if (!deepspeed)
+    return sl_settings_fail(&a->s, MESH "sp_size", "1, or distributed_type DEEPSPEED, which alone exchanges heads");
+  put(a, "shardlab.cp", json_integer(sp));
+  return put(a, "shardlab.cp_comm_type", json_string("a2a")), SL_OK;
+}
+
 /* ---- the whole file ---- */
 
 static enum sl_status make_config(struct accelerate *a) {
@@ -272,6 +285,7 @@ static enum sl_status make_config(struct accelerate *a) {
   SL_TRY(read_world(a, strcmp(type, "NO") == 0));
   leave_to_script(a);
   if (strcmp(type, "MEGATRON_LM") != 0) SL_TRY(put_kernels(a));
+  SL_TRY(put_ulysses(a, strcmp(type, "DEEPSPEED") == 0));
   if (strcmp(type, "DEEPSPEED") == 0) return sl_accelerate_deepspeed(&a->s, a->precision, a->config);
   if (strcmp(type, "FSDP") == 0) return read_fsdp(a);
   return strcmp(type, "MEGATRON_LM") == 0 ? read_megatron(a) : read_ddp(a);

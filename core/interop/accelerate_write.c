@@ -164,6 +164,9 @@ static enum sl_status put_deepspeed(const struct writer *w) {
           json_number_value(sl_interop_get(w->config, "gradient_clipping")));
   put_offload(w, "optimizer");
   put_offload(w, "param");
+  if (number_at(w, "shardlab.cp") > 1)
+    fprintf(w->out, "parallelism_config:\n  parallelism_config_sp_size: %lld\n  parallelism_config_sp_backend: deepspeed\n",
+            (long long)number_at(w, "shardlab.cp"));
   return SL_OK;
 }
 
@@ -175,6 +178,8 @@ static enum sl_status put_megatron(const struct writer *w) {
   const bool full = strcmp(recompute, "full") == 0, selective = strcmp(recompute, "selective") == 0;
   if (!full && !selective && strcmp(recompute, "none") != 0)
     return refuse("shardlab.recompute", recompute, "none, selective or full");
+  if (strcmp(text_at(w, "shardlab.cp_comm_type"), "a2a") == 0)
+    return refuse("shardlab.cp_comm_type", "a2a", "all_gather: MegatronLMPlugin has no such setting");
 #define KEY "  megatron_lm_"
   fprintf(w->out,
           "megatron_lm_config:\n" KEY "tp_degree: %lld\n" KEY "pp_degree: %lld\n" KEY "num_micro_batches: %lld\n" KEY
@@ -202,6 +207,7 @@ static bool is_said(const char *path) {
                                      "shardlab.preset",
                                      "shardlab.tp",
                                      "shardlab.cp",
+                                     "shardlab.cp_comm_type",
                                      "shardlab.pp",
                                      "shardlab.sequence_parallel",
                                      "shardlab.shard_size",

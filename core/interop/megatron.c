@@ -98,15 +98,16 @@ static enum sl_status put_optimizer(json_t *config, const struct sl_arguments *a
 }
 
 /* Keys and values that go round a ring (p2p, the default) are as many bytes as gathered ones. */
-static enum sl_status check_context(const json_t *config, const struct sl_arguments *a) {
+static enum sl_status put_context(json_t *config, const struct sl_arguments *a) {
   static const char key[] = "cp-comm-type", mapping[] = "use-tp-pp-dp-mapping";
   const char *type = "p2p";
   if (sl_arguments_has(a, key)) SL_TRY(sl_arguments_text(a, key, &type));
   if (json_integer_value(sl_interop_get(config, "shardlab.cp")) <= 1) return SL_OK;
   if (sl_arguments_has(a, mapping))
     return sl_arguments_fail(a, mapping, "no such mapping beside context-parallel-size: cp is a part of dp here");
+  if (strcmp(type, "a2a") == 0) return sl_interop_put(config, "shardlab.cp_comm_type", json_string(type)), SL_OK;
   if (strcmp(type, "all_gather") != 0 && strcmp(type, "p2p") != 0)
-    return sl_arguments_fail(a, key, "all_gather or p2p: no other one is modelled");
+    return sl_arguments_fail(a, key, "all_gather, a2a or p2p: no other one is modelled");
   if (strcmp(type, "p2p") == 0)
     sl_warn("%s: --cp-comm-type p2p is taken as all_gather: the same bytes, for all of which attention waits", a->name);
   return SL_OK;
@@ -127,7 +128,7 @@ static enum sl_status put_pipeline(json_t *config, const struct sl_arguments *a)
     virtual = layers / pp / each;
     sl_interop_put(config, "shardlab.virtual_stages", json_integer(virtual));
   }
-  SL_TRY(check_context(config, a));
+  SL_TRY(put_context(config, a));
   if (virtual > 1) sl_interop_put(config, "shardlab.schedule", json_string("interleaved"));
   if (sl_arguments_has(a, "use-tp-pp-dp-mapping"))
     sl_interop_put(config, "shardlab.rank_order", json_string("tp-pp-dp"));

@@ -213,6 +213,7 @@ static bool is_said(const char *path) {
                                      "shardlab.preset",
                                      "shardlab.tp",
                                      "shardlab.cp",
+                                     "shardlab.cp_comm_type",
                                      "shardlab.pp",
                                      "shardlab.virtual_stages",
                                      "shardlab.schedule",

@@ -1,6 +1,7 @@
 /* The rule of attention; see attention.h. */
 #include "core/models/attention.h"
 
+#include "core/base/checked.h"
 #include "core/models/context.h"
 #include "core/models/gradients.h"
 
@@ -17,9 +18,11 @@ static bool flash(const struct sl_transformer *g) {
 }
 
 static struct sl_op attention_op(const struct sl_transformer *g, enum sl_op_kind kind, const struct sl_node *n) {
-  struct sl_op op = sl_transformer_tokens_op(g, kind, n->layer, -1);
+  const struct sl_context_share share = sl_context_share(g);
+  struct sl_op op = sl_transformer_op(g, kind, n->layer, -1);
   op.flags = flash_kernel[g->l->plan->config->sl.attention];
-  op.dim[2] = g->h, op.dim[3] = g->d, op.dim[4] = sl_context_key_heads(g);
+  op.dim[0] = g->b, op.dim[1] = share.t, op.dim[2] = share.h, op.dim[3] = g->d, op.dim[4] = share.g;
+  if (share.cp > 1) op.dim[SL_OP_CP] = share.cp;
   op.dim[5] = sl_model_window(g->l->plan->model, n->layer);
   if (n->in[1] != 0) op.flags |= SL_OP_APART;
   sl_transformer_drop(&op, n->layer, SL_SITE_ATTENTION, g->l->plan->model->attn_pdrop);
@@ -85,12 +88,13 @@ static const struct sl_rule fused = {
 int sl_attention(struct sl_tape *t, struct sl_qkv in) {
   const struct sl_transformer *g = &t->g;
   const struct sl_model *model = g->l->plan->model;
-  const int64_t squares = flash(g) ? 0 : g->b * g->h * g->t * g->t;
+  const struct sl_context_share share = sl_context_share(g);
+  const int64_t rows = sl_product(g->b * share.h, share.t), squares = flash(g) ? 0 : sl_product(rows, share.t);
   const bool masks = model->attn_pdrop > 0 && g->l->plan->config->sl.store_dropout_masks && !flash(g);
   const struct sl_value probabilities = {
       .name = "attn.probs", .dtype = g->l->dtype, .count = squares, .made = SL_MADE_SOFTMAX};
   const struct sl_value lse = {
-      .name = "attn.lse", .dtype = SL_F32, .count = g->b * g->h * g->t, .made = SL_MADE_SOFTMAX};
+      .name = "attn.lse", .dtype = SL_F32, .count = rows, .made = SL_MADE_SOFTMAX};
   struct sl_node node = {.rule = flash(g) ? &fused : &materialised, .in = {in.q, in.k, in.v}};
   struct sl_value dropped = probabilities, mask = probabilities;
   dropped.name = "attn.dropped", mask.name = "attn.mask";

@@ -5,13 +5,23 @@
 #include "core/models/gradients.h"
 #include "core/plan/kernels.h"
 
-int64_t sl_context_key_heads(const struct sl_transformer *g) {
+static bool by_heads(const struct sl_transformer *g) {
+  return g->cp > 1 && g->l->plan->config->sl.cp_comm == SL_CP_A2A;
+}
+
+/* Heads of the keys and values that members gather: each of theirs, or one for every query head. */
+static int64_t key_heads(const struct sl_transformer *g) {
   return g->cp > 1 && sl_kernel_set(g->l->plan->config->sl.kernels)->exchanges_repeated ? g->h : g->g;
+}
+
+struct sl_context_share sl_context_share(const struct sl_transformer *g) {
+  if (by_heads(g)) return (struct sl_context_share){sl_product(g->t, g->cp), g->h / g->cp, g->g / g->cp, 1};
+  return (struct sl_context_share){g->t, g->h, key_heads(g), g->cp};
 }
 
 /* Columns of exchanged keys, or values. */
 static int64_t width_of(const struct sl_transformer *g) {
-  return sl_product(sl_context_key_heads(g), g->d);
+  return sl_product(key_heads(g), g->d);
 }
 
 /* Elements of the keys, or of the values, of this member's tokens and of all. */
@@ -170,12 +180,10 @@ static enum sl_status give_back(struct sl_tape *t, const struct sl_node *n) {
 
 static const struct sl_rule share_rule = {.forward = share, .backward = give_back};
 
-struct sl_qkv sl_context(struct sl_tape *t, struct sl_qkv in) {
+static struct sl_qkv gathered(struct sl_tape *t, struct sl_qkv in) {
   static const char *const names[][2] = {{"attn.k.all", "dk.all"}, {"attn.v.all", "dv.all"}};
   const struct sl_transformer *g = &t->g;
-  if (g->cp == 1) return in;
-  if (in.k == 0) in = apart(t, in);
-  if (sl_context_key_heads(g) > g->g) in = repeated(t, in);
+  if (key_heads(g) > g->g) in = repeated(t, in);
   struct sl_node node = {.rule = &share_rule, .in = {in.k, in.v}};
   for (int i = 0; i < KEYS_AND_VALUES; i++)
     node.out[i] = sl_tape_value(t, (struct sl_value){.name = names[i][0],
@@ -185,4 +193,80 @@ struct sl_qkv sl_context(struct sl_tape *t, struct sl_qkv in) {
                                                      .made = SL_MADE_SHARED});
   sl_tape_node(t, node);
   return (struct sl_qkv){in.q, node.out[0], node.out[1]};
+}
+
+/* ---- heads exchanged for tokens ---- */
+
+/* The steps between what a member has of its own tokens, (R, cp W), and of all members' tokens, (B, cp T, W): columns
+ * member by member, their exchange, and the order of the sequence. */
+static struct sl_op columns_op(const struct sl_transformer *g, int layer, int64_t width) {
+  struct sl_op op = sl_transformer_rows_op(g, SL_OP_CONCAT_COLUMNS, layer, -1, g->r, width);
+  op.dim[2] = g->cp;
+  return op;
+}
+
+static struct sl_op tokens_op(const struct sl_transformer *g, int layer, int64_t width) {
+  struct sl_op op = order_op(g, layer);
+  op.dim[2] = width;
+  return op;
+}
+
+/* From heads of own tokens to tokens of own heads, or back: the same steps in reverse. */
+static enum sl_status exchange(struct sl_transformer *g, int layer, int64_t count, struct sl_operand from,
+                               struct sl_operand to, bool back) {
+  const int64_t width = count / g->r / g->cp;
+  struct sl_op first = back ? tokens_op(g, layer, width) : columns_op(g, layer, width);
+  const struct sl_op last = back ? columns_op(g, layer, width) : tokens_op(g, layer, width);
+  struct sl_op move = call(g, SL_OP_ALL_TO_ALL, layer);
+  int32_t sent, arrived;
+  first.flags = SL_OP_INVERSE;
+  move.dim[0] = count;
+  SL_TRY(sl_transformer_temporary(g, &sent, count, layer, "a2a.sent"));
+  SL_TRY(sl_transformer_temporary(g, &arrived, count, layer, "a2a.arrived"));
+  SL_TRY(SL_BUILD_DRAFT(g->drafts, first, from, sl_build_write(g->l, sent)));
+  SL_TRY(SL_BUILD_DRAFT(g->drafts, move, sl_build_read(g->l, sent), sl_build_write(g->l, arrived)));
+  return SL_BUILD_DRAFT(g->drafts, last, sl_build_read(g->l, arrived), to);
+}
+
+enum { TO_HEADS, TO_TOKENS };
+
+static enum sl_status exchange_forward(struct sl_tape *t, const struct sl_node *n) {
+  struct sl_operand out;
+  SL_TRY(sl_tape_make(t, n, 0, &out));
+  return exchange(&t->g, n->layer, t->values[n->out[0]].count, sl_tape_at(t, n->in[0]), out, n->kind == TO_TOKENS);
+}
+
+static enum sl_status exchange_backward(struct sl_tape *t, const struct sl_node *n) {
+  struct sl_operand dx;
+  SL_TRY(sl_gradient_into(t, n->in[0], &dx));
+  return exchange(&t->g, n->layer, t->values[n->out[0]].count, sl_gradient_of(t, n->out[0]), dx, n->kind == TO_HEADS);
+}
+
+static const struct sl_rule exchange_rule = {.forward = exchange_forward, .backward = exchange_backward};
+
+static int exchanged(struct sl_tape *t, int x, int kind, const char *name, const char *gradient_name) {
+  struct sl_value value = {.name = name,
+                           .gradient_name = gradient_name,
+                           .dtype = t->g.l->dtype,
+                           .count = t->values[x].count,
+                           .made = kind == TO_HEADS ? SL_MADE_ELEMENTWISE : SL_MADE_ATTENTION};
+  struct sl_node node = {.rule = &exchange_rule, .kind = kind, .in = {x}};
+  node.out[0] = sl_tape_value(t, value);
+  sl_tape_node(t, node);
+  return node.out[0];
+}
+
+/* ---- both ways ---- */
+
+struct sl_qkv sl_context(struct sl_tape *t, struct sl_qkv in) {
+  if (t->g.cp == 1) return in;
+  if (in.k == 0) in = apart(t, in);
+  if (!by_heads(&t->g)) return gathered(t, in);
+  return (struct sl_qkv){exchanged(t, in.q, TO_HEADS, "attn.q.heads", "dq.heads"),
+                         exchanged(t, in.k, TO_HEADS, "attn.k.heads", "dk.heads"),
+                         exchanged(t, in.v, TO_HEADS, "attn.v.heads", "dv.heads")};
+}
+
+int sl_context_back(struct sl_tape *t, int out) {
+  return by_heads(&t->g) ? exchanged(t, out, TO_TOKENS, "attn.out.tokens", "datt.tokens") : out;
 }

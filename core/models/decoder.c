@@ -76,7 +76,8 @@ static struct sl_qkv prepare(struct sl_tape *t, struct sl_qkv x) {
 
 static int attention(struct sl_tape *t, int x) {
   const int weight = weight_of(t, SL_PART_ATTENTION_OUT), bias = form_of(t)->out_bias ? weight + 1 : -1;
-  const int out = sl_row(t, sl_attention(t, sl_context(t, prepare(t, project(t, x)))), weight, bias);
+  const int attended = sl_context_back(t, sl_attention(t, sl_context(t, prepare(t, project(t, x)))));
+  const int out = sl_row(t, attended, weight, bias);
   return norm(t, SL_PART_POST_NORM_1, out, "post_norm_1");
 }
 

@@ -82,7 +82,8 @@ enum sl_move {
  *
  * Context parallelism: dim[SL_OP_CP] of load_batch, embed, rope and attention is the number P of ranks that share every
  * sequence, if it is above 1. T is then the rank's part, two chunks of each sequence (core/op/chunks.h), and attention,
- * with SL_OP_APART, reads all P T keys and values of a sequence, in order.
+ * with SL_OP_APART, reads all P T keys and values of a sequence, in order. (Where heads are exchanged for tokens, a rank's
+ * attention has whole sequences of fewer heads.)
  *   kind, text, class, dims, shape and remarks */
 /* clang-format off */
 #define SL_OP_MAP(X)                                                                                                                                                     \
@@ -127,7 +128,7 @@ enum sl_move {
   X(FILL,              "fill",                 ELEMENTWISE,  1) /* N; x = scale */                                                                                       \
   X(COPY,              "copy",                 ELEMENTWISE,  1) /* N; to or from NVMe, with a scratch: N block depth: bytes of a block, blocks in flight */              \
   X(ADD,               "add",                  ELEMENTWISE,  1) /* N; out += x */                                                                                        \
-  X(CONCAT_COLUMNS,    "concat_columns",       ELEMENTWISE,  3) /* R C P; x (P,R,C), out (R,P*C) */                                                                      \
+  X(CONCAT_COLUMNS,    "concat_columns",       ELEMENTWISE,  3) /* R C P; x (P,R,C), out (R,P*C); with SL_OP_INVERSE the other way */                                    \
   X(SPLIT_COLUMNS,     "split_columns",        ELEMENTWISE,  3) /* R C P; x (R,P*C), out (R,C): columns [place C, place C + C) */                                        \
   X(NORM,              "norm",                 OPTIMIZER,    1) /* N; adds scale * sum of squares to control */                                                          \
                                                                  /* with SL_OP_SHARE_RANGE: N lo hi stride: x is [place stride, +N) of a flat space; [lo, hi) counts */  \

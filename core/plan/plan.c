@@ -174,7 +174,15 @@ static bool scatters_messages(const struct sl_plan *plan) {
 
 /* A rank has two chunks of every sequence, see core/op/chunks.h. */
 static enum sl_status check_cp(const struct sl_plan *plan) {
-  if (plan->cp > 1 && plan->config->sl.attention == SL_ATTENTION_MATERIALISED)
+  const struct sl_model *m = plan->model;
+  const int64_t cuts = sl_product(plan->tp, plan->cp);
+  const bool a2a = plan->config->sl.cp_comm == SL_CP_A2A;
+  if (plan->cp > 1 && a2a && (m->n_head % cuts != 0 || m->n_kv_head % cuts != 0))
+    return sl_json_fail(&plan->config->doc, "shardlab.cp_comm_type",
+                        "is a2a, beside tp %d and cp %d; expected %lld to divide the %lld heads and %lld key heads of "
+                        "model %s",
+                        plan->tp, plan->cp, (long long)cuts, (long long)m->n_head, (long long)m->n_kv_head, m->name);
+  if (plan->cp > 1 && !a2a && plan->config->sl.attention == SL_ATTENTION_MATERIALISED)
     return sl_json_fail(&plan->config->doc, "shardlab.attention",
                         "is materialised beside cp %d; expected flash, which alone reads keys of other ranks",
                         plan->cp);
@@ -252,10 +260,11 @@ static void warn_pageable(const struct sl_plan *plan) {
       "as those of pinned memory");
 }
 
-/* Under context parallelism only flash attention reads keys of other ranks; so too in Megatron-LM, whose
- * DotProductAttention refuses it, and torchtitan. */
+/* Only flash attention reads keys that other ranks have; so too in Megatron-LM, whose DotProductAttention refuses context
+ * parallelism, and torchtitan. */
 static void choose_attention(struct sl_config *config, const struct sl_cluster *cluster) {
-  const bool flash = cluster->device.kind == SL_DEVICE_GPU || config->sl.cp > 1;
+  const bool others = config->sl.cp > 1 && config->sl.cp_comm == SL_CP_ALL_GATHER;
+  const bool flash = cluster->device.kind == SL_DEVICE_GPU || others;
   if (config->sl.attention != SL_ATTENTION_ON_GPU) return;
   config->sl.attention = flash ? SL_ATTENTION_FLASH : SL_ATTENTION_MATERIALISED;
 }

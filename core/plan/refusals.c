@@ -31,6 +31,12 @@ static bool has_pp(struct question *q) {
 static bool has_cp(struct question *q) {
   return q->config->sl.cp > 1;
 }
+static bool gathers_keys(struct question *q) {
+  return has_cp(q) && q->config->sl.cp_comm == SL_CP_ALL_GATHER;
+}
+static bool exchanges_heads(struct question *q) {
+  return has_cp(q) && q->config->sl.cp_comm == SL_CP_A2A;
+}
 static bool has_virtual_stages(struct question *q) {
   return q->config->sl.virtual_stages > 1;
 }
@@ -129,6 +135,8 @@ static const struct limit limits[] = {
     /* torch/distributed/fsdp/_init_utils.py */
     {SL_FAMILY_FSDP, 0, "shardlab.shard_size", no_shard_size,
      "Manual wrapping with HYBRID_SHARD requires explicit specification of process group or device_mesh."},
+    {SL_FAMILY_FSDP2, 0, "shardlab.cp_comm_type", exchanges_heads,
+     NO_SETTING "PyTorch's context_parallel moves keys and values, never heads"},
     /* torch/distributed/pipelining/schedules.py, Schedule1F1B */
     {SL_FAMILY_FSDP2, ACCELERATE, "gradient_accumulation_steps", fewer_micro_batches_than_stages,
      "Number of microbatches (@) must be greater than or equal to the number of stages"},
@@ -138,7 +146,7 @@ static const struct limit limits[] = {
      "ZeRO-2 and ZeRO-3 are incompatible with pipeline parallelism"},
     {DEEPSPEED, 0, "shardlab.virtual_stages", has_virtual_stages, NO_SETTING "PipelineEngine holds one stage a rank"},
     {DEEPSPEED, 0, "shardlab.schedule", not_1f1b, NO_SETTING "PipelineEngine runs TrainSchedule, which is 1f1b"},
-    {DEEPSPEED, 0, "shardlab.cp", has_cp, NO_SETTING "Ulysses, which exchanges heads, is not modelled"},
+    {DEEPSPEED, 0, "shardlab.cp_comm_type", gathers_keys, NO_SETTING "Ulysses exchanges heads for tokens, which is a2a"},
     {DEEPSPEED, 0, "shardlab.sequence_parallel", has_sequence_parallel,
      NO_SETTING "Megatron-LM's sequence parallelism is the client model's"},
     {DEEPSPEED, 0, "zero_optimization.mics_shard_size", no_shard_size, "the preset needs mics_shard_size"},

@@ -159,6 +159,7 @@ static const struct key {
     {"shardlab", "tp", "2", ""},
     {"shardlab", "pp", "2", ""},
     {"shardlab", "cp", "2", ""},
+    {"shardlab", "cp_comm_type", "\"a2a\"", PLAN("\"cp\": 2")},
     {"shardlab", "rank_order", "\"pp-dp-tp\"", PLAN("\"tp\": 2, \"pp\": 2")},
     {"shardlab", "virtual_stages", "3",
      "\"gradient_accumulation_steps\": 4, " PLAN("\"pp\": 2, \"schedule\": \"interleaved\"")},

@@ -38,11 +38,13 @@ def differences(want, got):
     return [(k, a.get(k), b.get(k)) for a, b in zip(want, got) for k in a.keys() | b.keys() if a.get(k) != b.get(k)]
 
 
-def context(r, ours, may):
+def context(r, ours, may, a2a=False):
     """Ranks that share every sequence."""
     if not may or r.random() < 0.6:
         return 1
     ours["cp"] = r.choice([2, 4])
+    if a2a:
+        ours["cp_comm_type"] = r.choice(["all_gather", "a2a"])
     return ours["cp"]
 
 
@@ -77,7 +79,7 @@ def megatron_config(r):
         ours["schedule"] = "interleaved" if ours["virtual_stages"] > 1 else "1f1b"
     if ours["preset"] != "megatron-lm":
         ours["overlap_param_gather"] = r.random() < 0.5
-    cp = context(r, ours, ours["rank_order"] == "tp-dp-pp" and ours["attention"] != "materialised")
+    cp = context(r, ours, ours["rank_order"] == "tp-dp-pp" and ours["attention"] != "materialised", a2a=True)
     ds = {"train_micro_batch_size_per_gpu": micro, "train_batch_size": micro * accumulate * dp, "gradient_clipping": r.choice([0.5, 1.0]),
           "optimizer": {"type": "AdamW", "params": {"lr": r.uniform(1e-5, 1e-2), "weight_decay": r.choice([0.0, 0.1]), "eps": 1e-8,
                                                    "betas": [0.9, r.choice([0.95, 0.999])]}}, "shardlab": ours}
@@ -189,6 +191,8 @@ def accelerate_config(r):
                 ours["shard_size"] = 2 * cp
     elif "deepspeed" in kind:
         ds["zero_optimization"] = {"stage": r.choice([0, 1, 2, 3])}
+        if world > 2 and r.random() < 0.4:
+            ours.update(cp=2, cp_comm_type="a2a")
         ds.update(gradient_accumulation_steps=r.choice([1, 2, 8]), gradient_clipping=r.choice([0.0, 1.0, 0.5]))
         if ds["zero_optimization"]["stage"] > 1 and r.random() < 0.5:
             ds["zero_optimization"]["offload_optimizer"] = {"device": "cpu"}

@@ -259,6 +259,13 @@ static void choose_context(struct draw *d, const struct strategy *s) {
   d->micro *= d->cp;
 }
 
+/* Whether heads are exchanged for tokens, as PyTorch never does. */
+static bool exchanges_heads(const struct draw *d, const struct strategy *s) {
+  const struct draw_model *m = &draw_models[d->model];
+  const bool torch = strstr(s->preset, "fsdp2") != NULL || strcmp(s->preset, "accelerate-fsdp") == 0;
+  return !torch && m->heads % (d->tp * d->cp) == 0 && m->kv_heads % (d->tp * d->cp) == 0 && d->index % 2 == 0;
+}
+
 /* --- the "zero_optimization" object --- */
 
 /* All data-parallel ranks are a group, too. */
@@ -358,6 +365,7 @@ static void put_shardlab(struct draw *d, struct dice *dice, const struct strateg
       m->seq, d->tp, d->pp, d->stages, d->csv ? d->csv_path : d->schedule, evaluates(d));
   if (s->preset[0] != '\0') put(d, ", \"preset\": \"%s\"", s->preset);
   if (d->cp > 1) put(d, ", \"cp\": %d", d->cp);
+  if (d->cp > 1 && exchanges_heads(d, s)) put(d, ", \"cp_comm_type\": \"a2a\"");
   if (shard > 0 && !(s->rules & MICS)) put(d, ", \"shard_size\": %d", shard);
   put_stages(d, dice, s);
   const bool cut = d->tp > 1 && m->transformer && !(s->rules & NO_SP) && d->micro / d->cp * m->seq % d->tp == 0;
@@ -422,6 +430,7 @@ int draw_tally(const struct draw *d, struct draw_count *rows) {
                                       "\"stages\": \"flops\"",
                                       "\"stages\": \"cost\"",
                                       "\"attention\": \"flash\"",
+                                      "a2a",
                                       "store_dropout_masks",
                                       "zero_hpz_partition_size",
                                       "make_vocab_size",
