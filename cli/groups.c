@@ -12,7 +12,8 @@ static const struct {
                "from-accelerate points nvme-path "},
     {"batch and states", " micro-batch grad-accum train-batch zero-stage shard-size offload-optimizer offload-param "
                          "cpu-checkpointing overlap-param-gather "},
-    {"parallelism", " tp pp cp cp-comm-type rank-order schedule virtual-stages stages sequence-parallel tp-comm-overlap "},
+    {"parallelism",
+     " tp pp cp cp-comm-type rank-order schedule virtual-stages stages sequence-parallel tp-comm-overlap "},
     {"what is computed", " recompute recompute-modules recompute-every attention kernels "
                          "make-vocab-size-divisible-by tf32 fuse-epilogues "},
     {"does it fit", " device-memory require-fit max-micro-batch min-world max-seq sweep "},

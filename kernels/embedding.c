@@ -107,8 +107,7 @@ struct gradient {
 static void gradient_zero(struct gradient g, size_t n) {
   const size_t bytes = n * (g.in_fp32 ? sizeof(float) : sizeof(sl_store)), piece = 1 << 16;
 #pragma omp parallel for schedule(static) if (n > SL_PARALLEL_MIN)
-  for (size_t at = 0; at < bytes; at += piece)
-    memset((char *)g.table + at, 0, bytes - at < piece ? bytes - at : piece);
+  for (size_t at = 0; at < bytes; at += piece) memset((char *)g.table + at, 0, bytes - at < piece ? bytes - at : piece);
 }
 
 static void gradient_load(sl_real *sum, struct gradient g, size_t at, size_t n) {

@@ -165,7 +165,8 @@ static enum sl_status put_deepspeed(const struct writer *w) {
   put_offload(w, "optimizer");
   put_offload(w, "param");
   if (number_at(w, "shardlab.cp") > 1)
-    fprintf(w->out, "parallelism_config:\n  parallelism_config_sp_size: %lld\n  parallelism_config_sp_backend: deepspeed\n",
+    fprintf(w->out,
+            "parallelism_config:\n  parallelism_config_sp_size: %lld\n  parallelism_config_sp_backend: deepspeed\n",
             (long long)number_at(w, "shardlab.cp"));
   return SL_OK;
 }

@@ -85,7 +85,8 @@ static enum sl_status put_rest(const json_t *config, FILE *out) {
   if (json_integer_value(sl_interop_get(config, "shardlab.pp")) > 1 &&
       strcmp(schedule, interleaved ? "interleaved" : "1f1b") != 0)
     return refuse("shardlab.schedule", schedule, interleaved ? "interleaved" : "1f1b");
-  if (json_integer_value(sl_interop_get(config, "shardlab.cp")) > 1) fprintf(out, "--cp-comm-type %s\n", text_at(config, "shardlab.cp_comm_type"));
+  if (json_integer_value(sl_interop_get(config, "shardlab.cp")) > 1)
+    fprintf(out, "--cp-comm-type %s\n", text_at(config, "shardlab.cp_comm_type"));
   if (strcmp(order, "tp-pp-dp") == 0) fputs("--use-tp-pp-dp-mapping\n", out);
   if (strcmp(order, "tp-pp-dp") != 0 && strcmp(order, "tp-dp-pp") != 0)
     return refuse("shardlab.rank_order", order, "tp-dp-pp or tp-pp-dp");

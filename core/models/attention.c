@@ -93,8 +93,7 @@ int sl_attention(struct sl_tape *t, struct sl_qkv in) {
   const bool masks = model->attn_pdrop > 0 && g->l->plan->config->sl.store_dropout_masks && !flash(g);
   const struct sl_value probabilities = {
       .name = "attn.probs", .dtype = g->l->dtype, .count = squares, .made = SL_MADE_SOFTMAX};
-  const struct sl_value lse = {
-      .name = "attn.lse", .dtype = SL_F32, .count = rows, .made = SL_MADE_SOFTMAX};
+  const struct sl_value lse = {.name = "attn.lse", .dtype = SL_F32, .count = rows, .made = SL_MADE_SOFTMAX};
   struct sl_node node = {.rule = flash(g) ? &fused : &materialised, .in = {in.q, in.k, in.v}};
   struct sl_value dropped = probabilities, mask = probabilities;
   dropped.name = "attn.dropped", mask.name = "attn.mask";

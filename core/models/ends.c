@@ -263,7 +263,8 @@ static enum sl_status classify(struct sl_transformer *g, int layer, struct loss 
   const bool cut = g->tp > 1 && !gathers;
   struct sl_op op = sl_transformer_rows_op(g, cut ? SL_OP_CLASSIFIER_SHARD : SL_OP_CLASSIFIER, layer, -1, g->r, g->v);
   int32_t statistics;
-  op.scale = 1.0 / ((double)l->plan->global_batch * (double)l->plan->seq); /* the loss is the mean over the global batch */
+  op.scale =
+      1.0 / ((double)l->plan->global_batch * (double)l->plan->seq); /* the loss is the mean over the global batch */
   op.dim[2] = l->plan->model->vocab_size;
   if (gathers) return classify_gathered(g, s, op);
   if (!cut) return SL_BUILD_DRAFT(g->drafts, op, s.logits, s.targets, control);

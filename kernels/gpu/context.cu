@@ -56,10 +56,10 @@ extern "C" int sl_cuda_context_runs(sl_cuda_stream stream, enum sl_number type, 
   const bool fast = sizes * bytes % 16 == 0 && aligned(out, x);
   const size_t u = fast ? 16 / bytes : 1, units = fast ? 1 : bytes / 2; /* elements a unit, units an element */
   if (fast)
-    return launch_rows(stream,
-                       runs_op<sixteen>{(sixteen *)out, (const sixteen *)x, out_row / u, out_step / u, x_row / u,
-                                        x_step / u, groups},
-                       rows * groups, width / u);
+    return launch_rows(
+        stream,
+        runs_op<sixteen>{(sixteen *)out, (const sixteen *)x, out_row / u, out_step / u, x_row / u, x_step / u, groups},
+        rows * groups, width / u);
   return launch_rows(stream,
                      runs_op<uint16_t>{(uint16_t *)out, (const uint16_t *)x, out_row * units, out_step * units,
                                        x_row * units, x_step * units, groups},

@@ -46,9 +46,10 @@ static void tell_command(FILE *out) {
   const char *preload = getenv("LD_PRELOAD");
   char self[4096] = "", run[256];
   if (readlink("/proc/self/exe", self, sizeof self - 1) < 0) snprintf(self, sizeof self, "test_grid3d");
-  snprintf(run, sizeof run, "OMP_NUM_THREADS=1 mpirun --bind-to none --oversubscribe --mca pml ob1 --mca btl self,vader");
-  fprintf(out, "  configuration %d of world %d: %s, tp %d pp %d dp %d cp %d, %s, %s, %d micro-batches; alone:\n", d->index,
-          d->world, m->name, d->tp, d->pp, d->dp / d->cp, d->cp, d->strategy, d->schedule, d->accumulate);
+  snprintf(run, sizeof run,
+           "OMP_NUM_THREADS=1 mpirun --bind-to none --oversubscribe --mca pml ob1 --mca btl self,vader");
+  fprintf(out, "  configuration %d of world %d: %s, tp %d pp %d dp %d cp %d, %s, %s, %d micro-batches; alone:\n",
+          d->index, d->world, m->name, d->tp, d->pp, d->dp / d->cp, d->cp, d->strategy, d->schedule, d->accumulate);
   fprintf(out, "%s -np 1 %s one.reference --problem %d &&\n%s -np %d%s%s %s one.reference --only %d\n", run, self,
           d->problem, run, d->world, preload != NULL ? " -x LD_PRELOAD=" : "", preload != NULL ? preload : "", self,
           d->index);

@@ -133,10 +133,9 @@ static const struct {
     {"{\"tensorboard\": {\"enable\": true}}",
      "ds.json:1:18: tensorboard.enable: unknown key; did you mean \"enabled\"?"},
     {"{\"shardlab\": {\"tensor_parallel\": 2}}",
-     "ds.json:1:15: shardlab.tensor_parallel: unknown key; expected one of ds_version, tp, pp, cp, rank_order, "
-     "virtual_stages, "
-     "schedule, stages, recompute, recompute_modules, recompute_every, preset, sequence_parallel, "
-     "scatter_gather_tensors_in_pipeline, shard_size, limit_all_gathers, unshard_ahead, ..."},
+     "ds.json:1:15: shardlab.tensor_parallel: unknown key; expected one of ds_version, tp, pp, cp, cp_comm_type, "
+     "rank_order, virtual_stages, schedule, stages, recompute, recompute_modules, recompute_every, preset, "
+     "sequence_parallel, scatter_gather_tensors_in_pipeline, shard_size, limit_all_gathers, ..."},
     {"{\"shardlab\": {\"make_vocab_size_divisible_by\": 0}}",
      "ds.json:1:15: shardlab.make_vocab_size_divisible_by: is 0; expected an integer from 1 to 65536"},
     {"{\"shardlab\": {\"pp\": 0}}", "ds.json:1:15: shardlab.pp: is 0; expected an integer from 1 to 65536"},

@@ -103,8 +103,7 @@ static void rope(enum sl_number type) {
   for (size_t k = 0; k < (size_t)SIZES * KINDS; k++) {
     const size_t *z = sizes[k % SIZES], whole = k < SIZES;
     const struct sl_rope *by = &ropes[k / SIZES];
-    const struct sl_rope_shape heads = {
-        z[0], z[1], whole ? z[2] : 2, z[3], z[4], z[3], whole ? 0 : 1, z[3], {0}};
+    const struct sl_rope_shape heads = {z[0], z[1], whole ? z[2] : 2, z[3], z[4], z[3], whole ? 0 : 1, z[3], {0}};
     for (int direction = -1; direction <= 1; direction += 2) {
       struct tensor x = tensor_new(type, z[0] * z[1] * z[4], z[5], -1, 1);
       /* the float kernel: its angles are rounded to float, which double's are not */
