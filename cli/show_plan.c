@@ -54,7 +54,7 @@ static void put_cell(const struct sl_plan *plan, int pp, int dp, FILE *out) {
   fprintf(out, " %-12s", cell);
 }
 
-/* Prints the ranks as a map: a row per pipeline rank with its stages, a column per replica, tp and cp ranks together. */
+/* Prints the ranks as a map: a row per pipeline rank with its stages, a column per replica, tp and cp together. */
 static void print_map(const struct sl_plan *plan, FILE *out) {
   enum { LIMIT = 8 };
   const int shown_dp = plan->dp < LIMIT ? plan->dp : LIMIT;

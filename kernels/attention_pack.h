@@ -90,8 +90,8 @@ static inline sl_real sl_attention_scale(const struct sl_attention_shape *s) {
   return s->scale > 0 ? (sl_real)s->scale : 1 / SL_SQRT((sl_real)s->D);
 }
 
-/* x[0, n) holds the scaled products of the query at position t with the keys from `first` on. Applies the cap and ALiBi to them in
- * place. `slopes` (n), unless NULL, receives the derivative of the cap. */
+/* x[0, n) holds the scaled products of the query at position t with the keys from `first` on. Applies the cap and ALiBi
+ * to them in place. `slopes` (n), unless NULL, receives the derivative of the cap. */
 static inline void sl_attention_shape_scores(sl_real *x, sl_real *slopes, size_t n, const struct sl_attention_shape *s,
                                              double alibi, size_t t, size_t first) {
   for (size_t i = 0; i < n; i++) {

@@ -1,5 +1,5 @@
-/* What context parallelism does to keys and values before attention: packed rows are split, and what an all-gather leaves
- * in the members' order comes into the order of the sequence. */
+/* What context parallelism does to keys and values before attention: packed rows are split, and what an all-gather
+ * leaves in the members' order comes into the order of the sequence. */
 #ifndef SL_KERNELS_CONTEXT_H
 #define SL_KERNELS_CONTEXT_H
 

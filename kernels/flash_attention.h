@@ -6,8 +6,8 @@
  * and backward recomputes the probabilities tile by tile: P = exp(score - lse). The sum over s of P dP that it needs
  * equals dout . out, with or without dropout. Results agree with the materialised kernels up to rounding.
  *
- * Queries may be some of the tokens of sequences whose keys and values are all there (shape->keys, shape->at): q, out and
- * lse then have T rows a sequence, k and v shape->keys. */
+ * Queries may be some of the tokens of sequences whose keys and values are all there (shape->keys, shape->at): q, out
+ * and lse then have T rows a sequence, k and v shape->keys. */
 #ifndef SL_KERNELS_FLASH_ATTENTION_H
 #define SL_KERNELS_FLASH_ATTENTION_H
 

@@ -138,8 +138,8 @@ static struct sl_token_places positions(const struct sl_call *c) {
   return (struct sl_token_places){(size_t)chunks.tokens, {(size_t)chunks.first[0], (size_t)chunks.first[1]}};
 }
 
-/* The index in the layer of the first of the `h` query heads that are here: tp cuts them, and again cp, where it exchanges
- * heads for tokens. */
+/* The index in the layer of the first of the `h` query heads that are here: tp cuts them, and again cp, where it
+ * exchanges heads for tokens. */
 static size_t first_head(const struct sl_call *c, size_t h) {
   const struct sl_plan *plan = c->rank.plan;
   const size_t cuts = (size_t)plan->model->n_head / h, tp = (size_t)c->rank.coord.tp;

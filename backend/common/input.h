@@ -31,7 +31,7 @@ int64_t sl_input_first_sample(const struct sl_input *input, const struct sl_exec
 int64_t sl_input_first_sequence(const struct sl_plan *plan, int dp, const struct sl_issued *it);
 
 /* Reads the micro-batch of a LOAD_BATCH op, in the step or evaluation batch that begins with sample `first_sample`,
- * into host memory: inputs and targets, either of which may be NULL, of the rank at `rank`. Tokens are int32 (B,T), samples of an MLP rows of
- * the op's type. Errors: SL_ERR_INPUT. */
+ * into host memory: inputs and targets, either of which may be NULL, of the rank at `rank`. Tokens are int32 (B,T),
+ * samples of an MLP rows of the op's type. Errors: SL_ERR_INPUT. */
 enum sl_status sl_input_batch(const struct sl_input *input, struct sl_coord rank, int64_t first_sample,
                               const struct sl_issued *it, void *inputs, void *targets);

@@ -1,8 +1,8 @@
 /* The training configuration: DeepSpeed's ds_config.json with its names, defaults, batch algebra and errors, plus the
  * top-level "shardlab" section, which DeepSpeed ignores, for what DeepSpeed has no key for:
  *
- *   "shardlab": {"ds_version": "0.19.6", "tp": 1, "pp": 1, "cp": 1, "cp_comm_type": "all_gather", "rank_order": "tp-dp-pp",
- *                "virtual_stages": 1, "schedule": "1f1b", "stages": "uniform", "recompute": "none",
+ *   "shardlab": {"ds_version": "0.19.6", "tp": 1, "pp": 1, "cp": 1, "cp_comm_type": "all_gather",
+ *                "rank_order": "tp-dp-pp", "virtual_stages": 1, "schedule": "1f1b", "stages": "uniform", "recompute": "none",
  *                "recompute_modules": ["core_attn"], "recompute_every": 1, "preset": "", "sequence_parallel": false,
  *                "scatter_gather_tensors_in_pipeline": false, "shard_size": 0, "limit_all_gathers": true,
  *                "unshard_ahead": 3, "store_dropout_masks": false, "make_vocab_size_divisible_by": null, "tf32": false,
@@ -82,7 +82,7 @@ enum sl_stages_by {
   SL_STAGES_COST,       /* as nanotron does, which may leave the last ranks without layers: plan/stages.c */
   SL_STAGES_LIST        /* as stage_layers says; a stage of 0 layers passes on its input, or is only the LM head */
 };
-/* How ranks that share sequences get at each other's keys: they gather keys and values, or exchange heads for tokens. */
+/* How ranks that share sequences get at each other's keys: they gather keys and values, or exchange heads. */
 enum sl_cp_comm { SL_CP_ALL_GATHER, SL_CP_A2A };
 enum sl_fp8_recipe { SL_FP8_TENSORWISE, SL_FP8_ROWWISE };
 /* SELECTIVE recomputes the modules of recompute_modules; SELECTIVE_OP all but attention's output and every other

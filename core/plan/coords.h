@@ -2,10 +2,10 @@
  * of each class (core/op/group.h).
  *
  * Ranks are numbered node by node, so the order of the axes decides which ranks share a node: neighbours along the axis
- * that varies fastest. shardlab.rank_order names the axes, the fastest first; cp is the fast part of dp. tp-dp-pp is the
- * order of Megatron-LM (megatron/core/parallel_state.py:617 of d98e8a6: "tp-cp-ep-dp-pp"; its --use-tp-pp-dp-mapping makes it
- * tp-pp-dp, megatron/training/initialize.py:395), of DeepSpeed (runtime/pipe/topology.py,
- * PipeModelDataParallelTopology) and of torchtitan's meshes. */
+ * that varies fastest. shardlab.rank_order names the axes, the fastest first; cp is the fast part of dp. tp-dp-pp is
+ * the order of Megatron-LM (megatron/core/parallel_state.py:617 of d98e8a6: "tp-cp-ep-dp-pp"; its
+ * --use-tp-pp-dp-mapping makes it tp-pp-dp, megatron/training/initialize.py:395), of DeepSpeed
+ * (runtime/pipe/topology.py, PipeModelDataParallelTopology) and of torchtitan's meshes. */
 #pragma once
 
 #include "core/op/group.h"

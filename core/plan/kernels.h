@@ -15,8 +15,8 @@
 #include "core/op/op.h"
 
 /* What an element of a row is: one of the op; for attention, one of q, of k and v, or of q, k and v together; or one of
- * k repeated for every query head, of which there are none where each head has its own k; or one of q for every block of
- * keys that comes from another rank of a cp group. */
+ * k repeated for every query head, of which there are none where each head has its own k; or one of q for every block
+ * of keys that comes from another rank of a cp group. */
 enum sl_kernel_element {
   SL_ELEMENT_OF_OP,
   SL_ELEMENT_OF_Q,

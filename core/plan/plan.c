@@ -260,8 +260,8 @@ static void warn_pageable(const struct sl_plan *plan) {
       "as those of pinned memory");
 }
 
-/* Only flash attention reads keys that other ranks have; so too in Megatron-LM, whose DotProductAttention refuses context
- * parallelism, and torchtitan. */
+/* Only flash attention reads keys that other ranks have; so too in Megatron-LM, whose DotProductAttention refuses
+ * context parallelism, and torchtitan. */
 static void choose_attention(struct sl_config *config, const struct sl_cluster *cluster) {
   const bool others = config->sl.cp > 1 && config->sl.cp_comm == SL_CP_ALL_GATHER;
   const bool flash = cluster->device.kind == SL_DEVICE_GPU || others;

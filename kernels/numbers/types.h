@@ -35,8 +35,8 @@ struct sl_token_places {
   size_t chunk, first[2];
 };
 
-/* Rows [first_row, first_row + n_rows) of the token table are held here; position p of a sequence has row first_position
- * + p of the position table. */
+/* Rows [first_row, first_row + n_rows) of the token table are held here; position p of a sequence has row
+ * first_position + p of the position table. */
 struct sl_embedding_shape {
   size_t B, T, C; /* batch, sequence, channels */
   size_t first_row, n_rows;

@@ -77,13 +77,13 @@ void norms(enum sl_number type) {
   }
 }
 
-/* Backward's halves alone have the bits of the whole; rows that registers hold, many to a thread, several to a block, one,
- * and one in more vectors than it has threads, longer ones, and those without vectors. */
+/* Backward's halves alone have the bits of the whole; rows that registers hold, many to a thread, several to a block,
+ * one, and one in more vectors than it has threads, longer ones, and those without vectors. */
 void norm_halves(enum sl_number type) {
   static const struct shape halves[] = {{1100, 24, 0}, {259, 1032, 0}, {129, 2056, 0},
                                         {9, 4104, 0},  {3, 8200, 0},   {9, 35, 1}};
-  /* Only threads of a block can race, and blocks run one after another: blocks of three rows each, two of one row, and of
-   * those with a row for each warp two that are full and one that is not. */
+  /* Only threads of a block can race, and blocks run one after another: blocks of three rows each, two of one row, and
+   * of those with a row for each warp two that are full and one that is not. */
   static const size_t rows_for_threads[] = {275, 2, 2, 2, 2, 9};
   for (size_t which = 0; which < sizeof halves / sizeof *halves; which++) {
     struct shape few = halves[which];
