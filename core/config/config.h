@@ -2,9 +2,10 @@
  * top-level "shardlab" section, which DeepSpeed ignores, for what DeepSpeed has no key for:
  *
  *   "shardlab": {"ds_version": "0.19.6", "tp": 1, "pp": 1, "cp": 1, "cp_comm_type": "all_gather",
- *                "rank_order": "tp-dp-pp", "virtual_stages": 1, "schedule": "1f1b", "stages": "uniform", "recompute": "none",
- *                "recompute_modules": ["core_attn"], "recompute_every": 1, "preset": "", "sequence_parallel": false,
- *                "scatter_gather_tensors_in_pipeline": false, "shard_size": 0, "limit_all_gathers": true,
+ *                "rank_order": "tp-dp-pp", "virtual_stages": 1, "schedule": "1f1b", "stages": "uniform",
+ *                "recompute": "none", "recompute_modules": ["core_attn"], "recompute_every": 1, "preset": "",
+ *                "sequence_parallel": false, "scatter_gather_tensors_in_pipeline": false, "shard_size": 0,
+ *                "limit_all_gathers": true,
  *                "unshard_ahead": 3, "store_dropout_masks": false, "make_vocab_size_divisible_by": null, "tf32": false,
  *                "fp8": false, "fp8_recipe": "tensorwise", "async_tp": false, "tp_comm_overlap": false,
  *                "overlap_param_gather": false, "seed": 1234, "seq_len": 0, "eval_interval": 0, "eval_iters": 100,
