@@ -39,8 +39,8 @@ static int64_t gemm(const struct sl_op *op) {
   return op->flags & SL_OP_WORKSPACE ? (m * k + k * n + m * n) * 4 : 0;
 }
 
-/* In tiles of 64 x 64: all blocks of a key head take tiles (tiles + 1) / 2 per query head, the longest `tiles`. A rank of
- * a cp group has both divided by cp, for `tiles` of all keys. */
+/* In tiles of 64 x 64: all blocks of a key head take tiles (tiles + 1) / 2 per query head, the longest `tiles`. A rank
+ * of a cp group has both divided by cp, for `tiles` of all keys. */
 static bool is_long(double groups, double tiles, int64_t parts) {
   const double at_a_time = 396, most = 0.8;
   return 2 * at_a_time / (double)parts > most * groups * (tiles + 1);

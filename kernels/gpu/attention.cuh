@@ -106,8 +106,8 @@ inline heads heads_of(const struct sl_attention_shape *shape, const struct sl_dr
   return h;
 }
 
-/* How many blocks of up to `rows` queries a sequence has. None has queries of two runs, so that within a block positions
- * follow each other. */
+/* How many blocks of up to `rows` queries a sequence has. None has queries of two runs, so that within a block
+ * positions follow each other. */
 __host__ __device__ inline unsigned query_blocks(const sl_attention_shape &s, unsigned rows) {
   const unsigned front = (unsigned)s.at.chunk, back = (unsigned)s.T - front;
   return (front + rows - 1) / rows + (back + rows - 1) / rows;

@@ -9,8 +9,9 @@
 namespace sl {
 namespace {
 
-/* The eight threads of the row at position t turn its scores of the keys from `j0` on into probabilities, times dropout's factors, and
- * update the row's running maximum and sum. Returns the factor for what was summed before, 0 at first. */
+/* The eight threads of the row at position t turn its scores of the keys from `j0` on into probabilities, times
+ * dropout's factors, and update the row's running maximum and sum. Returns the factor for what was summed before, 0 at
+ * first. */
 __device__ inline float soften(float *scores, float &max, float &sum, const heads &a, uint64_t element, size_t t,
                                size_t j0) {
   const int lane = (int)threadIdx.x % 8;

@@ -168,8 +168,8 @@ template <mma_form F> __device__ inline bool drops(const heads &a) {
   return F == mma_dropout || (F == mma_general && a.drop.on);
 }
 
-/* Probabilities and gradients of a tile of keys by queries: the thread's keys from `key`, its queries from position `t`,
- * whose numbers are at `queries`. */
+/* Probabilities and gradients of a tile of keys by queries: the thread's keys from `key`, its queries from position
+ * `t`, whose numbers are at `queries`. */
 template <mma_form F, int N>
 __device__ inline void keys_scores(float (&p)[N / 8][4], float (&ds)[N / 8][4], const heads &a, const scores &z,
                                    float slope, int t, int key, const kept_of_query *queries, uint32_t bits) {

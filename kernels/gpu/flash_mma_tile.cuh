@@ -25,7 +25,8 @@ __device__ inline void fill(const half_tile<T, W> &tile, const T *src, uint32_t 
 __device__ inline int window_of(const heads &a) {
   return a.s.window && a.s.window < INT_MAX ? (int)a.s.window : INT_MAX;
 }
-/* Whether the query at position t attends to `key`. Rows past the last one may give any answer, since their results are never read. */
+/* Whether the query at position t attends to `key`. Rows past the last one may give any answer, since their results
+ * are never read. */
 __device__ inline bool near(int t, int key, int window) {
   return (unsigned)(t - key) < (unsigned)window;
 }
@@ -66,9 +67,9 @@ __device__ inline uint32_t keeps_rows(const mask &drop, bool whole, uint64_t e0,
   return odd ? other >> 2 | (mine & 12) : (mine & 3) | (other & 3) << 2;
 }
 
-/* For rows of keys: bit 0 is that of element e, whose key is `key`, bit 1 that of the next query, whose row is
- * `row` further on; bits 2 and 3 are the same for the key eight further on. With whole blocks, four neighbouring rows are in one block: each lane draws one of
- * the four bits for all. */
+/* For rows of keys: bit 0 is that of element e, whose key is `key`, bit 1 that of the next query, `row` elements
+ * further on; bits 2 and 3 are the same for the key eight further on. With whole blocks, four neighbouring rows are in
+ * one block: each lane draws one of the four bits for all. */
 __device__ inline uint32_t keeps_columns(const mask &drop, bool whole, uint64_t e, uint64_t row) {
   if (!whole)
     return keeps_one(drop, e) | keeps_one(drop, e + row) << 1 | keeps_one(drop, e + 8) << 2 |

@@ -1,7 +1,7 @@
 /* label: unit
    libs: kernels_double kernels
- * Kernels of context parallelism: what each member of a cp group makes of its two chunks of every sequence, against the same
- * kernel on whole sequences, and the copies that put chunks in order, against plain loops. */
+ * Kernels of context parallelism: what each member of a cp group makes of its two chunks of every sequence, against the
+ * same kernel on whole sequences, and the copies that put chunks in order, against plain loops. */
 #include "kernels/by_dtype.h"
 #include "tests/support/kernels_support.h"
 

@@ -145,8 +145,8 @@ static void query_heads_are_shared_out_where_blocks_would_be_long(void **state) 
   }
 }
 
-/* A rank of a cp group has a share of the queries of all keys: the longest block and what all have to do shrink alike, and
- * the sums are those of all keys. */
+/* A rank of a cp group has a share of the queries of all keys: the longest block and what all have to do shrink alike,
+ * and the sums are those of all keys. */
 static void parts_of_a_cp_group_are_those_of_its_keys(void **state) {
   (void)state;
   for (int64_t cp = 1; cp <= 8; cp *= 2) {

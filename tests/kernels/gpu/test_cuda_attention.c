@@ -1,6 +1,6 @@
 /* The GPU's attention, materialised and flash, forward and backward, against the host's double kernels: grouped heads,
- * strides, head sizes and lengths that no tile divides, dropout, a cp group's chunks of sequences, and each twice for equal
- * bits. */
+ * strides, head sizes and lengths that no tile divides, dropout, a cp group's chunks of sequences, and each twice for
+ * equal bits. */
 #include "kernels/scores.h"
 #include "tests/kernels/gpu/cases.h"
 
