@@ -39,14 +39,20 @@ static int64_t gemm(const struct sl_op *op) {
   return op->flags & SL_OP_WORKSPACE ? (m * k + k * n + m * n) * 4 : 0;
 }
 
-/* In tiles of 64 x 64: all blocks of a key head take tiles (tiles + 1) / 2 per query head, the longest `tiles`. */
+/* In tiles of 64 x 64: all blocks of a key head take tiles (tiles + 1) / 2 per query head, the longest `tiles`. A rank
+ * of a cp group has both divided by cp, for `tiles` of all keys. */
 static bool is_long(double groups, double tiles, int64_t parts) {
   const double at_a_time = 396, most = 0.8;
   return 2 * at_a_time / (double)parts > most * groups * (tiles + 1);
 }
 
+/* Keys of a sequence of an attention op, which are all tokens of the cp group's ranks. */
+static int64_t keys(const int64_t *dim) {
+  return sl_product(dim[1], dim[SL_OP_CP] > 1 ? dim[SL_OP_CP] : 1);
+}
+
 int sl_op_attention_parts(const int64_t *dim) {
-  const double tiles = ceil((double)dim[1] / 64), groups = (double)dim[0] * (double)dim[4];
+  const double tiles = ceil((double)keys(dim) / 64), groups = (double)dim[0] * (double)dim[4];
   const int64_t group = dim[4] > 0 ? dim[2] / dim[4] : 1;
   int64_t parts = 1;
   while (parts < group && (group % parts != 0 || is_long(groups, tiles, parts))) parts++;
@@ -54,7 +60,7 @@ int sl_op_attention_parts(const int64_t *dim) {
 }
 
 int64_t sl_op_attention_parts_bytes(const int64_t *dim) {
-  const int64_t parts = sl_op_attention_parts(dim), rows = sl_product(dim[0], dim[1]);
+  const int64_t parts = sl_op_attention_parts(dim), rows = sl_product(dim[0], keys(dim));
   return parts > 1 ? sl_product(sl_product(2 * 4 * parts, rows), sl_product(dim[4], dim[3])) : 0;
 }
 

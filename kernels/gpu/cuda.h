@@ -138,7 +138,7 @@ int sl_cuda_flash_attention_forward(sl_cuda_stream stream, enum sl_number type, 
                                     const void *k, const void *v, const struct sl_attention_shape *shape,
                                     const struct sl_dropout *dropout, const int64_t *step);
 /* On the tensor cores the H / KV query heads that share a key head are divided into `parts`, a divisor of them, of
- * which each has blocks of its own. With more than one, scratch holds the parts' sums: parts * 2 * B * T * KV * D
+ * which each has blocks of its own. With more than one, scratch holds the parts' sums: parts * 2 * B * keys * KV * D
  * floats. */
 int sl_cuda_flash_attention_backward(sl_cuda_stream stream, enum sl_number type, void *dq, void *dk, void *dv,
                                      const void *dout, const void *q, const void *k, const void *v, const void *out,

@@ -9,8 +9,9 @@
 namespace sl {
 namespace {
 
-/* The eight threads of a row turn its scores of the keys from `j0` on into probabilities, times dropout's factors, and
- * update the row's running maximum and sum. Returns the factor for what was summed before, 0 at first. */
+/* The eight threads of the row at position t turn its scores of the keys from `j0` on into probabilities, times
+ * dropout's factors, and update the row's running maximum and sum. Returns the factor for what was summed before, 0 at
+ * first. */
 __device__ inline float soften(float *scores, float &max, float &sum, const heads &a, uint64_t element, size_t t,
                                size_t j0) {
   const int lane = (int)threadIdx.x % 8;
@@ -60,22 +61,22 @@ __global__ void __launch_bounds__(flash_threads)
   SL_DYNAMIC_SHARED(shared);
   __shared__ flash_square scores;
   const sl_attention_shape &s = a.s;
-  const size_t D = s.D, tiles = (s.T + flash_tile - 1) / flash_tile;
+  const size_t D = s.D;
   float *Q = (float *)shared, *K = Q + flash_tile * (D + 1), *V = K + flash_tile * (D + 1);
-  /* the longest rows come first, since they take longest */
-  const size_t t0 = (tiles - 1 - blockIdx.x % tiles) * flash_tile, h = blockIdx.x / tiles % s.H;
-  const size_t b = blockIdx.x / tiles / s.H, g = a.kv_of(h);
+  const query_block mine(a, flash_tile, blockIdx.x);
+  const size_t t0 = (size_t)mine.first, end = (size_t)mine.end, b = mine.b, h = mine.h, g = a.kv_of(h);
   const int r = (int)threadIdx.x / 8, lane = (int)threadIdx.x % 8;
   const size_t t = t0 + (size_t)r;
   a.drop.begin();
-  load_tile(Q, q + a.q_at(b, 0, h), s.q_stride, t0, s.T, D, a.scale());
+  load_tile(Q, q + a.q_at(b, mine.origin, h), s.q_stride, t0, end, D, a.scale());
   float max = -FLT_MAX, sum = 0, acc[flash_each] = {};
   const float slope = a.slope(h);
-  for (size_t j0 = a.first_key(t0) / flash_tile * flash_tile; j0 <= t0; j0 += flash_tile) {
+  for (size_t j0 = a.first_key(t0) / flash_tile * flash_tile; j0 < (size_t)mine.keys_end(flash_tile);
+       j0 += flash_tile) {
     float c[2][2];
     __syncthreads(); /* other threads may still read K, V and scores */
-    load_tile(K, k + a.k_at(b, 0, g), s.k_stride, j0, s.T, D, 1);
-    load_tile(V, v + a.v_at(b, 0, g), s.v_stride, j0, s.T, D, 1);
+    load_tile(K, k + a.k_at(b, 0, g), s.k_stride, j0, s.keys, D, 1);
+    load_tile(V, v + a.v_at(b, 0, g), s.v_stride, j0, s.keys, D, 1);
     __syncthreads();
     tile_dots(c, Q, K, D);
     each_place([&](unsigned y, unsigned x, int i, int j) {
@@ -87,14 +88,14 @@ __global__ void __launch_bounds__(flash_threads)
     __syncwarp(); /* a row's scores are shared by its eight threads */
     add_values(acc, scores[r], V, D, shrink);
   }
-  if (t >= s.T) return;
+  if (t >= end) return;
   const float inverse = 1 / sum;
 #pragma unroll
   for (int i = 0; i < flash_each; i++) {
     const size_t d = (size_t)(lane + 8 * i);
-    if (d < D) out[a.out_at(b, t, h) + d] = put<T>(acc[i] * inverse);
+    if (d < D) out[a.out_at(b, mine.origin + t, h) + d] = put<T>(acc[i] * inverse);
   }
-  if (lane == 0) lse[(b * s.H + h) * s.T + t] = max + logf(sum);
+  if (lane == 0) lse[(b * s.H + h) * s.T + mine.origin + t] = max + logf(sum);
 }
 
 } /* namespace */
@@ -109,7 +110,7 @@ extern "C" int sl_cuda_flash_attention_forward(sl_cuda_stream stream, enum sl_nu
   if (shape->D > flash_most) return (int)cudaErrorInvalidValue;
   if (mma_takes(type, shape)) return mma_forward(stream, type, out, lse, q, k, v, shape, dropout, step);
   const heads a = heads_of(shape, dropout, step);
-  const unsigned blocks = (unsigned)((shape->T + flash_tile - 1) / flash_tile * shape->B * shape->H);
+  const unsigned blocks = query_blocks(*shape, flash_tile) * (unsigned)(shape->B * shape->H);
   return by_type(type, [&](auto zero) {
     using T = decltype(zero);
     return launch(stream, dim3(blocks), flash_threads, 3 * flash_tile * (shape->D + 1) * sizeof(float),

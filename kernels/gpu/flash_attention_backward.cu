@@ -55,21 +55,22 @@ __device__ inline flash_work flash_work_of(unsigned char *shared, size_t D) {
   return w;
 }
 
-/* Loads the tiles and the two numbers of the queries from t0. */
+/* Loads the tiles and the two numbers of the queries at positions [t0, end). */
 template <typename T>
 __device__ void load_queries(const flash_work &w, const T *dq, const T *dout, const T *q, const float *lse,
-                             const heads &a, size_t b, size_t h, size_t t0) {
+                             const heads &a, size_t b, size_t h, size_t t0, size_t end, size_t origin) {
   const sl_attention_shape &s = a.s;
-  load_tile(w.Q, q + a.q_at(b, 0, h), s.q_stride, t0, s.T, s.D, 1);
-  load_tile(w.dO, dout + a.out_at(b, 0, h), s.out_stride, t0, s.T, s.D, 1);
+  load_tile(w.Q, q + a.q_at(b, origin, h), s.q_stride, t0, end, s.D, 1);
+  load_tile(w.dO, dout + a.out_at(b, origin, h), s.out_stride, t0, end, s.D, 1);
   if (threadIdx.x < flash_tile) {
     const size_t t = t0 + threadIdx.x;
-    w.lse[threadIdx.x] = t < s.T ? lse[(b * s.H + h) * s.T + t] : 0;
-    w.dots[threadIdx.x] = t < s.T ? stashed(dq + a.q_at(b, t, h)) : 0;
+    w.lse[threadIdx.x] = t < end ? lse[(b * s.H + h) * s.T + origin + t] : 0;
+    w.dots[threadIdx.x] = t < end ? stashed(dq + a.q_at(b, origin + t, h)) : 0;
   }
 }
 
-/* Computes the tile's masked probabilities and dS, which are zero where a query does not attend to the key. */
+/* Computes the tile's masked probabilities and dS, which are zero where a query does not attend to the key. Rows past
+ * the queries are of zeros, so that whatever they have adds nothing. */
 __device__ inline void flash_squares(const flash_work &w, const heads &a, size_t b, size_t h, size_t t0, size_t j0) {
   const float scale = a.scale(), slope = a.slope(h);
   float score[2][2], dp[2][2];
@@ -118,17 +119,19 @@ __global__ void __launch_bounds__(flash_threads) flash_keys_kernel(T *dk, T *dv,
   SL_DYNAMIC_SHARED(shared);
   const sl_attention_shape &s = a.s;
   const flash_work w = flash_work_of(shared, s.D);
-  const size_t tiles = (s.T + flash_tile - 1) / flash_tile, j0 = blockIdx.x % tiles * flash_tile;
+  const size_t tiles = (s.keys + flash_tile - 1) / flash_tile, j0 = blockIdx.x % tiles * flash_tile;
   const size_t g = blockIdx.x / tiles % s.KV, b = blockIdx.x / tiles / s.KV, group = s.H / s.KV;
   const int r = (int)threadIdx.x / 8, lane = (int)threadIdx.x % 8;
   float sum_k[flash_each] = {}, sum_v[flash_each] = {};
   a.drop.begin();
-  load_tile(w.K, k + a.k_at(b, 0, g), s.k_stride, j0, s.T, s.D, 1);
-  load_tile(w.V, v + a.v_at(b, 0, g), s.v_stride, j0, s.T, s.D, 1);
-  for (size_t h = g * group; h < (g + 1) * group; h++) {
-    for (size_t t0 = j0; t0 < a.last_query(j0 + flash_tile - 1); t0 += flash_tile) {
+  load_tile(w.K, k + a.k_at(b, 0, g), s.k_stride, j0, s.keys, s.D, 1);
+  load_tile(w.V, v + a.v_at(b, 0, g), s.v_stride, j0, s.keys, s.D, 1);
+  for (unsigned i = a.first_run((unsigned)(g * group)); i < a.first_run((unsigned)((g + 1) * group)); i++) {
+    const size_t h = a.head_of(i);
+    const query_run run = a.run_seeing(i, (int)j0, flash_tile);
+    for (size_t t0 = (size_t)run.first; t0 < (size_t)run.end; t0 += flash_tile) {
       __syncthreads(); /* other threads may still read the previous tiles */
-      load_queries(w, dq, dout, q, lse, a, b, h, t0);
+      load_queries(w, dq, dout, q, lse, a, b, h, t0, (size_t)run.end, run.origin);
       __syncthreads();
       flash_squares(w, a, b, h, t0, j0);
       __syncthreads();
@@ -136,7 +139,7 @@ __global__ void __launch_bounds__(flash_threads) flash_keys_kernel(T *dk, T *dv,
       add_products<true>(sum_k, *w.ds, w.Q, r, lane, s.D);
     }
   }
-  if (j0 + (size_t)r >= s.T) return;
+  if (j0 + (size_t)r >= s.keys) return;
   put_row(dk + a.k_at(b, j0 + (size_t)r, g), sum_k, lane, s.D);
   put_row(dv + a.v_at(b, j0 + (size_t)r, g), sum_v, lane, s.D);
 }
@@ -147,23 +150,24 @@ __global__ void __launch_bounds__(flash_threads)
   SL_DYNAMIC_SHARED(shared);
   const sl_attention_shape &s = a.s;
   const flash_work w = flash_work_of(shared, s.D);
-  const size_t tiles = (s.T + flash_tile - 1) / flash_tile, t0 = (tiles - 1 - blockIdx.x % tiles) * flash_tile;
-  const size_t h = blockIdx.x / tiles % s.H, b = blockIdx.x / tiles / s.H, g = a.kv_of(h);
+  const query_block mine(a, flash_tile, blockIdx.x);
+  const size_t t0 = (size_t)mine.first, end = (size_t)mine.end, b = mine.b, h = mine.h, g = a.kv_of(h);
   const int r = (int)threadIdx.x / 8, lane = (int)threadIdx.x % 8;
   float sum[flash_each] = {};
   a.drop.begin();
-  load_queries(w, dq, dout, q, lse, a, b, h, t0);
-  for (size_t j0 = a.first_key(t0) / flash_tile * flash_tile; j0 <= t0; j0 += flash_tile) {
+  load_queries(w, dq, dout, q, lse, a, b, h, t0, end, mine.origin);
+  for (size_t j0 = a.first_key(t0) / flash_tile * flash_tile; j0 < (size_t)mine.keys_end(flash_tile);
+       j0 += flash_tile) {
     __syncthreads();
-    load_tile(w.K, k + a.k_at(b, 0, g), s.k_stride, j0, s.T, s.D, 1);
-    load_tile(w.V, v + a.v_at(b, 0, g), s.v_stride, j0, s.T, s.D, 1);
+    load_tile(w.K, k + a.k_at(b, 0, g), s.k_stride, j0, s.keys, s.D, 1);
+    load_tile(w.V, v + a.v_at(b, 0, g), s.v_stride, j0, s.keys, s.D, 1);
     __syncthreads();
     flash_squares(w, a, b, h, t0, j0);
     __syncthreads();
     add_products<false>(sum, *w.ds, w.K, r, lane, s.D);
   }
   /* the block read its dots before its first barrier, so the rows that held them may be overwritten */
-  if (t0 + (size_t)r < s.T) put_row(dq + a.q_at(b, t0 + (size_t)r, h), sum, lane, s.D);
+  if (t0 + (size_t)r < end) put_row(dq + a.q_at(b, mine.origin + t0 + (size_t)r, h), sum, lane, s.D);
 }
 
 template <typename T, int V> int dots(sl_cuda_stream stream, T *dq, const T *dout, const T *out, const heads &a) {
@@ -184,12 +188,12 @@ template <typename T>
 int backward(sl_cuda_stream stream, T *dq, T *dk, T *dv, const T *dout, const T *q, const T *k, const T *v,
              const float *lse, const heads &a) {
   const sl_attention_shape &s = a.s;
-  const size_t tiles = (s.T + flash_tile - 1) / flash_tile, bytes = flash_work_bytes(s.D);
+  const size_t tiles = (s.keys + flash_tile - 1) / flash_tile, bytes = flash_work_bytes(s.D);
   const int error = launch(stream, dim3((unsigned)(tiles * s.B * s.KV)), flash_threads, bytes, flash_keys_kernel<T>, dk,
                            dv, dq, dout, q, k, v, lse, a);
   if (error) return error;
-  return launch(stream, dim3((unsigned)(tiles * s.B * s.H)), flash_threads, bytes, flash_queries_kernel<T>, dq, dout, q,
-                k, v, lse, a);
+  return launch(stream, dim3(query_blocks(s, flash_tile) * (unsigned)(s.B * s.H)), flash_threads, bytes,
+                flash_queries_kernel<T>, dq, dout, q, k, v, lse, a);
 }
 
 } /* namespace */

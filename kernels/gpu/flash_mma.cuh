@@ -55,7 +55,8 @@ inline bool mma_wide(const sl_attention_shape *s, const void *q, const void *k, 
 /* The kernels count tokens and strides in 32 bits; whether these fit. */
 inline bool mma_fits(const sl_attention_shape *s) {
   const size_t most = INT32_MAX / 2;
-  return s->T <= most && s->q_stride <= most && s->k_stride <= most && s->v_stride <= most && s->out_stride <= most;
+  return s->T <= most && s->keys <= most && s->q_stride <= most && s->k_stride <= most && s->v_stride <= most &&
+         s->out_stride <= most;
 }
 
 int mma_forward(struct CUstream_st *stream, enum sl_number type, void *out, float *lse, const void *q, const void *k,

@@ -61,38 +61,40 @@ __global__ void __launch_bounds__(mma_threads)
   __shared__ pack<kept_of_query, 2> kept[2][N / 2];
   const half_tile<T, W> K = {(T *)shared}, V = {K.row(mma_rows)}, Q = {V.row(mma_rows)}, dO = {Q.row(2 * N)};
   const keys_block mine(a, parts, blockIdx.x);
-  const int j0 = mine.first, end = (int)a.last_query((size_t)j0 + mma_rows - 1);
+  const int j0 = mine.first, all = (int)a.s.keys;
   const unsigned b = mine.b, g = mine.g;
   const int warp_row = (int)threadIdx.x / 32 * 16, key = j0 + warp_row + (int)threadIdx.x % 32 / 4;
   const int column = (int)threadIdx.x % 4 * 2;
   const scores z = scores_of<F>(a);
   float sum_k[W / 8][4] = {}, sum_v[W / 8][4] = {};
   if (F != mma_lean) a.drop.begin();
-  fill<F, mma_rows>(K, k + a.k_at(b, 0, g), (uint32_t)a.s.k_stride, j0, a, wide);
-  fill<F, mma_rows>(V, v + a.v_at(b, 0, g), (uint32_t)a.s.v_stride, j0, a, wide);
-  for (unsigned h = mine.h; h < mine.end; h++) {
-    const T *const q0 = q + a.q_at(b, 0, h), *const d0 = dout + a.out_at(b, 0, h);
+  fill<F, mma_rows>(K, k + a.k_at(b, 0, g), (uint32_t)a.s.k_stride, j0, all, a, wide);
+  fill<F, mma_rows>(V, v + a.v_at(b, 0, g), (uint32_t)a.s.v_stride, j0, all, a, wide);
+  for (unsigned i = mine.run; i < mine.end; i++) {
+    const unsigned h = a.head_of(i);
+    const query_run run = a.run_seeing(i, j0, mma_rows);
+    if (run.first >= run.end) continue;
+    const T *const q0 = q + a.q_at(b, run.origin, h), *const d0 = dout + a.out_at(b, run.origin, h);
     const float slope = z.plain ? 0 : a.slope(h);
-    const kept_of_head<T> numbers = kept_in(lse, dq, a, b, h);
-    /* starts the copy of the tile of queries from t into half `at` of the buffer; the queries' numbers stay in
+    const kept_of_head<T> numbers = kept_in(lse, dq, a, b, h, run.origin);
+    /* starts the copy of the tile of queries from position t into half `at` of the buffer; the queries' numbers stay in
      * registers until they may be written */
     const auto bring = [&](int t, int at) {
-      fill<F, N>(half_tile<T, W>{Q.row(at * N)}, q0, (uint32_t)a.s.q_stride, t, a, wide);
-      fill<F, N>(half_tile<T, W>{dO.row(at * N)}, d0, (uint32_t)a.s.out_stride, t, a, wide);
-      return threadIdx.x < N ? numbers.of(t + (int)threadIdx.x, z.scale, a) : kept_of_query{0, 0};
+      fill<F, N>(half_tile<T, W>{Q.row(at * N)}, q0, (uint32_t)a.s.q_stride, t, run.end, a, wide);
+      fill<F, N>(half_tile<T, W>{dO.row(at * N)}, d0, (uint32_t)a.s.out_stride, t, run.end, a, wide);
+      return threadIdx.x < N ? numbers.of(t + (int)threadIdx.x, run.end, z.scale, a) : kept_of_query{0, 0};
     };
     const auto note = [&](kept_of_query x, int at) {
       if (threadIdx.x < N) kept[at][threadIdx.x / 2].x[threadIdx.x % 2] = x;
     };
-    int at = 0;
-    __syncthreads(); /* other threads may still read the last head's tiles */
-    note(bring(j0, 0), 0);
+    __syncthreads(); /* other threads may still read the last run's tiles */
+    note(bring(run.first, 0), 0);
     copy_commit();
-    for (int t0 = j0; t0 < end; t0 += N, at ^= 1) {
+    for (int t0 = run.first, at = 0; t0 < run.end; t0 += N, at ^= 1) {
       kept_of_query next = {0, 0};
       copy_wait<0>();
       __syncthreads(); /* this tile is complete, and no thread reads the previous one any more */
-      if (t0 + N < end) next = bring(t0 + N, at ^ 1);
+      if (t0 + N < run.end) next = bring(t0 + N, at ^ 1);
       copy_commit();
       const half_tile<T, W> Qt = {Q.row(at * N)}, dOt = {dO.row(at * N)};
       uint32_t bits = 0;
@@ -107,6 +109,7 @@ __global__ void __launch_bounds__(mma_threads)
       note(next, at ^ 1);
     }
   }
+  copy_commit(), copy_wait<0>(); /* of keys that no query here attends to, nothing has waited for the copies */
   const keys_block same(a, parts, anew(blockIdx.x));
   const unsigned thread = anew(threadIdx.x);
   put_keys<F, T, W>(dk, dv, parts, same, sum_k, sum_v, same.first + (int)(thread / 32 * 16 + thread % 32 / 4), a);
@@ -118,10 +121,9 @@ __global__ void __launch_bounds__(mma_threads, F == mma_lean ? 3 : 2)
   SL_DYNAMIC_SHARED(shared);
   constexpr int N = across<W>;
   const half_tile<T, W> Q = {(T *)shared}, dO = {Q.row(mma_rows)}, K = {dO.row(mma_rows)}, V = {K.row(2 * N)};
-  const unsigned tiles = ((unsigned)a.s.T + mma_rows - 1) / mma_rows, head = blockIdx.x / tiles;
-  const int t0 = (int)(tiles - 1 - blockIdx.x % tiles) * mma_rows;
-  const int end = t0 + mma_rows < (int)a.s.T ? t0 + mma_rows : (int)a.s.T;
-  const size_t h = head % (unsigned)a.s.H, b = head / (unsigned)a.s.H, g = a.kv_of(h);
+  const query_block mine(a, mma_rows, blockIdx.x);
+  const int t0 = mine.first, end = mine.keys_end(mma_rows), all = (int)a.s.keys;
+  const size_t h = mine.h, b = mine.b, g = a.kv_of(h);
   const int warp_row = (int)threadIdx.x / 32 * 16, t = t0 + warp_row + (int)threadIdx.x % 32 / 4;
   const int column = (int)threadIdx.x % 4 * 2;
   const scores z = scores_of<F>(a);
@@ -130,16 +132,16 @@ __global__ void __launch_bounds__(mma_threads, F == mma_lean ? 3 : 2)
   if (F != mma_lean) a.drop.begin();
   const T *const k0 = k + a.k_at(b, 0, g), *const v0 = v + a.v_at(b, 0, g);
   const auto bring = [&](int j, int at) {
-    fill<F, N>(half_tile<T, W>{K.row(at * N)}, k0, (uint32_t)a.s.k_stride, j, a, wide);
-    fill<F, N>(half_tile<T, W>{V.row(at * N)}, v0, (uint32_t)a.s.v_stride, j, a, wide);
+    fill<F, N>(half_tile<T, W>{K.row(at * N)}, k0, (uint32_t)a.s.k_stride, j, all, a, wide);
+    fill<F, N>(half_tile<T, W>{V.row(at * N)}, v0, (uint32_t)a.s.v_stride, j, all, a, wide);
   };
   int j0 = (int)a.first_key((size_t)t0) / N * N, at = 0;
-  fill<F, mma_rows>(Q, q + a.q_at(b, 0, h), (uint32_t)a.s.q_stride, t0, a, wide);
-  fill<F, mma_rows>(dO, dout + a.out_at(b, 0, h), (uint32_t)a.s.out_stride, t0, a, wide);
+  fill<F, mma_rows>(Q, q + a.q_at(b, mine.origin, h), (uint32_t)a.s.q_stride, t0, mine.end, a, wide);
+  fill<F, mma_rows>(dO, dout + a.out_at(b, mine.origin, h), (uint32_t)a.s.out_stride, t0, mine.end, a, wide);
   bring(j0, 0);
   copy_commit();
-  const kept_of_head<T> numbers = kept_in<T>(lse, dq, a, b, h);
-  const kept_of_query queries[2] = {numbers.of(t, z.scale, a), numbers.of(t + 8, z.scale, a)};
+  const kept_of_head<T> numbers = kept_in<T>(lse, dq, a, b, h, mine.origin);
+  const kept_of_query queries[2] = {numbers.of(t, mine.end, z.scale, a), numbers.of(t + 8, mine.end, z.scale, a)};
   for (; j0 < end; j0 += N, at ^= 1) {
     copy_wait<0>();
     __syncthreads(); /* this tile is complete, and no thread reads the previous one any more */
@@ -156,21 +158,23 @@ __global__ void __launch_bounds__(mma_threads, F == mma_lean ? 3 : 2)
     add_products<T, W, N>(sum, ds, Kt);
   }
   /* a query's dots were read by its own four threads before the first barrier, so its row may be overwritten */
-  const unsigned same = anew(blockIdx.x) / tiles, H = (unsigned)a.s.H;
-  put_rows<F, T, W>(dq + a.q_at(same / H, 0, same % H), a.s.q_stride, sum, t, a);
+  const query_block same(a, mma_rows, anew(blockIdx.x));
+  put_rows<F, T, W>(dq + a.q_at(same.b, same.origin, same.h), a.s.q_stride, sum, t, same.end, a);
 }
 
 template <typename T, int W, mma_form F>
 int launch_form(sl_cuda_stream stream, void *dq, void *dk, void *dv, const void *dout, const void *q, const void *k,
                 const void *v, const float *lse, const heads &a, const head_parts &parts, bool wide) {
-  const size_t tiles = (a.s.T + mma_rows - 1) / mma_rows, bytes = mma_backward_shared(W);
-  int error = launch(stream, dim3((unsigned)(tiles * a.s.B * a.s.KV) * (unsigned)parts.count), mma_threads, bytes,
+  const size_t bytes = mma_backward_shared(W);
+  const unsigned sequences = (unsigned)a.s.B, keys = blocks_of(a.s.keys, mma_rows) * (unsigned)a.s.KV;
+  int error = launch(stream, dim3(keys * sequences * (unsigned)parts.count), mma_threads, bytes,
                      mma_keys_kernel<T, W, F>, (T *)dk, (T *)dv, (const T *)dq, (const T *)dout, (const T *)q,
                      (const T *)k, (const T *)v, lse, a, parts, wide);
   if (!error) error = sum_parts<T>(stream, dk, dv, parts, a, wide);
   if (error) return error;
-  return launch(stream, dim3((unsigned)(tiles * a.s.B * a.s.H)), mma_threads, bytes, mma_queries_kernel<T, W, F>,
-                (T *)dq, (const T *)dout, (const T *)q, (const T *)k, (const T *)v, lse, a, wide);
+  return launch(stream, dim3(query_blocks(a.s, mma_rows) * (unsigned)a.s.H * sequences), mma_threads, bytes,
+                mma_queries_kernel<T, W, F>, (T *)dq, (const T *)dout, (const T *)q, (const T *)k, (const T *)v, lse, a,
+                wide);
 }
 
 template <typename T, int W>
@@ -190,7 +194,7 @@ int mma_backward(sl_cuda_stream stream, enum sl_number type, void *dq, void *dk,
   const head_parts parts = {count, sums};
   const heads a = heads_of(shape, dropout, step);
   const bool wide = mma_wide(shape, q, k, v, dout), large = shape->D > 64;
-  if (!mma_fits(shape)) return (int)cudaErrorInvalidValue;
+  if (!mma_fits(&a.s)) return (int)cudaErrorInvalidValue;
   if (wgmma_takes(shape, wide))
     return wgmma_backward(stream, type, dq, dk, dv, dout, q, k, v, lse, shape, dropout, step, count, sums);
   if (type == SL_NUMBER_BF16)

@@ -46,12 +46,11 @@ __global__ void __launch_bounds__(mma_threads, F != mma_lean ? 2
     mma_forward_kernel(T *out, float *lse, const T *q, const T *k, const T *v, heads a, bool wide) {
   SL_DYNAMIC_SHARED(shared);
   const half_tile<T, W> Q = {(T *)shared}, K = {Q.row(mma_rows)}, V = {K.row(keys)};
-  const unsigned tiles = ((unsigned)a.s.T + mma_rows - 1) / mma_rows, head = blockIdx.x / tiles;
-  /* the longest rows come first, since they take longest */
-  const int t0 = (int)(tiles - 1 - blockIdx.x % tiles) * mma_rows, window = window_of(a);
-  const size_t h = head % (unsigned)a.s.H, b = head / (unsigned)a.s.H, g = a.kv_of(h);
+  const query_block mine(a, mma_rows, blockIdx.x);
+  const int t0 = mine.first, end = mine.keys_end(mma_rows), window = window_of(a);
+  const size_t h = mine.h, b = mine.b, g = a.kv_of(h);
   const int warp_row = (int)threadIdx.x / 32 * 16, t = t0 + warp_row + (int)threadIdx.x % 32 / 4;
-  const int column = (int)threadIdx.x % 4 * 2, end = t0 + mma_rows < (int)a.s.T ? t0 + mma_rows : (int)a.s.T;
+  const int column = (int)threadIdx.x % 4 * 2, all = (int)a.s.keys;
   const bool plain = F != mma_general || sl_plain_scores(&a.s);
   const float unit = plain ? log2_e * a.scale() : log2_e, slope = plain ? 0 : a.slope(h);
   const T *const k0 = k + a.k_at(b, 0, g), *const v0 = v + a.v_at(b, 0, g);
@@ -59,13 +58,13 @@ __global__ void __launch_bounds__(mma_threads, F != mma_lean ? 2
   running<W> r = {{nothing, nothing}, {0, 0}, {}};
   if (F != mma_lean) a.drop.begin();
   int j0 = (int)a.first_key((size_t)t0) / keys * keys;
-  fill<F, mma_rows>(Q, q + a.q_at(b, 0, h), (uint32_t)a.s.q_stride, t0, a, wide);
-  fill<F, keys>(K, k0, k_stride, j0, a, wide);
+  fill<F, mma_rows>(Q, q + a.q_at(b, mine.origin, h), (uint32_t)a.s.q_stride, t0, mine.end, a, wide);
+  fill<F, keys>(K, k0, k_stride, j0, all, a, wide);
   copy_commit();
   for (; j0 < end; j0 += keys) {
     copy_wait<0>();
     __syncthreads(); /* these keys are complete, and no thread reads the previous values any more */
-    fill<F, keys>(V, v0, v_stride, j0, a, wide);
+    fill<F, keys>(V, v0, v_stride, j0, all, a, wide);
     copy_commit();
     uint32_t bits = 0;
     if (F == mma_dropout || (F == mma_general && a.drop.on))
@@ -78,17 +77,17 @@ __global__ void __launch_bounds__(mma_threads, F != mma_lean ? 2
     soften<F>(c, r, a, bits, unit);
     copy_wait<0>();
     __syncthreads(); /* these values are complete, and no thread reads the keys any more */
-    if (j0 + keys < end) fill<F, keys>(K, k0, k_stride, j0 + keys, a, wide);
+    if (j0 + keys < end) fill<F, keys>(K, k0, k_stride, j0 + keys, all, a, wide);
     copy_commit();
     add_values(r, c, V);
   }
-  finish<F>(out, lse, r, a, b, h, t, unit);
+  finish<F>(out, lse, r, a, query_block(a, mma_rows, anew(blockIdx.x)), t, unit);
 }
 
 template <typename T, int W, mma_form F>
 int launch_form(sl_cuda_stream stream, void *out, float *lse, const void *q, const void *k, const void *v,
                 const heads &a, bool wide) {
-  const unsigned blocks = (unsigned)((a.s.T + mma_rows - 1) / mma_rows * a.s.B * a.s.H);
+  const unsigned blocks = query_blocks(a.s, mma_rows) * (unsigned)(a.s.B * a.s.H);
   return launch(stream, dim3(blocks), mma_threads, mma_forward_shared(W), mma_forward_kernel<T, W, F>, (T *)out, lse,
                 (const T *)q, (const T *)k, (const T *)v, a, wide);
 }
@@ -107,7 +106,7 @@ int mma_forward(sl_cuda_stream stream, enum sl_number type, void *out, float *ls
                 const void *v, const sl_attention_shape *shape, const sl_dropout *dropout, const int64_t *step) {
   const heads a = heads_of(shape, dropout, step);
   const bool wide = mma_wide(shape, q, k, v, out), large = shape->D > 64;
-  if (!mma_fits(shape)) return (int)cudaErrorInvalidValue;
+  if (!mma_fits(&a.s)) return (int)cudaErrorInvalidValue;
   if (wgmma_takes(shape, wide)) return wgmma_forward(stream, type, out, lse, q, k, v, shape, dropout, step);
   if (type == SL_NUMBER_BF16)
     return large ? launch_forward<bf16, 128>(stream, out, lse, q, k, v, a, wide)

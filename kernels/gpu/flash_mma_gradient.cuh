@@ -23,18 +23,19 @@ template <mma_form F> __device__ inline scores scores_of(const heads &a) {
 struct kept_of_query {
   float lse, dots;
 };
-/* Where a head's are. */
+/* Where those of a head's queries are, by their positions; past the run's `end` they are 0. */
 template <typename T> struct kept_of_head {
   const float *lse;
   const T *dq;
-  __device__ kept_of_query of(int t, float scale, const heads &a) const {
-    if ((uint32_t)t >= (uint32_t)a.s.T) return {0, 0};
+  __device__ kept_of_query of(int t, int end, float scale, const heads &a) const {
+    if (t >= end) return {0, 0};
     return {lse[t] * log2_e, stashed(dq + (uint64_t)(uint32_t)t * (uint32_t)a.s.q_stride) * scale};
   }
 };
 template <typename T>
-__device__ inline kept_of_head<T> kept_in(const float *lse, const T *dq, const heads &a, size_t b, size_t h) {
-  return {lse + (b * a.s.H + h) * a.s.T, dq + a.q_at(b, 0, h)};
+__device__ inline kept_of_head<T> kept_in(const float *lse, const T *dq, const heads &a, size_t b, size_t h,
+                                          size_t origin) {
+  return {lse + (b * a.s.H + h) * a.s.T + origin, dq + a.q_at(b, origin, h)};
 }
 
 /* The probability for a product q . k; `by` is the factor for its gradient. */
@@ -52,27 +53,27 @@ __device__ inline void finish_pair(float &p, float &dp, float kept, float by, fl
   p = kept == 0 ? 0 : p * kept;
 }
 
-/* Writes the thread's two rows of a (16,W) sum to memory. */
+/* Writes the thread's two rows, `row` and row + 8, of a (16,W) sum to memory if they are before `end`. */
 template <mma_form F, typename T, int W>
-__device__ inline void put_rows(T *x, size_t stride, const float (&sum)[W / 8][4], int row, const heads &a) {
+__device__ inline void put_rows(T *x, size_t stride, const float (&sum)[W / 8][4], int row, int end, const heads &a) {
 #pragma unroll
   for (int half = 0; half < 2; half++) {
     const size_t r = (size_t)(row + 8 * half);
-    if (r >= a.s.T) continue;
+    if (row + 8 * half >= end) continue;
 #pragma unroll
     for (int i = 0; i < W / 8; i++)
       put_two<F>(x + r * stride, 8 * i + (int)threadIdx.x % 4 * 2, (int)a.s.D, sum[i][2 * half], sum[i][2 * half + 1]);
   }
 }
 
-/* The parts into which the query heads of a key head are divided, and the sums of each: (parts, 2, B, T, KV, D),
+/* The parts into which the query heads of a key head are divided, and the sums of each: (parts, 2, B, keys, KV, D),
  * dk's and dv's. With one part there are none. */
 struct head_parts {
   int count;
   float *sums;
 
   __device__ float *of(int part, int which, const heads &a) const {
-    return sums + (size_t)(2 * part + which) * a.s.B * a.s.T * a.s.KV * a.s.D;
+    return sums + (size_t)(2 * part + which) * a.s.B * a.s.keys * a.s.KV * a.s.D;
   }
 };
 
@@ -82,17 +83,18 @@ struct head_parts {
 struct keys_block {
   int first; /* key */
   int part;
-  unsigned b, g, h, end; /* the query heads */
+  unsigned b, g, run, end; /* of the runs of queries */
 
   __device__ keys_block(const heads &a, const head_parts &parts, unsigned block) {
-    const unsigned tiles = ((unsigned)a.s.T + mma_rows - 1) / mma_rows, all = gridDim.x / tiles;
+    const unsigned tiles = ((unsigned)a.s.keys + mma_rows - 1) / mma_rows, all = gridDim.x / tiles;
     const bool few = gridDim.x <= 4 * 400; /* about four times what an H100 runs at once */
     const unsigned head = few ? block % all : block / tiles, each = (unsigned)parts.count;
     first = (int)(few ? block / all : block % tiles) * mma_rows;
     part = (int)(head % each);
     g = head / each % (unsigned)a.s.KV, b = head / each / (unsigned)a.s.KV;
     const unsigned group = (unsigned)(a.s.H / a.s.KV), of_part = group / each;
-    h = g * group + (unsigned)part * of_part, end = h + of_part;
+    const unsigned h = g * group + (unsigned)part * of_part;
+    run = a.first_run(h), end = a.first_run(h + of_part);
   }
 };
 
@@ -101,14 +103,15 @@ template <mma_form F, typename T, int W>
 __device__ inline void put_keys(T *dk, T *dv, const head_parts &parts, const keys_block &mine,
                                 const float (&sum_k)[W / 8][4], const float (&sum_v)[W / 8][4], int key,
                                 const heads &a) {
+  const int all = (int)a.s.keys;
   if (parts.count == 1) {
-    put_rows<F, T, W>(dk + a.k_at(mine.b, 0, mine.g), a.s.k_stride, sum_k, key, a);
-    put_rows<F, T, W>(dv + a.v_at(mine.b, 0, mine.g), a.s.v_stride, sum_v, key, a);
+    put_rows<F, T, W>(dk + a.k_at(mine.b, 0, mine.g), a.s.k_stride, sum_k, key, all, a);
+    put_rows<F, T, W>(dv + a.v_at(mine.b, 0, mine.g), a.s.v_stride, sum_v, key, all, a);
     return;
   }
-  const size_t row = a.s.KV * a.s.D, at = mine.b * a.s.T * row + mine.g * a.s.D;
-  put_rows<F, float, W>(parts.of(mine.part, 0, a) + at, row, sum_k, key, a);
-  put_rows<F, float, W>(parts.of(mine.part, 1, a) + at, row, sum_v, key, a);
+  const size_t row = a.s.KV * a.s.D, at = mine.b * a.s.keys * row + mine.g * a.s.D;
+  put_rows<F, float, W>(parts.of(mine.part, 0, a) + at, row, sum_k, key, all, a);
+  put_rows<F, float, W>(parts.of(mine.part, 1, a) + at, row, sum_v, key, all, a);
 }
 
 /* Adds up the parts' sums, in their order, V numbers of a row at a time. */
@@ -121,7 +124,7 @@ template <typename T, int V> struct add_parts {
   __device__ void begin() {}
   __device__ void operator()(size_t i) const {
     const sl_attention_shape &s = a.s;
-    const size_t d = i % s.D, g = i / s.D % s.KV, t = i / s.D / s.KV % s.T, b = i / s.D / s.KV / s.T;
+    const size_t d = i % s.D, g = i / s.D % s.KV, t = i / s.D / s.KV % s.keys, b = i / s.D / s.KV / s.keys;
 #pragma unroll
     for (int which = 0; which < 2; which++) {
       float sum[V] = {};
@@ -141,7 +144,7 @@ template <typename T, int V> struct add_parts {
 
 template <typename T>
 inline int sum_parts(sl_cuda_stream stream, void *dk, void *dv, const head_parts &parts, const heads &a, bool wide) {
-  const size_t n = a.s.B * a.s.T * a.s.KV * a.s.D;
+  const size_t n = a.s.B * a.s.keys * a.s.KV * a.s.D;
   if (parts.count == 1) return 0;
   return wide && aligned(dk, dv, parts.sums) ? launch_flat(stream, add_parts<T, 4>{(T *)dk, (T *)dv, parts, a}, n)
                                              : launch_flat(stream, add_parts<T, 1>{(T *)dk, (T *)dv, parts, a}, n);
@@ -151,12 +154,12 @@ inline int sum_parts(sl_cuda_stream stream, void *dk, void *dv, const head_parts
  * first key. */
 template <bool KEYS, int N> __device__ inline uint32_t drawn(const heads &a, uint64_t element) {
   const bool whole = whole_blocks(a);
-  const uint64_t T_ = a.s.T;
+  const uint64_t row = a.s.keys;
   uint32_t bits = 0;
 #pragma unroll
   for (int i = 0; i < N / 8; i++) {
-    const uint64_t e = element + (uint64_t)(8 * i) * (KEYS ? T_ : 1);
-    bits |= (KEYS ? keeps_columns(a.drop, whole, e, T_) : keeps_rows(a.drop, whole, e, e + 8 * T_)) << 4 * i;
+    const uint64_t e = element + (uint64_t)(8 * i) * (KEYS ? row : 1);
+    bits |= (KEYS ? keeps_columns(a.drop, whole, e, row) : keeps_rows(a.drop, whole, e, e + 8 * row)) << 4 * i;
   }
   return bits;
 }
@@ -165,8 +168,8 @@ template <mma_form F> __device__ inline bool drops(const heads &a) {
   return F == mma_dropout || (F == mma_general && a.drop.on);
 }
 
-/* Probabilities and gradients of a tile of keys by queries: the thread's keys from `key`, its queries from `t`, whose
- * numbers are at `queries`. */
+/* Probabilities and gradients of a tile of keys by queries: the thread's keys from `key`, its queries from position
+ * `t`, whose numbers are at `queries`. */
 template <mma_form F, int N>
 __device__ inline void keys_scores(float (&p)[N / 8][4], float (&ds)[N / 8][4], const heads &a, const scores &z,
                                    float slope, int t, int key, const kept_of_query *queries, uint32_t bits) {
@@ -183,7 +186,7 @@ __device__ inline void keys_scores(float (&p)[N / 8][4], float (&ds)[N / 8][4], 
   }
 }
 
-/* The same for queries by keys: the thread's queries t and t + 8, its keys from `key`. */
+/* The same for queries by keys: the thread's queries at positions t and t + 8, its keys from `key`. */
 template <mma_form F, int N>
 __device__ inline void queries_scores(float (&p)[N / 8][4], float (&ds)[N / 8][4], const heads &a, const scores &z,
                                       float slope, int t, int key, const kept_of_query (&queries)[2], uint32_t bits) {

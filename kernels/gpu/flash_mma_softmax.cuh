@@ -14,8 +14,8 @@ constexpr float nothing = -1e30F;
 /* The running maximum, sum and output of a warp's 16 queries. A thread holds rows g and g + 8. */
 template <int W> struct running { float max[2], sum[2], out[W / 8][4]; };
 
-/* Sets scores to minus infinity where a query does not attend to the key, in the thread's rows t and t + 8 and its
- * columns from `key` on. */
+/* Sets scores to minus infinity where a query does not attend to the key, in the thread's rows of positions t and t + 8
+ * and its columns from `key` on. */
 __device__ inline void hide(float (&s)[keys / 8][4], int t, int key, int window) {
 #pragma unroll
   for (int i = 0; i < keys / 8; i++) {
@@ -63,7 +63,7 @@ __device__ inline uint32_t drawn(const heads &a, uint64_t element) {
 #pragma unroll
   for (int i = 0; i < keys / 8; i++) {
     const uint64_t e = element + (uint64_t)(8 * i);
-    bits |= keeps_rows(a.drop, whole, e, e + 8 * (uint64_t)a.s.T) << 4 * i;
+    bits |= keeps_rows(a.drop, whole, e, e + 8 * (uint64_t)a.s.keys) << 4 * i;
   }
   return bits;
 }
@@ -85,24 +85,24 @@ __device__ inline void soften(float (&s)[keys / 8][4], running<W> &r, const head
   }
 }
 
-/* Writes the thread's two rows of out and lse, t and t + 8. */
+/* Writes the thread's two rows of out and lse, of positions t and t + 8. */
 template <mma_form F, typename T, int W>
-__device__ inline void finish(T *out, float *lse, const running<W> &r, const heads &a, size_t b, size_t h, int t,
+__device__ inline void finish(T *out, float *lse, const running<W> &r, const heads &a, const query_block &mine, int t,
                               float unit) {
 #pragma unroll
   for (int half = 0; half < 2; half++) {
     float sum = r.sum[half];
     sum += __shfl_xor_sync(0xffffffffu, sum, 1);
     sum += __shfl_xor_sync(0xffffffffu, sum, 2);
-    const size_t row = (size_t)t + (size_t)(8 * half);
-    if (row >= a.s.T) continue;
+    if (t + 8 * half >= mine.end) continue;
+    const size_t row = mine.origin + (size_t)(t + 8 * half);
     const float inverse = 1 / sum;
-    T *const to = out + a.out_at(b, row, h);
+    T *const to = out + a.out_at(mine.b, row, mine.h);
 #pragma unroll
     for (int i = 0; i < W / 8; i++)
       put_two<F>(to, 8 * i + (int)threadIdx.x % 4 * 2, (int)a.s.D, r.out[i][2 * half] * inverse,
                  r.out[i][2 * half + 1] * inverse);
-    if (threadIdx.x % 4 == 0) lse[(b * a.s.H + h) * a.s.T + row] = r.max[half] * (unit / log2_e) + logf(sum);
+    if (threadIdx.x % 4 == 0) lse[(mine.b * a.s.H + mine.h) * a.s.T + row] = r.max[half] * (unit / log2_e) + logf(sum);
   }
 }
 

@@ -11,25 +11,26 @@
 namespace sl {
 namespace {
 
-/* Fills a tile with rows of a head, as a kernel of form F does. */
+/* Fills a tile with rows [t0, end) of a head, as a kernel of form F does. */
 template <mma_form F, int ROWS, typename T, int W>
-__device__ inline void fill(const half_tile<T, W> &tile, const T *src, uint32_t stride, int t0, const heads &a,
+__device__ inline void fill(const half_tile<T, W> &tile, const T *src, uint32_t stride, int t0, int end, const heads &a,
                             bool wide) {
   if (F != mma_general || wide)
-    tile.template fill_async<ROWS, mma_threads>(src, stride, t0, (int)a.s.T, (int)a.s.D);
+    tile.template fill_async<ROWS, mma_threads>(src, stride, t0, end, (int)a.s.D);
   else
-    tile.template fill_slowly<ROWS, mma_threads>(src, stride, t0, (int)a.s.T, (int)a.s.D);
+    tile.template fill_slowly<ROWS, mma_threads>(src, stride, t0, end, (int)a.s.D);
 }
 
 /* A query attends to the keys fewer than this before it, itself included. */
 __device__ inline int window_of(const heads &a) {
   return a.s.window && a.s.window < INT_MAX ? (int)a.s.window : INT_MAX;
 }
-/* Whether query t attends to `key`. Rows past the last one may give any answer, since their results are never read. */
+/* Whether the query at position t attends to `key`. Rows past the last one may give any answer, since their results
+ * are never read. */
 __device__ inline bool near(int t, int key, int window) {
   return (unsigned)(t - key) < (unsigned)window;
 }
-/* Whether some pair of queries [t, t + queries) and keys [key, key + keys) is masked. */
+/* Whether some pair of positions [t, t + queries) and keys [key, key + keys) is masked. */
 __device__ inline bool at_edge(int t, int queries, int key, int keys, int window) {
   return key + keys - 1 > t || t + queries - 1 - key >= window;
 }
@@ -52,7 +53,7 @@ __device__ inline uint32_t keeps_one(const mask &drop, uint64_t e) {
 
 /* Whether four neighbouring keys, from a multiple of four on, are in one Philox block in every row. */
 __device__ inline bool whole_blocks(const heads &a) {
-  return (a.drop.first | a.s.T) % 4 == 0;
+  return (a.drop.first | a.s.keys) % 4 == 0;
 }
 
 /* For rows of queries: bits 0 and 1 are those of global elements e0, e0 + 1, bits 2 and 3 those of e1, e1 + 1. With
@@ -66,15 +67,15 @@ __device__ inline uint32_t keeps_rows(const mask &drop, bool whole, uint64_t e0,
   return odd ? other >> 2 | (mine & 12) : (mine & 3) | (other & 3) << 2;
 }
 
-/* For rows of keys: bit 0 is that of element e, whose key is `key`, bit 1 that of the next query; bits 2 and 3 are the
- * same for the key eight further on. With whole blocks, four neighbouring rows are in one block: each lane draws one of
- * the four bits for all. */
-__device__ inline uint32_t keeps_columns(const mask &drop, bool whole, uint64_t e, uint64_t T_) {
+/* For rows of keys: bit 0 is that of element e, whose key is `key`, bit 1 that of the next query, `row` elements
+ * further on; bits 2 and 3 are the same for the key eight further on. With whole blocks, four neighbouring rows are in
+ * one block: each lane draws one of the four bits for all. */
+__device__ inline uint32_t keeps_columns(const mask &drop, bool whole, uint64_t e, uint64_t row) {
   if (!whole)
-    return keeps_one(drop, e) | keeps_one(drop, e + T_) << 1 | keeps_one(drop, e + 8) << 2 |
-           keeps_one(drop, e + T_ + 8) << 3;
+    return keeps_one(drop, e) | keeps_one(drop, e + row) << 1 | keeps_one(drop, e + 8) << 2 |
+           keeps_one(drop, e + row + 8) << 3;
   const unsigned place = threadIdx.x / 4 % 4; /* of the key within its block */
-  uint32_t all = keeps_block(drop, (e + (place % 2 ? T_ : 0) + (place >= 2 ? 8 : 0)) / 4) << 4 * place;
+  uint32_t all = keeps_block(drop, (e + (place % 2 ? row : 0) + (place >= 2 ? 8 : 0)) / 4) << 4 * place;
   all |= __shfl_xor_sync(0xffffffffu, all, 4);
   all |= __shfl_xor_sync(0xffffffffu, all, 8);
   all >>= place;

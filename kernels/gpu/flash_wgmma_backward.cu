@@ -59,38 +59,39 @@ __global__ void __launch_bounds__(threads, blocks_of_keys<W, F>)
   __shared__ pack<kept_of_query, 2> kept[2][rows / 2];
   const tiles<T, W> in = {first_panel<T>(shared)};
   const keys_block mine(a, parts, blockIdx.x);
-  const int j0 = mine.first, end = (int)a.last_query((size_t)j0 + rows - 1);
+  const int j0 = mine.first;
   const int key = j0 + (int)threadIdx.x / 32 * 16 + (int)threadIdx.x % 32 / 4, column = (int)threadIdx.x % 4 * 2;
-  const int T_ = (int)a.s.T, D = (int)a.s.D;
+  const int all = (int)a.s.keys, D = (int)a.s.D;
   const scores z = scores_of<F>(a);
   float sum_k[W / 8][4] = {}, sum_v[W / 8][4] = {};
   if (F != mma_lean) a.drop.begin();
-  in.mine(0).template fill_async<threads>(k + a.k_at(mine.b, 0, mine.g), (uint32_t)a.s.k_stride, j0, T_, D);
-  in.mine(1).template fill_async<threads>(v + a.v_at(mine.b, 0, mine.g), (uint32_t)a.s.v_stride, j0, T_, D);
-  for (unsigned h = mine.h; h < mine.end; h++) {
-    const unsigned b = F == mma_lean ? anew(mine.b) : mine.b;
-    const T *const q0 = q + a.q_at(b, 0, h), *const d0 = dout + a.out_at(b, 0, h);
-    const kept_of_head<T> numbers = kept_in(lse, dq, a, b, h);
-    /* starts the copy of the tile of queries from t; the queries' numbers stay in registers until they may be
+  in.mine(0).template fill_async<threads>(k + a.k_at(mine.b, 0, mine.g), (uint32_t)a.s.k_stride, j0, all, D);
+  in.mine(1).template fill_async<threads>(v + a.v_at(mine.b, 0, mine.g), (uint32_t)a.s.v_stride, j0, all, D);
+  for (unsigned i = mine.run; i < mine.end; i++) {
+    const unsigned h = a.head_of(i), b = F == mma_lean || W > 64 ? anew(mine.b) : mine.b;
+    const query_run run = a.run_seeing(i, j0, rows);
+    if (run.first >= run.end) continue;
+    const T *const q0 = q + a.q_at(b, run.origin, h), *const d0 = dout + a.out_at(b, run.origin, h);
+    const kept_of_head<T> numbers = kept_in(lse, dq, a, b, h, run.origin);
+    /* starts the copy of the tile of queries from position t; the queries' numbers stay in registers until they may be
      * written */
     const auto bring = [&](int t, int at) {
-      in.other(at, 0).template fill_async<threads>(q0, (uint32_t)a.s.q_stride, t, T_, D);
-      in.other(at, 1).template fill_async<threads>(d0, (uint32_t)a.s.out_stride, t, T_, D);
-      return threadIdx.x < rows ? numbers.of(t + (int)threadIdx.x, z.scale, a) : kept_of_query{0, 0};
+      in.other(at, 0).template fill_async<threads>(q0, (uint32_t)a.s.q_stride, t, run.end, D);
+      in.other(at, 1).template fill_async<threads>(d0, (uint32_t)a.s.out_stride, t, run.end, D);
+      return threadIdx.x < rows ? numbers.of(t + (int)threadIdx.x, run.end, z.scale, a) : kept_of_query{0, 0};
     };
     const auto note = [&](kept_of_query x, int at) {
       if (threadIdx.x < rows) kept[at][threadIdx.x / 2].x[threadIdx.x % 2] = x;
     };
-    int at = 0;
-    __syncthreads(); /* other threads may still read the last head's tiles */
-    note(bring((int)anew((unsigned)j0), 0), 0);
+    __syncthreads(); /* other threads may still read the last run's tiles */
+    note(bring((int)anew((unsigned)run.first), 0), 0);
     copy_commit();
-    for (int t0 = j0; t0 < end; t0 += rows, at ^= 1) {
+    for (int t0 = run.first, at = 0; t0 < run.end; t0 += rows, at ^= 1) {
       kept_of_query next = {0, 0};
       copy_wait<0>();
       show_to_wgmma();
       __syncthreads(); /* this tile is complete, and no thread reads the previous one any more */
-      if (t0 + rows < end) next = bring(t0 + rows, at ^ 1);
+      if (t0 + rows < run.end) next = bring(t0 + rows, at ^ 1);
       copy_commit();
       const tile<T, W> Q = in.other(at, 0), dO = in.other(at, 1);
       uint32_t bits = 0; /* drawn while registers are free */
@@ -114,6 +115,7 @@ __global__ void __launch_bounds__(threads, blocks_of_keys<W, F>)
       wgmma_wait<0>();
     }
   }
+  copy_commit(), copy_wait<0>(); /* of keys that no query here attends to, nothing has waited for the copies */
   const keys_block same(a, parts, anew(blockIdx.x));
   const unsigned thread = anew(threadIdx.x);
   put_keys<F, T, W>(dk, dv, parts, same, sum_k, sum_v, same.first + (int)(thread / 32 * 16 + thread % 32 / 4), a);
@@ -128,27 +130,27 @@ __global__ void __launch_bounds__(threads, blocks_of_queries<W, F>)
 #ifdef SL_WGMMA
   SL_DYNAMIC_SHARED(shared);
   const tiles<T, W> in = {first_panel<T>(shared)};
-  const unsigned blocks = ((unsigned)a.s.T + rows - 1) / rows, head = blockIdx.x / blocks;
-  const int t0 = (int)(blocks - 1 - blockIdx.x % blocks) * rows;
-  const int end = t0 + rows < (int)a.s.T ? t0 + rows : (int)a.s.T;
-  const size_t h = head % (unsigned)a.s.H, b = head / (unsigned)a.s.H, g = a.kv_of(h);
+  const query_block mine(a, rows, blockIdx.x);
+  const int t0 = mine.first, end = mine.keys_end(rows);
+  const size_t h = mine.h, b = mine.b, g = a.kv_of(h);
   const int t = t0 + (int)threadIdx.x / 32 * 16 + (int)threadIdx.x % 32 / 4, column = (int)threadIdx.x % 4 * 2;
-  const int T_ = (int)a.s.T, D = (int)a.s.D;
+  const int all = (int)a.s.keys, D = (int)a.s.D;
   const scores z = scores_of<F>(a);
   float sum[W / 8][4] = {};
   if (F != mma_lean) a.drop.begin();
   const T *const k0 = k + a.k_at(b, 0, g), *const v0 = v + a.v_at(b, 0, g);
   const auto bring = [&](int j, int at) {
-    in.other(at, 0).template fill_async<threads>(k0, (uint32_t)a.s.k_stride, j, T_, D);
-    in.other(at, 1).template fill_async<threads>(v0, (uint32_t)a.s.v_stride, j, T_, D);
+    in.other(at, 0).template fill_async<threads>(k0, (uint32_t)a.s.k_stride, j, all, D);
+    in.other(at, 1).template fill_async<threads>(v0, (uint32_t)a.s.v_stride, j, all, D);
   };
   int j0 = (int)a.first_key((size_t)t0) / rows * rows, at = 0;
-  in.mine(0).template fill_async<threads>(q + a.q_at(b, 0, h), (uint32_t)a.s.q_stride, t0, T_, D);
-  in.mine(1).template fill_async<threads>(dout + a.out_at(b, 0, h), (uint32_t)a.s.out_stride, t0, T_, D);
+  in.mine(0).template fill_async<threads>(q + a.q_at(b, mine.origin, h), (uint32_t)a.s.q_stride, t0, mine.end, D);
+  in.mine(1).template fill_async<threads>(dout + a.out_at(b, mine.origin, h), (uint32_t)a.s.out_stride, t0, mine.end,
+                                          D);
   bring(j0, 0);
   copy_commit();
-  const kept_of_head<T> numbers = kept_in<T>(lse, dq, a, b, h);
-  const kept_of_query queries[2] = {numbers.of(t, z.scale, a), numbers.of(t + 8, z.scale, a)};
+  const kept_of_head<T> numbers = kept_in<T>(lse, dq, a, b, h, mine.origin);
+  const kept_of_query queries[2] = {numbers.of(t, mine.end, z.scale, a), numbers.of(t + 8, mine.end, z.scale, a)};
   for (; j0 < end; j0 += rows, at ^= 1) {
     copy_wait<0>();
     show_to_wgmma();
@@ -174,7 +176,7 @@ __global__ void __launch_bounds__(threads, blocks_of_queries<W, F>)
     wgmma_wait<0>();
   }
   /* a query's dots were read by its own four threads before the first barrier, so its row may be overwritten */
-  put_rows<F, T, W>(dq + a.q_at(b, 0, h), a.s.q_stride, sum, t, a);
+  put_rows<F, T, W>(dq + a.q_at(b, mine.origin, h), a.s.q_stride, sum, t, mine.end, a);
 #else
   no_wgmma();
 #endif
@@ -183,13 +185,13 @@ __global__ void __launch_bounds__(threads, blocks_of_queries<W, F>)
 template <typename T, int W, mma_form F>
 int launch_form(sl_cuda_stream stream, void *dq, void *dk, void *dv, const void *dout, const void *q, const void *k,
                 const void *v, const float *lse, const heads &a, const head_parts &parts) {
-  const unsigned blocks = blocks_of(a.s.T, rows) * (unsigned)a.s.B;
-  int error = launch(stream, dim3(blocks * (unsigned)a.s.KV * (unsigned)parts.count), threads, wgmma_backward_shared(W),
+  const unsigned sequences = (unsigned)a.s.B, keys = blocks_of(a.s.keys, rows) * (unsigned)a.s.KV;
+  int error = launch(stream, dim3(keys * sequences * (unsigned)parts.count), threads, wgmma_backward_shared(W),
                      wgmma_keys_kernel<T, W, F>, (T *)dk, (T *)dv, (const T *)dq, (const T *)dout, (const T *)q,
                      (const T *)k, (const T *)v, lse, a, parts);
   if (!error) error = sum_parts<T>(stream, dk, dv, parts, a, true);
   if (error) return error;
-  return launch(stream, dim3(blocks * (unsigned)a.s.H), threads, wgmma_backward_shared(W),
+  return launch(stream, dim3(query_blocks(a.s, rows) * (unsigned)a.s.H * sequences), threads, wgmma_backward_shared(W),
                 wgmma_queries_kernel<T, W, F>, (T *)dq, (const T *)dout, (const T *)q, (const T *)k, (const T *)v, lse,
                 a);
 }

@@ -59,24 +59,22 @@ __global__ void __launch_bounds__(threads, F == mma_lean ? 2 : 1)
 #ifdef SL_WGMMA
   SL_DYNAMIC_SHARED(shared);
   const tiles<T, W> in = {first_panel<T>(shared)};
-  const unsigned blocks = ((unsigned)a.s.T + queries - 1) / queries, head = blockIdx.x / blocks;
-  /* the longest rows come first, since they take longest */
-  const int t0 = (int)(blocks - 1 - blockIdx.x % blocks) * queries, window = window_of(a);
-  const unsigned h = head % (unsigned)a.s.H, b = head / (unsigned)a.s.H, g = (unsigned)a.kv_of(h);
+  const query_block mine(a, queries, blockIdx.x);
+  const int t0 = mine.first, end = mine.keys_end(queries), window = window_of(a);
+  const unsigned h = mine.h, b = mine.b, g = (unsigned)a.kv_of(h);
   const int warp_row = (int)threadIdx.x / 32 * 16, t = t0 + warp_row + (int)threadIdx.x % 32 / 4;
-  const int column = (int)threadIdx.x % 4 * 2, T_ = (int)a.s.T, D = (int)a.s.D;
+  const int column = (int)threadIdx.x % 4 * 2, all = (int)a.s.keys, D = (int)a.s.D;
   const int group_row = (int)same_in_warp(threadIdx.x / 128) * 64, own = t0 + group_row; /* of the warpgroup */
-  const int end = t0 + queries < T_ ? t0 + queries : T_;
   const float unit = log2_e * a.scale();
   const T *const k0 = k + a.k_at(b, 0, g), *const v0 = v + a.v_at(b, 0, g);
   const auto bring = [&](int j, int at) {
-    in.K(at).template fill_async<threads>(k0, (uint32_t)a.s.k_stride, j, T_, D);
-    in.V(at).template fill_async<threads>(v0, (uint32_t)a.s.v_stride, j, T_, D);
+    in.K(at).template fill_async<threads>(k0, (uint32_t)a.s.k_stride, j, all, D);
+    in.V(at).template fill_async<threads>(v0, (uint32_t)a.s.v_stride, j, all, D);
   };
   running<W> r = {{nothing, nothing}, {0, 0}, {}};
   if (F != mma_lean) a.drop.begin();
   const int first = (int)a.first_key((size_t)t0) / keys * keys;
-  in.Q().template fill_async<threads>(q + a.q_at(b, 0, h), (uint32_t)a.s.q_stride, t0, T_, D);
+  in.Q().template fill_async<threads>(q + a.q_at(b, mine.origin, h), (uint32_t)a.s.q_stride, t0, mine.end, D);
   bring(first, 0);
   copy_commit();
   for (int j0 = first, at = 0; j0 < end; j0 += keys, at ^= 1) {
@@ -96,9 +94,9 @@ __global__ void __launch_bounds__(threads, F == mma_lean ? 2 : 1)
     add_values(r, c, in.V(at));
   }
   copy_wait<0>();
-  const unsigned block = anew(blockIdx.x), same_head = block / blocks, thread = anew(threadIdx.x);
-  finish<F>(out, lse, r, a, same_head / (unsigned)a.s.H, same_head % (unsigned)a.s.H,
-            (int)((blocks - 1 - block % blocks) * queries + thread / 32 * 16 + thread % 32 / 4), unit);
+  const query_block same(a, queries, anew(blockIdx.x));
+  const unsigned thread = anew(threadIdx.x);
+  finish<F>(out, lse, r, a, same, same.first + (int)(thread / 32 * 16 + thread % 32 / 4), unit);
 #else
   no_wgmma();
 #endif
@@ -107,7 +105,7 @@ __global__ void __launch_bounds__(threads, F == mma_lean ? 2 : 1)
 template <typename T, int W>
 int launch_forward(sl_cuda_stream stream, void *out, float *lse, const void *q, const void *k, const void *v,
                    const heads &a) {
-  const dim3 grid(blocks_of(a.s.T, queries) * (unsigned)(a.s.B * a.s.H));
+  const dim3 grid(query_blocks(a.s, queries) * (unsigned)(a.s.B * a.s.H));
   const auto kernel = a.drop.on ? wgmma_forward_kernel<T, W, mma_dropout> : wgmma_forward_kernel<T, W, mma_lean>;
   return launch(stream, grid, threads, wgmma_forward_shared(W), kernel, (T *)out, lse, (const T *)q, (const T *)k,
                 (const T *)v, a);

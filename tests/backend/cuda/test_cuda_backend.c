@@ -353,6 +353,22 @@ static void an_epilogue_slower_than_a_kernel_is_left_out(void **state) {
   memset(&beyond, 0, sizeof beyond);
 }
 
+/* Two ranks with two chunks each of every sequence, whose keys and values they gather, train as one with whole ones. */
+static void chunks_of_sequences_train_as_whole_ones(void **state) {
+  (void)state;
+  beyond.model = SL_SOURCE_DIR "/tests/backend/cuda/gpt2_even.json";
+  for (int way = 0; way < 3; way++) {
+    struct one c = {"gpt2_odd", "adamw_clip", 1, way == 1 ? 3 : 0, 2, 1, 1, -1, -1, -1, "{\"attention\": \"flash\"}"};
+    beyond.precision = way == 2 ? "bf16" : NULL; /* on tensor cores */
+    run_well(&c);
+    const struct told whole = told[0];
+    c.world = 2, c.own = "{\"attention\": \"flash\", \"cp\": 2}";
+    run_well(&c);
+    near(&told[0], &whole, way == 2 ? 4e-3 : 1e-6, "chunks of sequences");
+  }
+  memset(&beyond, 0, sizeof beyond);
+}
+
 /* NCCL 2.30 and later have another way to put two ranks on one GPU. */
 static void a_newer_nccl_shares_a_device(void **state) {
   (void)state;
@@ -473,6 +489,7 @@ int main(void) {
       cmocka_unit_test(tf32_is_what_the_plan_says),
       cmocka_unit_test(epilogues_train_as_their_ops_do),
       cmocka_unit_test(an_epilogue_slower_than_a_kernel_is_left_out),
+      cmocka_unit_test(chunks_of_sequences_train_as_whole_ones),
       cmocka_unit_test(a_newer_nccl_shares_a_device),
       cmocka_unit_test(one_rank_alone_runs_to_its_end),
       cmocka_unit_test(the_first_number_that_is_not_finite_is_named),

@@ -132,7 +132,8 @@ static void query_heads_are_shared_out_where_blocks_would_be_long(void **state) 
   for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) {
     for (int64_t b = 1; b <= 16; b *= 2) {
       for (int64_t t = 50; t < 20000; t += t) {
-        const int64_t dim[] = {b, t, 4 * groups[i], 64, 4}, group = groups[i], parts = sl_op_attention_parts(dim);
+        const int64_t dim[SL_OP_DIMS] = {b, t, 4 * groups[i], 64, 4};
+        const int64_t group = groups[i], parts = sl_op_attention_parts(dim);
         const double tiles = (double)((t + 63) / 64), each = 4 * (double)(b * group) * tiles * (tiles + 1) / 2 / 396;
         assert_int_equal(group % parts, 0);
         if (parts < group) assert_true((double)(group / parts) * tiles <= 0.8 * each * 1.000001);
@@ -141,6 +142,18 @@ static void query_heads_are_shared_out_where_blocks_would_be_long(void **state) 
         assert_int_equal(sl_op_attention_parts_bytes(dim), parts == 1 ? 0 : parts * 2 * 4 * b * t * 4 * 64);
       }
     }
+  }
+}
+
+/* A rank of a cp group has a share of the queries of all keys: the longest block and what all have to do shrink alike,
+ * and the sums are those of all keys. */
+static void parts_of_a_cp_group_are_those_of_its_keys(void **state) {
+  (void)state;
+  for (int64_t cp = 1; cp <= 8; cp *= 2) {
+    const int64_t dim[SL_OP_DIMS] = {1, 8192 / cp, 32, 64, 4, 0, cp}, whole[SL_OP_DIMS] = {1, 8192, 32, 64, 4};
+    assert_int_equal(sl_op_attention_parts(dim), sl_op_attention_parts(whole));
+    assert_true(sl_op_attention_parts(dim) > 1);
+    assert_int_equal(sl_op_attention_parts_bytes(dim), sl_op_attention_parts(dim) * 2 * 4 * 8192 * 4 * 64);
   }
 }
 
@@ -153,6 +166,7 @@ int main(void) {
       cmocka_unit_test(sums_fit),
       cmocka_unit_test(the_table_knows_the_halves_and_what_has_no_buffer),
       cmocka_unit_test(query_heads_are_shared_out_where_blocks_would_be_long),
+      cmocka_unit_test(parts_of_a_cp_group_are_those_of_its_keys),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,7 @@
 /* The GPU's attention, materialised and flash, forward and backward, against the host's double kernels: grouped heads,
- * strides, head sizes and lengths that no tile divides, dropout, and each twice for equal bits. */
+ * strides, head sizes and lengths that no tile divides, dropout, a cp group's chunks of sequences, and each twice for
+ * equal bits. */
+#include "kernels/scores.h"
 #include "tests/kernels/gpu/cases.h"
 
 /* The second begins where four keys of a row stand in one block of random numbers. */
@@ -138,11 +140,79 @@ static void flash(enum sl_number type) {
   }
 }
 
+/* Queries of a member of a cp group: its chunks i and 2 cp - 1 - i, of B sequences; keys and values of all. */
+struct member {
+  size_t cp, i, chunk, B, H, KV, D, gap;
+  int drops; /* 1, 2: as above */
+  struct sl_attention_shape form;
+};
+static const struct member members[] = {
+    {2, 0, 64, 1, 2, 1, 64, 0, 0, {.window = 0}},
+    {2, 1, 37, 1, 1, 1, 64, 8, 2, {.window = 0}},
+    {3, 1, 70, 1, 1, 1, 64, 0, 0, {.window = 50}},
+    {2, 0, 35, 1, 1, 1, 128, 0, 1, {.window = 100}},
+    {2, 0, 21, 2, 2, 1, 128, 0, 0, {.window = 0}},
+    {2, 0, 33, 1, 1, 1, 40, 0, 2, {.alibi_max = 8}},
+    {4, 1, 9, 2, 2, 1, 13, 5, 1, {.window = 21, .cap = 3, .scale = 0.4f}},
+};
+#define EACH_MEMBER(m) for (const struct member *m = members; m < members + sizeof members / sizeof *members; m++)
+
+static struct sl_attention_shape member_shape(const struct member *m) {
+  struct sl_attention_shape s = m->form;
+  s.B = m->B, s.T = 2 * m->chunk, s.H = m->H, s.KV = m->KV, s.D = m->D, s.global_heads = m->H + 1;
+  s.q_stride = s.out_stride = m->H * m->D + m->gap;
+  s.k_stride = s.v_stride = 2 * m->KV * m->D + m->gap; /* keys and values side by side */
+  s.keys = m->cp * s.T;
+  s.at = (struct sl_token_places){m->chunk, {m->i * m->chunk, (2 * m->cp - 1 - m->i) * m->chunk}};
+  return s;
+}
+
+static void flash_of(enum sl_number type, bool warpgroups) {
+  EACH_MEMBER(m) {
+    const struct sl_attention_shape s = member_shape(m);
+    if (warpgroups && (!sl_plain_scores(&s) || s.q_stride % 8 != 0)) continue; /* they have no kernel for those */
+    const struct sl_dropout *dropout = m->drops ? &drops[m->drops - 1] : NULL;
+    const size_t n = s.B * s.T * s.q_stride, n_kv = s.B * s.keys * s.k_stride, v = s.KV * s.D;
+    struct tensor q = tensor_new(type, n, m->gap, -2, 2), kv = tensor_new(type, n_kv, m->gap, -2, 2);
+    struct tensor out = tensor_new(type, n, m->gap, -1, 1), lse = tensor_new(SL_NUMBER_F32, s.B * s.H * s.T, 0, 7, 9);
+    const size_t bytes = sl_flash_attention_backward_scratch_bytes_f64(&s, 1);
+    void *scratch = malloc(bytes);
+    assert_non_null(scratch);
+    sl_flash_attention_forward_f64(out.x, lse.x, q.x, kv.x, kv.x + v, &s, dropout, scratch, bytes);
+    RUN(sl_cuda_flash_attention_forward(NULL, type, out.d, lse.d, q.d, kv.d, tensor_at(&kv, v), &s, dropout, NULL));
+    tensor_check(&out, slack_of(type), "flash attention of a member");
+    tensor_check(&lse, 1e-6, "log of the sum");
+    struct tensor dq = tensor_new(type, n, m->gap, -1, 1), dkv = tensor_new(type, n_kv, m->gap, -1, 1);
+    struct tensor dout = tensor_new(type, n, m->gap, -1, 1), given = tensor_new(type, n, m->gap, -1, 1);
+    sl_flash_attention_backward_f64(dq.x, dkv.x, dkv.x + v, dout.x, q.x, kv.x, kv.x + v, given.x, lse.x, &s, dropout,
+                                    scratch, bytes);
+    const int parts = (int)(s.H / s.KV);
+    void *sums = device_new((size_t)parts * 2 * s.B * s.keys * v * sizeof(float)); /* exact, for a sanitizer */
+    RUN(sl_cuda_flash_attention_backward(NULL, type, dq.d, dkv.d, tensor_at(&dkv, v), dout.d, q.d, kv.d,
+                                         tensor_at(&kv, v), given.d, lse.d, &s, dropout, NULL, parts, sums));
+    tensor_check(&dq, slack_of(type), "dq of a member");
+    tensor_check(&dkv, slack_of(type), "a member's share of dk and dv");
+    device_delete(sums);
+    free(scratch);
+  }
+}
+
+static void flash_of_members(enum sl_number type) {
+  flash_of(type, false);
+}
+
 /* The same where a device has sm_90a's instructions. */
 static void flash_by_warpgroups(enum sl_number type) {
   if (type == SL_NUMBER_F32) return;
   device_give_warpgroups(1);
   flash(type);
+  device_give_warpgroups(0);
+}
+
+static void members_by_warpgroups(enum sl_number type) {
+  if (type == SL_NUMBER_F32) return;
+  device_give_warpgroups(1);
+  flash_of(type, true);
   device_give_warpgroups(0);
 }
 
@@ -161,6 +231,8 @@ int main(int argc, char **argv) {
   static const struct cuda_case all[] = {{"materialised", materialised, EACH_TYPE},
                                          {"flash", flash, TWO_KERNELS},
                                          {"warpgroups", flash_by_warpgroups, EACH_TYPE},
+                                         {"members", flash_of_members, TWO_KERNELS},
+                                         {"members_by_warpgroups", members_by_warpgroups, EACH_TYPE},
                                          {"limits", limits, EACH_TYPE}};
   return cases_main("test_cuda_attention", all, sizeof all / sizeof *all, argc, argv);
 }

@@ -1,6 +1,7 @@
 /* Every GPU kernel against the host's double kernel on the same numbers, in three number types, on odd shapes at odd
  * addresses and on even ones, and each of them twice for equal bits. The same program tests the kernels on a GPU and,
  * emulated, without one. Attention stands in test_cuda_attention.c. */
+#include "tests/kernels/gpu/chunks.h"
 #include "tests/kernels/gpu/norms.h"
 #include "tests/kernels/gpu/shapes.h"
 
@@ -413,6 +414,9 @@ int main(int argc, char **argv) {
       {"rope", rope, EACH_TYPE},
       {"dropout", dropout, EACH_TYPE},
       {"embedding", embedding, EACH_TYPE},
+      {"chunk_copies", chunk_copies, EACH_TYPE},
+      {"chunk_rope", chunk_rope, EACH_TYPE},
+      {"chunk_embedding", chunk_embedding, EACH_TYPE},
       {"classifier", classifier, EACH_TYPE},
       {"classifier_shards", classifier_shards, EACH_TYPE},
       {"mean_squared_error", mean_squared_error, EACH_TYPE},
