@@ -81,6 +81,7 @@ run_test() {
   case $1 in
   grid3d_*) (cd "$copy" && ranks "${1#grid3d_}" test_grid3d $grid grid3d.reference) ;;
   faults_*) python3 -B tests/faults/faults.py "$copy/build/bin/shardlab" "$root" --stop-at "$copy/build/lib/libshardlab_stop_at.so" --fail-at "$copy/build/lib/libshardlab_fail_at.so" --only "${1#faults_}" --at-once 6 ;;
+  families_context) python3 -B tests/golden/families_context.py "$copy/build/bin/shardlab" falcon_new bloom ;;
   families_*) python3 -B tests/golden/families.py "$copy/build/bin/shardlab" --all "${1#families_}" ;;
   recovery_*) python3 -B tests/faults/recovery.py "$copy/build/bin/shardlab" "$root" --only "${1#recovery_}" ;;
   launch_*) python3 -B tests/launch/jobs.py "${1#launch_}" "$copy/build/bin/shardlab" "$root" ;;
