@@ -39,18 +39,13 @@ static void put_product(struct sl_work *work, const struct sl_device *device) {
   put_flops(work, flops, has_whole_rows(work));
 }
 
-/* Ranks that share the sequences of an attention op. */
-static double sharers(const int64_t *dim) {
-  return dim[SL_OP_CP] > 1 ? (double)dim[SL_OP_CP] : 1;
-}
-
 /* A block of attention's kernel takes 64 queries by 64 keys at a time, those on the diagonal, and at the end of a
  * window, whole. Under context parallelism a rank has its share of the whole sequences' tiles. */
 static double tiled_scores(const int64_t *dim) {
-  const double tiles = ceil((double)dim[1] * sharers(dim) / 64),
+  const double tiles = ceil((double)dim[1] * (double)sl_shape_cp(dim) / 64),
                window = dim[5] > 0 ? ceil((double)dim[5] / 64) + 1 : tiles;
   const double seen = fmin(window, tiles), of_a_head = seen * (seen + 1) / 2 + (tiles - seen) * seen;
-  return (double)dim[0] * (double)dim[2] * 64 * 64 * of_a_head / sharers(dim);
+  return (double)dim[0] * (double)dim[2] * 64 * 64 * of_a_head / (double)sl_shape_cp(dim);
 }
 
 /* Scores that could be done while the longest block still runs: backward's block of keys takes the rank's queries of
@@ -60,7 +55,7 @@ static double waited_scores(const struct sl_device *device, const struct sl_work
   const int64_t *dim = work->dim;
   const bool shared = work->kind == SL_OP_FLASH_BWD && dim[4] > 0;
   const double sharing = shared ? (double)dim[2] / (double)dim[4] / sl_op_attention_parts(dim) : 1;
-  const double tokens = (double)dim[1] * (work->kind == SL_OP_FLASH_BWD ? 1 : sharers(dim));
+  const double tokens = (double)dim[1] * (work->kind == SL_OP_FLASH_BWD ? 1 : (double)sl_shape_cp(dim));
   const double longest = 64 * 64 * sharing * ceil(tokens / 64), blocks = 2.0 * device->sm_count;
   return fmax(0, longest * blocks - scores);
 }

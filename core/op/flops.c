@@ -95,7 +95,7 @@ static double elementwise_flops(const struct sl_op *op) {
 }
 
 double sl_op_score_pairs(const int64_t dim[SL_OP_DIMS]) {
-  const double cp = dim[SL_OP_CP] > 1 ? (double)dim[SL_OP_CP] : 1, t = (double)dim[1] * cp, w = (double)dim[5];
+  const double cp = (double)sl_shape_cp(dim), t = (double)dim[1] * cp, w = (double)dim[5];
   return (w > 0 && w < t ? w * (w + 1) / 2 + (t - w) * w : t * (t + 1) / 2) / cp;
 }
 

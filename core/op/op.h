@@ -318,9 +318,12 @@ struct sl_op {
 
 /* An op on the compute lane without group or tensor; every field that is not an argument is 0. */
 struct sl_op sl_op_plain(enum sl_op_kind kind, enum sl_dtype dtype, enum sl_phase phase);
-/* How many ranks share every sequence of the op; 1: a rank has whole ones. */
+/* How many ranks share every sequence of an op of this shape; 1: a rank has whole ones. */
+static inline int64_t sl_shape_cp(const int64_t dim[SL_OP_DIMS]) {
+  return dim[SL_OP_CP] > 1 ? dim[SL_OP_CP] : 1;
+}
 static inline int64_t sl_op_cp(const struct sl_op *op) {
-  return op->dim[SL_OP_CP] > 1 ? op->dim[SL_OP_CP] : 1;
+  return sl_shape_cp(op->dim);
 }
 /* The element-wise op that a gemm does in its epilogue, as an op of its own: kind, type and shape. Kind SL_OP_COUNT:
  * none. */

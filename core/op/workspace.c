@@ -48,7 +48,7 @@ static bool is_long(double groups, double tiles, int64_t parts) {
 
 /* Keys of a sequence of an attention op, which are all tokens of the cp group's ranks. */
 static int64_t keys(const int64_t *dim) {
-  return sl_product(dim[1], dim[SL_OP_CP] > 1 ? dim[SL_OP_CP] : 1);
+  return sl_product(dim[1], sl_shape_cp(dim));
 }
 
 int sl_op_attention_parts(const int64_t *dim) {
