@@ -110,9 +110,7 @@ __global__ void __launch_bounds__(mma_threads)
     }
   }
   copy_commit(), copy_wait<0>(); /* of keys that no query here attends to, nothing has waited for the copies */
-  const keys_block same(a, parts, anew(blockIdx.x));
-  const unsigned thread = anew(threadIdx.x);
-  put_keys<F, T, W>(dk, dv, parts, same, sum_k, sum_v, same.first + (int)(thread / 32 * 16 + thread % 32 / 4), a);
+  put_keys<F, T, W>(dk, dv, parts, sum_k, sum_v, a);
 }
 
 template <typename T, int W, mma_form F>

@@ -98,12 +98,14 @@ struct keys_block {
   }
 };
 
-/* Writes the thread's two rows of a block's sums, to dk and dv or for sum_parts_kernel. */
+/* Writes the thread's two rows of its block's sums, to dk and dv or for sum_parts_kernel. Where they belong is computed
+ * again: registers are short until here. */
 template <mma_form F, typename T, int W>
-__device__ inline void put_keys(T *dk, T *dv, const head_parts &parts, const keys_block &mine,
-                                const float (&sum_k)[W / 8][4], const float (&sum_v)[W / 8][4], int key,
-                                const heads &a) {
-  const int all = (int)a.s.keys;
+__device__ inline void put_keys(T *dk, T *dv, const head_parts &parts, const float (&sum_k)[W / 8][4],
+                                const float (&sum_v)[W / 8][4], const heads &a) {
+  const keys_block mine(a, parts, anew(blockIdx.x));
+  const unsigned thread = anew(threadIdx.x);
+  const int all = (int)a.s.keys, key = mine.first + (int)(thread / 32 * 16 + thread % 32 / 4);
   if (parts.count == 1) {
     put_rows<F, T, W>(dk + a.k_at(mine.b, 0, mine.g), a.s.k_stride, sum_k, key, all, a);
     put_rows<F, T, W>(dv + a.v_at(mine.b, 0, mine.g), a.s.v_stride, sum_v, key, all, a);

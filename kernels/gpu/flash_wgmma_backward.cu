@@ -50,6 +50,40 @@ template <int W, mma_form F> constexpr int blocks_of_keys = W > 64 ? (F == mma_l
 
 template <int W, mma_form F> constexpr int blocks_of_queries = W > 64 ? 2 : (F == mma_lean ? 4 : 3);
 
+/* Where the scores of a tile lie: its first query and key, a thread's first of each, the head and the sequence. */
+struct tile_place {
+  int t0, j0, key, column;
+  unsigned h, b;
+};
+
+/* Adds to the gradients of 64 keys and their values what the tile `at` of queries gives; `meanwhile` runs beside the
+ * first products. */
+template <typename T, int W, mma_form F, typename M>
+__device__ inline void keys_tile(float (&sum_k)[W / 8][4], float (&sum_v)[W / 8][4], const tiles<T, W> &in, int at,
+                                 const tile_place &s, const kept_of_query *kept, const heads &a, const scores &z,
+                                 const M &meanwhile) {
+  const tile<T, W> Q = in.other(at, 0), dO = in.other(at, 1);
+  uint32_t bits = 0; /* drawn while registers are free */
+  if (F == mma_dropout) bits = drawn<true, rows>(a, a.element(s.b, s.h, (size_t)(s.t0 + s.column)) + (uint64_t)s.key);
+  float p[8][4], ds[8][4]; /* keys by queries */
+  wgmma_begin();
+  products(p, in.mine(0), Q);
+  products(ds, in.mine(1), dO);
+  wgmma_commit();
+  uint32_t x[4][4], y[4][4];
+  meanwhile();
+  wgmma_wait<0>();
+  if (at_edge(s.t0, rows, s.j0, rows, z.window)) hide<true, rows>(p, s.key, s.t0 + s.column, z.window);
+  keys_scores<F, rows>(p, ds, a, z, 0, s.t0 + s.column, s.key, kept + s.column, bits);
+  round_to<T>(x, p);
+  round_to<T>(y, ds);
+  wgmma_begin();
+  add_products<T, W>(sum_v, x, dO);
+  add_products<T, W>(sum_k, y, Q);
+  wgmma_commit();
+  wgmma_wait<0>();
+}
+
 template <typename T, int W, mma_form F>
 __global__ void __launch_bounds__(threads, blocks_of_keys<W, F>)
     wgmma_keys_kernel(T *dk, T *dv, const T *dq, const T *dout, const T *q, const T *k, const T *v, const float *lse,
@@ -93,32 +127,12 @@ __global__ void __launch_bounds__(threads, blocks_of_keys<W, F>)
       __syncthreads(); /* this tile is complete, and no thread reads the previous one any more */
       if (t0 + rows < run.end) next = bring(t0 + rows, at ^ 1);
       copy_commit();
-      const tile<T, W> Q = in.other(at, 0), dO = in.other(at, 1);
-      uint32_t bits = 0; /* drawn while registers are free */
-      if (F == mma_dropout) bits = drawn<true, rows>(a, a.element(b, h, (size_t)(t0 + column)) + (uint64_t)key);
-      float p[8][4], ds[8][4]; /* keys by queries */
-      wgmma_begin();
-      products(p, in.mine(0), Q);
-      products(ds, in.mine(1), dO);
-      wgmma_commit();
-      uint32_t x[4][4], y[4][4];
-      note(next, at ^ 1); /* which nobody has read since the barrier */
-      wgmma_wait<0>();
-      if (at_edge(t0, rows, j0, rows, z.window)) hide<true, rows>(p, key, t0 + column, z.window);
-      keys_scores<F, rows>(p, ds, a, z, 0, t0 + column, key, kept[at][0].x + column, bits);
-      round_to<T>(x, p);
-      round_to<T>(y, ds);
-      wgmma_begin();
-      add_products<T, W>(sum_v, x, dO);
-      add_products<T, W>(sum_k, y, Q);
-      wgmma_commit();
-      wgmma_wait<0>();
+      keys_tile<T, W, F>(sum_k, sum_v, in, at, {t0, j0, key, column, h, b}, kept[at][0].x, a, z,
+                         [&] { note(next, at ^ 1); }); /* which nobody has read since the barrier */
     }
   }
   copy_commit(), copy_wait<0>(); /* of keys that no query here attends to, nothing has waited for the copies */
-  const keys_block same(a, parts, anew(blockIdx.x));
-  const unsigned thread = anew(threadIdx.x);
-  put_keys<F, T, W>(dk, dv, parts, same, sum_k, sum_v, same.first + (int)(thread / 32 * 16 + thread % 32 / 4), a);
+  put_keys<F, T, W>(dk, dv, parts, sum_k, sum_v, a);
 #else
   no_wgmma();
 #endif

@@ -403,8 +403,6 @@ void draw_configuration(struct draw *d, int world, int index) {
   put_shardlab(d, &dice, s, shard);
 }
 
-/* --- what was drawn --- */
-
 static void tally(struct draw_count *rows, int *n, const char *name, bool has) {
   rows[*n].name = name;
   rows[(*n)++].count += has;

@@ -46,9 +46,14 @@ static inline void fixture_close(struct fixture *f) {
   sl_model_free(&f->model);
 }
 
-/* Issues of the first class's step that are called `label`. */
+/* The step of the first class. */
+static inline const struct sl_program *fixture_step(const struct fixture *f) {
+  return &f->job.classes[0].programs[SL_PROGRAM_STEP];
+}
+
+/* Its issues that are called `label`. */
 static inline int fixture_count(const struct fixture *f, const char *label) {
-  const struct sl_program *p = &f->job.classes[0].programs[SL_PROGRAM_STEP];
+  const struct sl_program *p = fixture_step(f);
   int n = 0;
   for (size_t i = 0; i < p->issue_count; i++) n += strcmp(sl_op_label(&p->ops[p->issues[i].op]), label) == 0;
   return n;

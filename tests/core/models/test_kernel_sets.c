@@ -12,7 +12,6 @@
 
 #include "core/check/rendezvous.h"
 #include "core/op/operands.h"
-#include "core/op/workspace.h"
 #include "core/plan/kernels.h"
 #include "core/program/memory_report.h"
 #include "tests/support/job_fixture.h"
@@ -50,19 +49,15 @@ static void open_job(struct fixture *f, const char *kernels, const char *attenti
   open_with(f, kernels, attention, recompute, "");
 }
 
-static const struct sl_program *step_of(const struct fixture *f) {
-  return &f->job.classes[0].programs[SL_PROGRAM_STEP];
-}
-
 static int count_kind(const struct fixture *f, enum sl_op_kind kind) {
-  const struct sl_program *p = step_of(f);
+  const struct sl_program *p = fixture_step(f);
   int count = 0;
   for (size_t i = 0; i < p->op_count; i++) count += p->ops[i].kind == kind;
   return count;
 }
 
 static void sum_passes(const struct fixture *f, int64_t *bytes, int64_t *launches) {
-  const struct sl_program *p = step_of(f);
+  const struct sl_program *p = fixture_step(f);
   *bytes = *launches = 0;
   for (size_t i = 0; i < p->op_count; i++) {
     if (p->ops[i].kind != SL_OP_PASS || p->ops[i].phase == SL_PHASE_STEP) continue;
@@ -129,7 +124,7 @@ static void our_own_ops_stay(void **state) {
   struct fixture own, other;
   open_with(&own, "shardlab", "materialised", "none", ", \"fuse_epilogues\": \"never\"");
   open_job(&other, "torch-eager", "materialised", "none");
-  const struct sl_program *a = step_of(&own), *b = step_of(&other);
+  const struct sl_program *a = fixture_step(&own), *b = fixture_step(&other);
   size_t i = 0;
   for (size_t k = 0; k < b->op_count; k++) {
     if (b->ops[k].kind == SL_OP_PASS || b->ops[k].kind == SL_OP_COPY) continue;
@@ -176,7 +171,7 @@ static void what_is_kept_is_read_newest_first(void **state) {
     int32_t unread[LAYERS + 1][4];
     int count[LAYERS + 1] = {0}, before_backward = 0;
     open_job(&f, "megatron-unfused", "flash", recompute[i]);
-    const struct sl_program *p = step_of(&f);
+    const struct sl_program *p = fixture_step(&f);
     for (size_t k = 0; k < p->op_count; k++) {
       const struct sl_op *op = &p->ops[k];
       const struct sl_slice *kept = sl_op_operand(op, sl_op_slices(p, op), SL_AT_KEPT);
@@ -218,7 +213,7 @@ static void attention_says_its_kernel(void **state) {
     struct fixture f;
     int found = 0;
     open_job(&f, "shardlab", kernels[i].word, "none");
-    const struct sl_program *p = step_of(&f);
+    const struct sl_program *p = fixture_step(&f);
     for (size_t k = 0; k < p->op_count; k++) {
       if (p->ops[k].kind != SL_OP_FLASH_FWD && p->ops[k].kind != SL_OP_FLASH_BWD) continue;
       assert_int_equal(p->ops[k].flags & SL_OP_FLASH_KERNELS, kernels[i].flag);
@@ -229,86 +224,8 @@ static void attention_says_its_kernel(void **state) {
   }
 }
 
-static int64_t scratch_of(const struct sl_program *p, const struct sl_op *op) {
-  return p->slices[op->slice + sl_op_at(op, SL_AT_SCRATCH)].bytes;
-}
-
-/* The sums of the parts into which our kernel divides the query heads of a key head, which is ours and a GPU's. */
-static void flash_backward_has_room_for_its_parts(void **state) {
-  (void)state;
-  const char *const kernels[] = {"shardlab", "torch-eager"};
-  for (int i = 0; i < 2; i++) {
-    struct fixture f;
-    char config[512];
-    snprintf(config, sizeof config,
-             "{\"train_micro_batch_size_per_gpu\": 1, \"bf16\": {\"enabled\": true}, \"optimizer\": {\"type\": "
-             "\"AdamW\"}, \"shardlab\": {\"kernels\": \"%s\", \"attention\": \"flash\", \"seq_len\": 1024}}",
-             kernels[i]);
-    if (fixture_open(&f, "llama3-8b", config, "dgx-a100-80g", 1, NULL) != SL_OK) fail_msg("%s", sl_error_message());
-    const struct sl_program *p = step_of(&f);
-    int found = 0;
-    for (size_t k = 0; k < p->op_count; k++) {
-      const struct sl_op *op = &p->ops[k];
-      if (op->kind != SL_OP_FLASH_BWD) continue;
-      assert_int_equal(sl_op_attention_parts(op->dim), 4);
-      assert_int_equal(scratch_of(p, op),
-                       i == 0 ? sl_op_attention_parts_bytes(op->dim) : sl_op_workspace(op, f.plan.threads));
-      found++;
-    }
-    assert_int_equal(found, 32);
-    fixture_close(&f);
-  }
-}
-
 /* An RMSNorm in Python moves 36 bytes an element forward and 70 backward where one kernel moves 4 and 8; a softmax in
  * Python 36 and 40 beside ours where one kernel moves 4 and 6. */
-/* Ops of a kind whose first dimension is `size`. */
-static int count_of_size(const struct fixture *f, enum sl_op_kind kind, int64_t size) {
-  const struct sl_program *p = step_of(f);
-  int found = 0;
-  for (size_t k = 0; k < p->op_count; k++) found += p->ops[k].kind == kind && p->ops[k].dim[0] == size;
-  return found;
-}
-
-static void open_context(struct fixture *f, const char *words) {
-  char config[512];
-  snprintf(config, sizeof config,
-           "{\"train_micro_batch_size_per_gpu\": 1, \"bf16\": {\"enabled\": true}, \"optimizer\": {\"type\": "
-           "\"AdamW\"}, \"shardlab\": {\"attention\": \"flash\", \"seq_len\": 1024, \"cp\": 2, %s}}",
-           words);
-  if (fixture_open(f, "llama3-8b", config, "dgx-a100-80g", 2, NULL) != SL_OK) fail_msg("%s", sl_error_message());
-}
-
-/* Of 512 tokens a rank, 32 query heads and 8 key heads of 128: our kernels gather k and v as they are, torch's repeat
- * them for every query head first and merge the block of the other rank; exchanged heads are a half of all. */
-static void context_parallelism_is_the_frameworks(void **state) {
-  (void)state;
-  enum { BLOCKS = 32, Q = 512 * 32 * 128, K = 512 * 8 * 128 };
-  static const int64_t ring[] = {40, 20, 58, 84}; /* bytes a number of q: blocks and own, forward and backward */
-  struct fixture f;
-  open_context(&f, "\"kernels\": \"shardlab\"");
-  assert_int_equal(count_of_size(&f, SL_OP_ALL_GATHER, 2 * 2 * K), 2 * BLOCKS); /* again in the backward */
-  assert_int_equal(count_of_size(&f, SL_OP_REDUCE_SCATTER, 2 * 2 * K), BLOCKS);
-  assert_int_equal(count_kind(&f, SL_OP_PASS), 0);
-  fixture_close(&f);
-  open_context(&f, "\"kernels\": \"torch-compile\"");
-  assert_int_equal(count_of_size(&f, SL_OP_ALL_GATHER, 2 * 2 * Q), 2 * BLOCKS);
-  assert_int_equal(count_of_size(&f, SL_OP_REDUCE_SCATTER, 2 * 2 * Q), BLOCKS);
-  for (int i = 0; i < 4; i++) assert_int_equal(count_of_size(&f, SL_OP_PASS, ring[i] * Q), BLOCKS);
-  assert_int_equal(count_of_size(&f, SL_OP_PASS, 2 * (Q + K)),
-                   4 * BLOCKS); /* k and v repeated, their gradients summed */
-  fixture_close(&f);
-  open_context(&f, "\"kernels\": \"shardlab\", \"cp_comm_type\": \"a2a\"");
-  assert_int_equal(count_of_size(&f, SL_OP_ALL_TO_ALL, Q), 4 * BLOCKS); /* q and out, and their gradients */
-  assert_int_equal(count_of_size(&f, SL_OP_ALL_TO_ALL, K), 4 * BLOCKS);
-  for (size_t k = 0; k < step_of(&f)->op_count; k++) {
-    const struct sl_op *op = &step_of(&f)->ops[k];
-    if (op->kind == SL_OP_FLASH_FWD)
-      assert_true(op->dim[1] == 1024 && op->dim[2] == 16 && op->dim[4] == 4 && sl_op_cp(op) == 1);
-  }
-  fixture_close(&f);
-}
-
 static void norms_and_softmax_are_fused_one_by_one(void **state) {
   (void)state;
   const struct {
@@ -427,7 +344,7 @@ static void optimizers_go_over_gradients_more_than_once(void **state) {
         fp16 ? "fp16" : "bf16");
     if (fixture_open(&f, SL_SOURCE_DIR "/tests/mpi/grid_llama.json", config, "dgx-a100-80g", 1, NULL) != SL_OK)
       fail_msg("%s", sl_error_message());
-    const struct sl_program *p = step_of(&f);
+    const struct sl_program *p = fixture_step(&f);
     for (size_t i = 0; i < p->op_count; i++) {
       if (p->ops[i].kind != SL_OP_PASS || p->ops[i].phase != SL_PHASE_STEP) continue;
       bytes += p->ops[i].dim[0], launches += p->ops[i].dim[1];
@@ -458,7 +375,7 @@ static void logits_are_gathered(void **state) {
     assert_int_equal(count_kind(&f, SL_OP_CLASSIFIER), gathers);
     assert_int_equal(count_kind(&f, SL_OP_CLASSIFIER_SHARD), !gathers);
     assert_int_equal(count_kind(&f, SL_OP_CLASSIFIER_STATS), !gathers);
-    const struct sl_program *p = step_of(&f);
+    const struct sl_program *p = fixture_step(&f);
     int64_t largest = 0;
     for (size_t i = 0; i < p->op_count; i++)
       if (p->ops[i].kind == SL_OP_ALL_GATHER && p->ops[i].group == SL_GROUP_TP && p->ops[i].dim[0] > largest)
@@ -476,8 +393,6 @@ int main(void) {
       cmocka_unit_test(what_is_kept_is_read_newest_first),
       cmocka_unit_test(recomputation_goes_as_far_as_the_framework),
       cmocka_unit_test(attention_says_its_kernel),
-      cmocka_unit_test(flash_backward_has_room_for_its_parts),
-      cmocka_unit_test(context_parallelism_is_the_frameworks),
       cmocka_unit_test(norms_and_softmax_are_fused_one_by_one),
       cmocka_unit_test(dropped_probabilities_are_a_pass),
       cmocka_unit_test(one_sequence_is_not_transposed),

@@ -38,15 +38,11 @@ static void open_job(struct fixture *f, int world, const char *keys) {
     fail_msg("%s: %s", keys, sl_error_message());
 }
 
-static const struct sl_program *step_of(const struct fixture *f) {
-  return &f->job.classes[0].programs[SL_PROGRAM_STEP];
-}
-
 static int64_t bytes_of_passes(const char *keys) {
   struct fixture f;
   int64_t bytes = 0;
   open_job(&f, 1, keys);
-  const struct sl_program *p = step_of(&f);
+  const struct sl_program *p = fixture_step(&f);
   for (size_t i = 0; i < p->op_count; i++) bytes += p->ops[i].kind == SL_OP_PASS ? p->ops[i].dim[0] : 0;
   fixture_close(&f);
   return bytes;
@@ -84,7 +80,7 @@ static void the_head_is_no_product_in_fp8(void **state) {
   for (int s = 0; s < 2; s++) {
     struct fixture f;
     open_job(&f, 1, sets[s]);
-    const struct sl_program *p = step_of(&f);
+    const struct sl_program *p = fixture_step(&f);
     for (size_t i = 0; i < p->op_count; i++) {
       if (p->ops[i].kind != SL_OP_GEMM) continue;
       assert_int_equal(p->ops[i].dtype, p->ops[i].layer < LAYERS ? SL_F8 : SL_BF16);
@@ -104,7 +100,7 @@ static void adamw_by_foreach(void **state) {
     int64_t bytes = 0, launches = 0;
     snprintf(keys, sizeof keys, ", \"kernels\": \"%s\"", sets[i]);
     open_job(&f, 1, keys);
-    const struct sl_program *p = step_of(&f);
+    const struct sl_program *p = fixture_step(&f);
     for (size_t k = 0; k < p->op_count; k++) {
       if (p->ops[k].kind != SL_OP_PASS || p->ops[k].phase != SL_PHASE_STEP) continue;
       bytes += p->ops[k].dim[0], launches += p->ops[k].dim[1];
@@ -122,7 +118,7 @@ static void gathered_blocks_are_copied(void **state) {
     struct fixture f;
     int64_t copied = 0, expected = 0;
     open_job(&f, 4, fp8 ? COMPILED ", \"preset\": \"fsdp2\", \"fp8\": true" : COMPILED ", \"preset\": \"fsdp2\"");
-    const struct sl_program *p = step_of(&f);
+    const struct sl_program *p = fixture_step(&f);
     const struct sl_pp_rank *r = &f.plan.pp_ranks[0];
     for (int u = 0; u < r->unit_count; u++) expected += r->units[u].part * 4 * (u == 0 ? 4 : 2 * (fp8 ? 2 : 4));
     for (size_t k = 0; k < p->op_count; k++)
@@ -142,7 +138,7 @@ static struct counted count(const char *keys) {
   struct fixture f;
   struct counted n = {0};
   open_job(&f, 2, keys);
-  const struct sl_program *p = step_of(&f);
+  const struct sl_program *p = fixture_step(&f);
   for (size_t i = 0; i < p->op_count; i++) {
     const struct sl_op *op = &p->ops[i];
     if (op->layer < 0 || op->layer >= LAYERS) continue;
@@ -190,7 +186,7 @@ static void blocks_are_gathered_in_fp8(void **state) {
     int root = 0, blocks = 0;
     snprintf(keys, sizeof keys, COMPILED ", \"preset\": \"fsdp2\", \"fp8\": true, \"fp8_recipe\": \"%s\"", recipes[i]);
     open_job(&f, 4, keys);
-    const struct sl_program *p = step_of(&f);
+    const struct sl_program *p = fixture_step(&f);
     for (size_t k = 0; k < p->op_count; k++) {
       if (p->ops[k].kind != SL_OP_ALL_GATHER) continue;
       root += p->ops[k].dtype == SL_BF16;
@@ -209,7 +205,7 @@ static void transfers_are_waited_for(void **state) {
   struct fixture f;
   int scatters = 0;
   open_job(&f, 2, COMPILED PARALLEL);
-  const struct sl_program *p = step_of(&f);
+  const struct sl_program *p = fixture_step(&f);
   for (size_t i = 1; i < p->op_count; i++) {
     const struct sl_op *op = &p->ops[i];
     if (op->group != SL_GROUP_TP || op->layer < 0 || op->layer >= LAYERS) continue;

@@ -42,10 +42,6 @@ static void open_job(struct fixture *f, const char *model, int tp, const char *k
   if (try_job(f, model, tp, keys) != SL_OK || sl_check(&f->job) != SL_OK) fail_msg("%s: %s", keys, sl_error_message());
 }
 
-static const struct sl_program *step_of(const struct fixture *f) {
-  return &f->job.classes[0].programs[SL_PROGRAM_STEP];
-}
-
 /* Transfers of the blocks: in pieces and whole, of a phase; and their bytes. */
 struct counted {
   int pieces[2], whole[2]; /* gathers, reduce-scatters */
@@ -57,7 +53,7 @@ static struct counted count(const char *model, int tp, const char *keys, enum sl
   struct fixture f;
   struct counted n = {0};
   open_job(&f, model, tp, keys);
-  const struct sl_program *p = step_of(&f);
+  const struct sl_program *p = fixture_step(&f);
   for (size_t i = 0; i < p->op_count; i++) {
     const struct sl_op *op = &p->ops[i];
     if (op->layer < 0 || op->layer >= LAYERS || op->phase != phase) continue;
@@ -118,7 +114,7 @@ static void pieces_run_beside_products(void **state) {
   struct fixture f;
   const struct sl_issue *gather[64], *product[64], *sum[64];
   open_job(&f, GPT, 8, OVERLAP);
-  const struct sl_program *p = step_of(&f);
+  const struct sl_program *p = fixture_step(&f);
   assert_int_equal(issues_of(p, SL_OP_ALL_GATHER, gather), 2 * PIECES);
   assert_int_equal(issues_of(p, SL_OP_GEMM, product), 4 * PIECES);
   assert_int_equal(issues_of(p, SL_OP_REDUCE_SCATTER, sum), 2 * PIECES);

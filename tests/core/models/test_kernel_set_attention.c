@@ -1,0 +1,99 @@
+/* label: unit
+ * Attention of Llama 3 8B in the kernel sets: room for what our backward sums by parts, and what context parallelism
+ * gathers, repeats and exchanges. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "core/op/operands.h"
+#include "core/op/workspace.h"
+#include "tests/support/job_fixture.h"
+
+static int64_t scratch_of(const struct sl_program *p, const struct sl_op *op) {
+  return p->slices[op->slice + sl_op_at(op, SL_AT_SCRATCH)].bytes;
+}
+
+/* The sums of the parts into which our kernel divides the query heads of a key head, which is ours and a GPU's. */
+static void flash_backward_has_room_for_its_parts(void **state) {
+  (void)state;
+  const char *const kernels[] = {"shardlab", "torch-eager"};
+  for (int i = 0; i < 2; i++) {
+    struct fixture f;
+    char config[512];
+    snprintf(config, sizeof config,
+             "{\"train_micro_batch_size_per_gpu\": 1, \"bf16\": {\"enabled\": true}, \"optimizer\": {\"type\": "
+             "\"AdamW\"}, \"shardlab\": {\"kernels\": \"%s\", \"attention\": \"flash\", \"seq_len\": 1024}}",
+             kernels[i]);
+    if (fixture_open(&f, "llama3-8b", config, "dgx-a100-80g", 1, NULL) != SL_OK) fail_msg("%s", sl_error_message());
+    const struct sl_program *p = fixture_step(&f);
+    int found = 0;
+    for (size_t k = 0; k < p->op_count; k++) {
+      const struct sl_op *op = &p->ops[k];
+      if (op->kind != SL_OP_FLASH_BWD) continue;
+      assert_int_equal(sl_op_attention_parts(op->dim), 4);
+      assert_int_equal(scratch_of(p, op),
+                       i == 0 ? sl_op_attention_parts_bytes(op->dim) : sl_op_workspace(op, f.plan.threads));
+      found++;
+    }
+    assert_int_equal(found, 32);
+    fixture_close(&f);
+  }
+}
+
+/* Ops of a kind whose first dimension is `size`; 0: all of the kind. */
+static int count_of_size(const struct fixture *f, enum sl_op_kind kind, int64_t size) {
+  const struct sl_program *p = fixture_step(f);
+  int found = 0;
+  for (size_t k = 0; k < p->op_count; k++) found += p->ops[k].kind == kind && (size == 0 || p->ops[k].dim[0] == size);
+  return found;
+}
+
+static void open_context(struct fixture *f, const char *words) {
+  char config[512];
+  snprintf(config, sizeof config,
+           "{\"train_micro_batch_size_per_gpu\": 1, \"bf16\": {\"enabled\": true}, \"optimizer\": {\"type\": "
+           "\"AdamW\"}, \"shardlab\": {\"attention\": \"flash\", \"seq_len\": 1024, \"cp\": 2, %s}}",
+           words);
+  if (fixture_open(f, "llama3-8b", config, "dgx-a100-80g", 2, NULL) != SL_OK) fail_msg("%s", sl_error_message());
+}
+
+/* Of 512 tokens a rank, 32 query heads and 8 key heads of 128: our kernels gather k and v as they are, torch's repeat
+ * them for every query head first and merge the block of the other rank; exchanged heads are a half of all. */
+static void context_parallelism_is_the_frameworks(void **state) {
+  (void)state;
+  enum { BLOCKS = 32, Q = 512 * 32 * 128, K = 512 * 8 * 128 };
+  static const int64_t ring[] = {40, 20, 58, 84}; /* bytes a number of q: blocks and own, forward and backward */
+  struct fixture f;
+  open_context(&f, "\"kernels\": \"shardlab\"");
+  assert_int_equal(count_of_size(&f, SL_OP_ALL_GATHER, 2 * 2 * K), 2 * BLOCKS); /* again in the backward */
+  assert_int_equal(count_of_size(&f, SL_OP_REDUCE_SCATTER, 2 * 2 * K), BLOCKS);
+  assert_int_equal(count_of_size(&f, SL_OP_PASS, 0), 0);
+  fixture_close(&f);
+  open_context(&f, "\"kernels\": \"torch-compile\"");
+  assert_int_equal(count_of_size(&f, SL_OP_ALL_GATHER, 2 * 2 * Q), 2 * BLOCKS);
+  assert_int_equal(count_of_size(&f, SL_OP_REDUCE_SCATTER, 2 * 2 * Q), BLOCKS);
+  for (int i = 0; i < 4; i++) assert_int_equal(count_of_size(&f, SL_OP_PASS, ring[i] * Q), BLOCKS);
+  assert_int_equal(count_of_size(&f, SL_OP_PASS, 2 * (Q + K)),
+                   4 * BLOCKS); /* k and v repeated, their gradients summed */
+  fixture_close(&f);
+  open_context(&f, "\"kernels\": \"shardlab\", \"cp_comm_type\": \"a2a\"");
+  assert_int_equal(count_of_size(&f, SL_OP_ALL_TO_ALL, Q), 4 * BLOCKS); /* q and out, and their gradients */
+  assert_int_equal(count_of_size(&f, SL_OP_ALL_TO_ALL, K), 4 * BLOCKS);
+  for (size_t k = 0; k < fixture_step(&f)->op_count; k++) {
+    const struct sl_op *op = &fixture_step(&f)->ops[k];
+    if (op->kind == SL_OP_FLASH_FWD)
+      assert_true(op->dim[1] == 1024 && op->dim[2] == 16 && op->dim[4] == 4 && sl_op_cp(op) == 1);
+  }
+  fixture_close(&f);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(flash_backward_has_room_for_its_parts),
+      cmocka_unit_test(context_parallelism_is_the_frameworks),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
