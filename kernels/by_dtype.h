@@ -69,14 +69,10 @@ SL_KERNELS_BEGIN
   X(classifier_shard, (double *loss_sum, double *losses, void *logits, const int32_t *targets, const float *stats,     \
       size_t N, size_t V, size_t first, size_t total, size_t members, float scale, int accumulate), (loss_sum,         \
       losses, logits, targets, stats, N, V, first, total, members, scale, accumulate))                                 \
-  X(context_runs, (void *out, size_t out_row, size_t out_step, const void *x, size_t x_row, size_t x_step, size_t     \
+  X(columns_copy, (void *out, size_t out_row, size_t out_step, const void *x, size_t x_row, size_t x_step, size_t     \
       rows, size_t groups, size_t width), (out, out_row, out_step, x, x_row, x_step, rows, groups, width))             \
   X(context_order, (void *out, const void *x, size_t B, size_t T, size_t C, size_t members, int direction), (out, x,   \
       B, T, C, members, direction))                                                                                    \
-  X(columns_concat, (void *out, const void *x, size_t rows, size_t cols, size_t members), (out, x, rows, cols,         \
-      members))                                                                                                        \
-  X(columns_split, (void *out, const void *x, size_t rows, size_t cols, size_t members, size_t member), (out, x,       \
-      rows, cols, members, member))                                                                                    \
   X(quantize, (void *out, const void *x, const struct sl_quantized *shape, size_t pieces, size_t turn), (out, x,       \
       shape, pieces, turn))                                                                                            \
   X(quantize_back, (void *out, const void *x, const struct sl_quantized *shape, size_t pieces), (out, x, shape,        \

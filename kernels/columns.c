@@ -1,18 +1,14 @@
-/* Concatenates and splits columns on the host (kernels/columns.h) by copying pieces of rows. */
+/* Copies groups of columns on the host (kernels/columns.h). */
 #include "kernels/columns.h"
 #include "kernels/parallel.h"
 
 #include <string.h>
 
-void SL_K(sl_columns_concat)(sl_store *out, const sl_store *x, size_t rows, size_t cols, size_t members) {
-#pragma omp parallel for schedule(static) if (rows * cols * members > SL_PARALLEL_MIN)
+void SL_K(sl_columns_copy)(sl_store *out, size_t out_row, size_t out_step, const sl_store *x, size_t x_row,
+                           size_t x_step, size_t rows, size_t groups, size_t width) {
+#pragma omp parallel for schedule(static) if (rows * groups * width > SL_PARALLEL_MIN)
   for (size_t r = 0; r < rows; r++) {
-    for (size_t m = 0; m < members; m++)
-      memcpy(out + (r * members + m) * cols, x + (m * rows + r) * cols, cols * sizeof *out);
+    for (size_t g = 0; g < groups; g++)
+      memcpy(out + r * out_row + g * out_step, x + r * x_row + g * x_step, width * sizeof *out);
   }
-}
-
-void SL_K(sl_columns_split)(sl_store *out, const sl_store *x, size_t rows, size_t cols, size_t members, size_t member) {
-#pragma omp parallel for schedule(static) if (rows * cols > SL_PARALLEL_MIN)
-  for (size_t r = 0; r < rows; r++) memcpy(out + r * cols, x + (r * members + member) * cols, cols * sizeof *out);
 }

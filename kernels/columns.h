@@ -1,5 +1,5 @@
-/* Matrices split by columns over the members of a group. An all-gather leaves the members' pieces one after another;
- * these kernels turn that into a matrix with all columns, and back. */
+/* Groups of columns of a matrix: what members of a group have of it, one after another as an all-gather leaves them, and
+ * the parts of packed rows, are put together and cut by copying runs of elements. */
 #ifndef SL_KERNELS_COLUMNS_H
 #define SL_KERNELS_COLUMNS_H
 
@@ -8,11 +8,10 @@
 
 SL_KERNELS_BEGIN
 
-/* out (rows, members * cols) from x (members, rows, cols): member m's columns are [m cols, (m + 1) cols). */
-void SL_K(sl_columns_concat)(sl_store *out, const sl_store *x, size_t rows, size_t cols, size_t members);
-
-/* out (rows, cols) = the columns of `member` in x (rows, members * cols). */
-void SL_K(sl_columns_split)(sl_store *out, const sl_store *x, size_t rows, size_t cols, size_t members, size_t member);
+/* Copies, in each of `rows` rows, `groups` runs of `width` elements: from x + row x_row + group x_step to out + row
+ * out_row + group out_step. */
+void SL_K(sl_columns_copy)(sl_store *out, size_t out_row, size_t out_step, const sl_store *x, size_t x_row,
+                           size_t x_step, size_t rows, size_t groups, size_t width);
 
 SL_KERNELS_END
 

@@ -1,5 +1,5 @@
-/* What context parallelism does to keys and values before attention: packed rows are split, and what an all-gather
- * leaves in the members' order comes into the order of the sequence. */
+/* What context parallelism does to keys and values before attention: what an all-gather leaves in the members' order
+ * comes into the order of the sequence. */
 #ifndef SL_KERNELS_CONTEXT_H
 #define SL_KERNELS_CONTEXT_H
 
@@ -7,11 +7,6 @@
 #include "kernels/numbers/types.h"
 
 SL_KERNELS_BEGIN
-
-/* Copies, in each of `rows` rows, `groups` runs of `width` elements: from x + row x_row + group x_step to out + row
- * out_row + group out_step. */
-void SL_K(sl_context_runs)(sl_store *out, size_t out_row, size_t out_step, const sl_store *x, size_t x_row,
-                           size_t x_step, size_t rows, size_t groups, size_t width);
 
 /* x (P, B, T, C): of each of P members of a cp group its two chunks (core/op/chunks.h) of T / 2 tokens of B sequences;
  * out (B, P * T, C): whole sequences. T is even. direction -1: from out to x. */

@@ -1,51 +1,39 @@
-/* Concatenates and splits columns on the GPU (kernels/columns.h) by copying pieces of rows. */
+/* Copies groups of columns on the GPU (kernels/columns.h). */
 #include "kernels/gpu/device.cuh"
 
 namespace sl {
 namespace {
 
-/* Unit: what is copied in one access. Row r of the grid is row r of `out`, which consists of `members` pieces when
- * columns are concatenated. */
-template <typename Unit, bool CONCAT> struct columns_op {
+/* Unit: what is copied in one access; all sizes are in units. Row r of the grid is one run. */
+template <typename Unit> struct runs_op {
   static constexpr int width = 1;
   Unit *out;
   const Unit *x;
-  size_t rows, cols, members, member;
+  size_t out_row, out_step, x_row, x_step, groups;
   __device__ void begin() {}
   __device__ void operator()(size_t r, size_t c) const {
-    if (CONCAT)
-      out[r * cols + c] = x[(r % members * rows + r / members) * cols + c];
-    else
-      out[r * cols + c] = x[(r * members + member) * cols + c];
+    const size_t row = r / groups, g = r % groups;
+    out[row * out_row + g * out_step + c] = x[row * x_row + g * x_step + c];
   }
 };
 
-struct alignas(16) sixteen {
-  uint64_t x[2];
-};
-
-template <bool CONCAT>
-int run(sl_cuda_stream stream, enum sl_number type, void *out, const void *x, size_t rows, size_t cols, size_t members,
-        size_t member) {
-  const size_t bytes = cols * (type == SL_NUMBER_F32 ? 4 : 2), pieces = CONCAT ? rows * members : rows;
-  if (bytes % 16 == 0 && aligned(out, x))
-    return launch_rows(
-        stream, columns_op<sixteen, CONCAT>{(sixteen *)out, (const sixteen *)x, rows, bytes / 16, members, member},
-        pieces, bytes / 16);
+/* All but `rows` and `groups` in bytes. */
+template <typename Unit>
+int copy(sl_cuda_stream stream, void *out, size_t out_row, size_t out_step, const void *x, size_t x_row, size_t x_step,
+         size_t rows, size_t groups, size_t width) {
+  constexpr size_t u = sizeof(Unit);
   return launch_rows(
-      stream, columns_op<uint16_t, CONCAT>{(uint16_t *)out, (const uint16_t *)x, rows, bytes / 2, members, member},
-      pieces, bytes / 2);
+      stream, runs_op<Unit>{(Unit *)out, (const Unit *)x, out_row / u, out_step / u, x_row / u, x_step / u, groups},
+      rows * groups, width / u);
 }
 
 } /* namespace */
 } /* namespace sl */
 
-extern "C" int sl_cuda_columns_concat(sl_cuda_stream stream, enum sl_number type, void *out, const void *x, size_t rows,
-                                      size_t cols, size_t members) {
-  return sl::run<true>(stream, type, out, x, rows, cols, members, 0);
-}
-
-extern "C" int sl_cuda_columns_split(sl_cuda_stream stream, enum sl_number type, void *out, const void *x, size_t rows,
-                                     size_t cols, size_t members, size_t member) {
-  return sl::run<false>(stream, type, out, x, rows, cols, members, member);
+extern "C" int sl_cuda_columns_copy(sl_cuda_stream stream, enum sl_number type, void *out, size_t out_row,
+                                    size_t out_step, const void *x, size_t x_row, size_t x_step, size_t rows,
+                                    size_t groups, size_t width) {
+  const size_t b = type == SL_NUMBER_F32 ? 4 : 2, sizes = b * (out_row | out_step | x_row | x_step | width);
+  const auto copy = sizes % 16 == 0 && sl::aligned(out, x) ? sl::copy<sl::sixteen> : sl::copy<uint16_t>;
+  return copy(stream, out, b * out_row, b * out_step, x, b * x_row, b * x_step, rows, groups, b * width);
 }

@@ -165,14 +165,10 @@ static inline size_t sl_cuda_reduce_bias_scratch_bytes(size_t rows, size_t cols)
 int sl_cuda_reduce_bias_backward(sl_cuda_stream stream, enum sl_number type, void *dbias, enum sl_number dbias_type,
                                  int accumulate, const void *dout, size_t rows, size_t cols, void *scratch);
 
-int sl_cuda_columns_concat(sl_cuda_stream stream, enum sl_number type, void *out, const void *x, size_t rows,
-                           size_t cols, size_t members);
-int sl_cuda_context_runs(sl_cuda_stream stream, enum sl_number type, void *out, size_t out_row, size_t out_step,
+int sl_cuda_columns_copy(sl_cuda_stream stream, enum sl_number type, void *out, size_t out_row, size_t out_step,
                          const void *x, size_t x_row, size_t x_step, size_t rows, size_t groups, size_t width);
 int sl_cuda_context_order(sl_cuda_stream stream, enum sl_number type, void *out, const void *x, size_t B, size_t T,
                           size_t C, size_t members, int direction);
-int sl_cuda_columns_split(sl_cuda_stream stream, enum sl_number type, void *out, const void *x, size_t rows,
-                          size_t cols, size_t members, size_t member);
 
 int sl_cuda_quantize(sl_cuda_stream stream, enum sl_number type, void *out, const void *x,
                      const struct sl_quantized *shape, size_t pieces, size_t turn);

@@ -102,6 +102,7 @@ template <typename F> inline int by_type(enum sl_number type, F f) {
 template <typename T> constexpr int wide = 16 / (int)sizeof(T);
 
 template <typename T, int V> struct alignas(sizeof(T) * V) pack { T x[V]; };
+using sixteen = pack<uint64_t, 2>; /* bytes that are copied as they are */
 
 template <int V, typename T> __device__ inline void load_v(float (&y)[V], const T *x) {
   const pack<T, V> p = *reinterpret_cast<const pack<T, V> *>(x);

@@ -316,8 +316,8 @@ static void check_runs(enum sl_number type, size_t rows, size_t groups, size_t w
   assert_non_null(back);
   memset(out, 0xee, (rows * apart + 1) * element);
   const struct sl_kernels *k = sl_kernels_of(type);
-  k->context_runs(out, apart, width, x + element, packed, step, rows, groups, width);
-  k->context_runs(back + element, packed, step, out, apart, width, rows, groups, width);
+  k->columns_copy(out, apart, width, x + element, packed, step, rows, groups, width);
+  k->columns_copy(back + element, packed, step, out, apart, width, rows, groups, width);
   for (size_t i = 0; i < rows * packed; i++) {
     const size_t r = i / packed, c = i % packed, g = (c + step - 1) / step - 1, w = c - 1 - g * step;
     const int in_run = c > 0 && g < groups && w < width;

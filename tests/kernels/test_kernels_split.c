@@ -255,13 +255,14 @@ static void check_columns(enum sl_number type, size_t rows, size_t cols, size_t 
   double *numbers = reals(n, 74);
   char *x = stored(numbers, n, type), *joined = malloc(n * element), *piece = malloc(rows * cols * element);
   assert_true(joined && piece);
-  sl_kernels_of(type)->columns_concat(joined, x, rows, cols, parts);
+  const size_t all = parts * cols;
+  sl_kernels_of(type)->columns_copy(joined, all, cols, x, cols, rows * cols, rows, parts, cols);
   for (size_t i = 0; i < n; i++) {
     const size_t r = i / (parts * cols), m = i / cols % parts, c = i % cols;
     assert_memory_equal(joined + i * element, x + ((m * rows + r) * cols + c) * element, element);
   }
   for (size_t m = 0; m < parts; m++) {
-    sl_kernels_of(type)->columns_split(piece, joined, rows, cols, parts, m);
+    sl_kernels_of(type)->columns_copy(piece, cols, 0, joined + m * cols * element, all, 0, rows, 1, cols);
     assert_memory_equal(piece, x + m * rows * cols * element, rows * cols * element);
   }
   free(numbers), free(x), free(joined), free(piece);

@@ -11,13 +11,13 @@ static void runs(enum sl_number type, size_t rows, size_t groups, size_t width, 
   const size_t step = width + gap, row = groups * step + gap;
   struct tensor packed = tensor_new(type, rows * row, shift, -2, 2);
   struct tensor apart = tensor_new(type, rows * groups * width, shift, -2, 2);
-  sl_context_runs_f64(apart.x, groups * width, width, packed.x + gap, row, step, rows, groups, width);
-  RUN(sl_cuda_context_runs(NULL, type, apart.d, groups * width, width, tensor_at(&packed, gap), row, step, rows, groups,
+  sl_columns_copy_f64(apart.x, groups * width, width, packed.x + gap, row, step, rows, groups, width);
+  RUN(sl_cuda_columns_copy(NULL, type, apart.d, groups * width, width, tensor_at(&packed, gap), row, step, rows, groups,
                            width));
   tensor_check(&apart, 0, "runs");
   struct tensor other = tensor_new(type, apart.n, shift, -2, 2);
-  sl_context_runs_f64(packed.x + gap, row, step, other.x, groups * width, width, rows, groups, width);
-  RUN(sl_cuda_context_runs(NULL, type, tensor_at(&packed, gap), row, step, other.d, groups * width, width, rows, groups,
+  sl_columns_copy_f64(packed.x + gap, row, step, other.x, groups * width, width, rows, groups, width);
+  RUN(sl_cuda_columns_copy(NULL, type, tensor_at(&packed, gap), row, step, other.d, groups * width, width, rows, groups,
                            width));
   tensor_check(&packed, 0, "packed rows"); /* with what is between the runs */
 }

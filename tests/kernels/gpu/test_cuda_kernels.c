@@ -315,18 +315,18 @@ static void biases(enum sl_number type) {
 
 static void columns(enum sl_number type) {
   EACH_SHAPE(s) {
-    const size_t members = 3, n = s->rows * s->C;
+    const size_t members = 3, n = s->rows * s->C, all = members * s->C;
     struct tensor x = tensor_new(type, n * members, s->shift, -2, 2), out = tensor_new(type, n * members, 1, -2, 2);
     struct tensor even = tensor_new(type, n * members, 0, -2, 2), piece = tensor_new(type, n, s->shift, -2, 2);
-    sl_columns_concat_f64(out.x, x.x, s->rows, s->C, members);
-    RUN(sl_cuda_columns_concat(NULL, type, out.d, x.d, s->rows, s->C, members));
-    tensor_check(&out, 0, "concat");
-    sl_columns_concat_f64(even.x, x.x, s->rows, s->C, members);
-    RUN(sl_cuda_columns_concat(NULL, type, even.d, x.d, s->rows, s->C, members));
-    tensor_check(&even, 0, "concat at even addresses");
-    sl_columns_split_f64(piece.x, x.x, s->rows, s->C, members, 2);
-    RUN(sl_cuda_columns_split(NULL, type, piece.d, x.d, s->rows, s->C, members, 2));
-    tensor_check(&piece, 0, "split");
+    struct tensor *const whole[] = {&out, &even};
+    for (int i = 0; i < 2; i++) {
+      sl_columns_copy_f64(whole[i]->x, all, s->C, x.x, s->C, n, s->rows, members, s->C);
+      RUN(sl_cuda_columns_copy(NULL, type, whole[i]->d, all, s->C, x.d, s->C, n, s->rows, members, s->C));
+      tensor_check(whole[i], 0, i == 0 ? "columns of members" : "columns of members at even addresses");
+    }
+    sl_columns_copy_f64(piece.x, s->C, 0, x.x + 2 * s->C, all, 0, s->rows, 1, s->C);
+    RUN(sl_cuda_columns_copy(NULL, type, piece.d, s->C, 0, tensor_at(&x, 2 * s->C), all, 0, s->rows, 1, s->C));
+    tensor_check(&piece, 0, "a member's columns");
   }
 }
 

@@ -159,7 +159,8 @@ static void elements(enum sl_number type) {
   judge_traffic(3 * bytes_of(&pass[0]), "addition");
   EACH_ONCE(type, 1, "fill", sl_cuda_reduce_fill(NULL, type, pass[0].d, 0.5F, n));
   EACH_ONCE(type, 2, "columns put together",
-            sl_cuda_columns_concat(NULL, type, pass[0].d, pass[1].d, ROWS, COLUMNS / 2, 2));
+            sl_cuda_columns_copy(NULL, type, pass[0].d, COLUMNS, COLUMNS / 2, pass[1].d, COLUMNS / 2,
+                                 ROWS * COLUMNS / 2, ROWS, 2, COLUMNS / 2));
 }
 
 /* A bias is one row beside the matrix. */
