@@ -1,7 +1,7 @@
 /* label: property
    libs: fast sim
  * The fast clock against the exact one on configurations of all that can be asked for, drawn at random: frameworks, ZeRO stages,
- * offloading, kernel sets, schedules, recomputation, types, buckets, models and clusters in one draw. Step time and the most bytes
+ * offloading, kernel sets, context parallelism, schedules, recomputation, types, buckets, models and clusters in one draw. Step time and the most bytes
  * that live at once are within 1 %. `test_fast_any DRAWS SEED` draws others. */
 #include "tests/fast/against.h"
 
@@ -44,16 +44,18 @@ static void draw_config(uint64_t *state, char *out, size_t size) {
              ", \"preset\": \"fsdp2\"", ", \"preset\": \"ddp\"", ", \"preset\": \"megatron-lm\"",
              ", \"preset\": \"megatron-distributed-optimizer\"", ", \"preset\": \"nanotron\"",
              ", \"preset\": \"nanotron-zero1\"", ", \"preset\": \"fsdp-hybrid-shard\", \"shard_size\": 2");
+  const char *context =
+      ONE_OF(state, "", "", "", "", "", ", \"cp\": 2", ", \"cp\": 4", ", \"cp\": 2, \"cp_comm_type\": \"a2a\"");
   snprintf(
       out, size,
       "{%s\"optimizer\": {\"type\": \"%s\", \"params\": {\"lr\": 1e-3}}, \"zero_optimization\": {\"overlap_comm\": "
       "%s, \"reduce_bucket_size\": %s, \"allgather_bucket_size\": %s, \"stage3_prefetch_bucket_size\": %s%s}, "
-      "\"shardlab\": {\"seq_len\": %lld, \"attention\": \"%s\", \"kernels\": \"%s\"%s}}",
+      "\"shardlab\": {\"seq_len\": %lld, \"attention\": \"%s\", \"kernels\": \"%s\"%s%s}}",
       ONE_OF(state, "\"bf16\": {\"enabled\": true}, ", "\"fp16\": {\"enabled\": true}, ",
              "\"bf16\": {\"enabled\": true}, ", ""),
       ONE_OF(state, "AdamW", "Adam", "SGD"), yes_or_no(state), ONE_OF(state, "5e8", "5e6", "3e7"),
       ONE_OF(state, "5e8", "9e6"), ONE_OF(state, "5e7", "2e6"), offload, (long long)(64 * (1 + below(state, 12))),
-      ONE_OF(state, "flash", "materialised"), kernels, preset);
+      ONE_OF(state, "flash", "materialised"), kernels, preset, context);
 }
 
 static int power_of_two(uint64_t *state, int most) {
@@ -101,11 +103,12 @@ static bool compare(struct against *a, const struct sl_fast_choice *c, const cha
   *time = fabs(p.step_time_s / e.seconds - 1);
   *live = fabs(p.memory_bytes / e.live - 1);
   if (*time <= 0.01 && *live <= 0.01) return true;
-  print_error("%s of %s on %s: tp %d pp %d world %d, %lld x %lld, zero %d, recompute %d, sp %d, %s: %.9g s, exactly %.9g s; "
-              "%.6g bytes, exactly %.6g\n%s\n",
-              p.whole ? "whole" : "formulas", a->model.name, a->cluster.name, c->tp, c->pp, c->world, (long long)c->micro_batch,
-              (long long)c->n_micro, c->zero_stage, c->recompute, c->sequence_parallel,
-              sl_fast_schedule_name(c->schedule), p.step_time_s, e.seconds, p.memory_bytes, e.live, config);
+  print_error(
+      "%s of %s on %s: tp %d pp %d world %d, %lld x %lld, zero %d, recompute %d, sp %d, %s: %.9g s, exactly %.9g s; "
+      "%.6g bytes, exactly %.6g\n%s\n",
+      p.whole ? "whole" : "formulas", a->model.name, a->cluster.name, c->tp, c->pp, c->world, (long long)c->micro_batch,
+      (long long)c->n_micro, c->zero_stage, c->recompute, c->sequence_parallel, sl_fast_schedule_name(c->schedule),
+      p.step_time_s, e.seconds, p.memory_bytes, e.live, config);
   missed++;
   return true;
 }
