@@ -8,6 +8,7 @@
 #include "fast/fast.h"
 #include "sim/sim.h"
 
+#include <malloc.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,13 +36,31 @@ static void say_nothing(void *context, const char *message) {
 }
 
 /* Resident bytes of this process. */
-static double resident(void) {
-  unsigned long all = 0, here = 0;
-  FILE *file = fopen("/proc/self/statm", "r");
+static double resident(const char *which) {
+  char line[128];
+  long long kib = 0;
+  const size_t length = strlen(which);
+  FILE *file = fopen("/proc/self/status", "r");
   if (file == NULL) return 0;
-  const int read = fscanf(file, "%lu %lu", &all, &here);
+  while (fgets(line, sizeof line, file) != NULL)
+    if (strncmp(line, which, length) == 0 && sscanf(line + length, ": %lld kB", &kib) == 1) break;
   fclose(file);
-  return read == 2 ? (double)here * (double)sysconf(_SC_PAGESIZE) : 0;
+  return 1024.0 * (double)kib;
+}
+
+/* What was freed goes back to the system, and the peak is counted from here; what is resident now. */
+static double begin_growth(void) {
+  malloc_trim(0);
+  FILE *file = fopen("/proc/self/clear_refs", "w");
+  if (file != NULL) {
+    fputs("5\n", file); /* proc(5): the peak becomes what is resident */
+    fclose(file);
+  }
+  return resident("VmRSS");
+}
+
+static double growth_since(double before) {
+  return fmax(0, resident("VmHWM") - before);
 }
 
 /* ---- the grid ---- */
@@ -109,7 +128,7 @@ static double ask_all(struct sl_fast *fast, struct grid *g, double limit, size_t
 static enum sl_status run_fast(const struct sl_setup *s, struct grid *g, double limit, struct speed *out) {
   struct sl_fast *fast;
   size_t reached, again;
-  const double before = resident();
+  const double before = begin_growth();
   *out = (struct speed){0};
   SL_TRY(sl_fast_open(&fast, &s->model, &s->config, &s->cluster));
   const double first = ask_all(fast, g, limit, &reached, out);
@@ -117,7 +136,7 @@ static enum sl_status run_fast(const struct sl_setup *s, struct grid *g, double 
   out->per_s = (double)out->count / first;
   const double second = ask_all(fast, g, INFINITY, &again, out);
   out->again = (double)out->count / second;
-  out->grown = resident() - before;
+  out->grown = growth_since(before);
   sl_fast_close(fast);
   return SL_OK;
 }
@@ -150,7 +169,7 @@ done:
 /* Predicts a sample from all over the grid, until `limit` seconds have passed. */
 static enum sl_status run_exact(const struct sl_setup *s, const struct grid *g, double limit, struct speed *out) {
   enum { STRIDE = 7919 }; /* a prime, so that steps of this size reach every configuration of a grid */
-  const double before = resident(), start = sl_machine_clock();
+  const double before = begin_growth(), start = sl_machine_clock();
   double seconds, bytes;
   *out = (struct speed){0};
   for (size_t i = 0; i < g->count && (i == 0 || sl_machine_clock() - start < limit); i++) {
@@ -162,7 +181,7 @@ static enum sl_status run_exact(const struct sl_setup *s, const struct grid *g, 
     out->memory_off = fmax(out->memory_off, fabs(g->bytes[k] / bytes - 1));
   }
   out->per_s = (double)out->count / (sl_machine_clock() - start);
-  out->grown = resident() - before;
+  out->grown = growth_since(before);
   return SL_OK;
 }
 

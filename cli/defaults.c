@@ -15,6 +15,10 @@ void sl_defaults_set(json_t *object, const char *path, json_t *value) {
     snprintf(key, sizeof key, "%.*s", (int)length, path);
     if (path[length] != '.') break;
     json_t *section = json_object_get(object, key);
+    if (section != NULL && !json_is_null(section) && !json_is_object(section)) {
+      json_decref(value); /* it stays for the reader, who says what is wrong with it */
+      return;
+    }
     if (!json_is_object(section)) {
       if (value == NULL) return;
       section = json_object();

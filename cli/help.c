@@ -10,7 +10,7 @@ static void print_group(const struct sl_command *command, int group, FILE *out) 
     if (o.name == NULL || sl_groups_of(o.name) != group) continue;
     if (!begun) fprintf(out, "\n%s:\n", sl_groups_title(group));
     begun = true;
-    char head[64];
+    char head[256];
     snprintf(head, sizeof head, "--%s %s", o.name, o.value);
     fprintf(out, "  %-26s %s", head, o.help);
     if (o.initial != NULL) fprintf(out, " [%s]", o.initial);

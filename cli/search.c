@@ -38,6 +38,7 @@ struct search {
               * per step of all of them (WORLD); 0: gradient accumulation is kept */
   struct values values;
   json_t *probes; /* owned until the end */
+  char why[512];  /* what the first value lacks that makes no plan; empty: each makes one */
 };
 
 static int64_t value_of(const struct search *s, int64_t i) {
@@ -49,6 +50,19 @@ bool sl_search_asked(const struct sl_options *options) {
 }
 
 /* ---- candidate values ---- */
+
+static int64_t common_divisor(int64_t a, int64_t b) {
+  while (b != 0) {
+    const int64_t rest = a % b;
+    a = b, b = rest;
+  }
+  return a;
+}
+
+/* The least multiple of two numbers above 0. */
+static int64_t common_multiple(int64_t a, int64_t b) {
+  return sl_product(a / common_divisor(a, b), b);
+}
 
 /* All divisors of n up to `most`, ascending. */
 static enum sl_status divisors(struct values *values, int64_t n, int64_t most) {
@@ -75,6 +89,24 @@ static enum sl_status list_micro_batches(struct search *s) {
   return status;
 }
 
+/* Ranks that a world has a multiple of: replicas, and groups of the ranks that hold the same parameters (dp x cp) which
+ * shard, or keep second copies, by themselves. */
+static int64_t unit_of_worlds(const struct sl_config *c) {
+  const int64_t groups[] = {sl_config_shard_size(c), c->zero.hpz_partition_size};
+  int64_t same = c->sl.cp;
+  for (int i = 0; i < 2; i++)
+    if (groups[i] > 1) same = common_multiple(same, groups[i]);
+  return sl_product(sl_product(c->sl.tp, c->sl.pp), same);
+}
+
+/* Keeps the values that are multiples of `unit`. */
+static void keep_multiples(struct values *values, int64_t unit) {
+  int64_t kept = 0;
+  for (int64_t i = 0; i < values->count; i++)
+    if (values->value[i] % unit == 0) values->value[kept++] = values->value[i];
+  values->count = kept;
+}
+
 /* Needs no plan, because the search is for the number of ranks that have one. */
 static enum sl_status list_worlds(struct search *s) {
   struct sl_config config;
@@ -85,13 +117,15 @@ static enum sl_status list_worlds(struct search *s) {
     const int64_t most = cluster.nodes > 0 ? sl_product(cluster.nodes, cluster.devices_per_node) : MOST_RANKS;
     const int64_t batch = config.train_batch_size, micro = config.train_micro_batch_size_per_gpu;
     s->replica = sl_product(sl_product(config.sl.tp, config.sl.pp), config.sl.cp);
-    s->values = (struct values){.unit = s->replica, .count = most / s->replica};
+    const int64_t unit = unit_of_worlds(&config);
+    s->values = (struct values){.unit = unit, .count = most / unit};
     if (batch > 0) {
-      const int64_t replicas = s->values.count, accumulation = config.gradient_accumulation_steps;
+      const int64_t replicas = most / s->replica, accumulation = config.gradient_accumulation_steps;
       if (micro > 0) s->share = batch / micro;
       s->values.count = 0;
       status = divisors(&s->values, micro > 0 ? s->share : batch / (accumulation > 0 ? accumulation : 1), replicas);
       for (int64_t i = 0; i < s->values.count; i++) s->values.value[i] *= s->replica;
+      keep_multiples(&s->values, unit);
     }
     sl_cluster_free(&cluster);
   }
@@ -101,12 +135,17 @@ static enum sl_status list_worlds(struct search *s) {
 
 static enum sl_status list_lengths(struct search *s) {
   struct sl_model model;
+  struct sl_config config;
   SL_TRY(sl_model_load(&model, s->options->model));
   const int64_t longest = sl_model_reads_tokens(&model) ? model.n_positions : 0;
   sl_model_free(&model);
   if (longest == 0) return sl_fail(SL_ERR_INPUT, "--max-seq: the model reads no sequences; expected a language model");
   int64_t unit = 1;
   while (unit < 128 && unit * 2 * 64 <= longest) unit *= 2;
+  SL_TRY(sl_setup_config(&config, s->options));
+  if (config.sl.cp > 1) unit = common_multiple(unit, sl_product(2, config.sl.cp)); /* two chunks a rank */
+  if (config.sl.sequence_parallel) unit = common_multiple(unit, sl_product(config.sl.tp, config.sl.cp));
+  sl_config_free(&config);
   s->values = (struct values){.unit = unit, .count = longest / unit};
   return SL_OK;
 }
@@ -140,6 +179,8 @@ static bool probe(struct search *s, int64_t i, enum sl_status *status) {
   const int64_t value = value_of(s, i);
   *status = apply(s, value, &options, &texts);
   if (*status == SL_OK) *status = sl_trial_run(&trial, &options, SL_SETUP_SIMULATION);
+  if (*status != SL_OK && s->why[0] == '\0')
+    snprintf(s->why, sizeof s->why, "%lld: %s", (long long)value, sl_error_message());
   if (*status != SL_OK) return false;
   json_array_append_new(
       s->probes, json_pack("{s:I, s:b, s:I, s:f}", "value", (json_int_t)value, "fits", (int)sl_trial_fits(&trial),
@@ -165,6 +206,7 @@ static int64_t bisect(struct search *s, int64_t fits, int64_t fails) {
 static enum sl_status least(struct search *s, int64_t *index) {
   enum sl_status status;
   int64_t fails = -1, at = 0;
+  if (s->values.count == 0) return SL_DONE;
   while (!probe(s, at, &status)) {
     sl_error_clear();
     fails = at;
@@ -218,7 +260,9 @@ static json_t *result(const struct search *s, int64_t index) {
 static enum sl_status nothing_fits(const struct search *s) {
   const json_t *last = json_array_get(s->probes, json_array_size(s->probes) - 1);
   char need[32];
-  if (last == NULL) return sl_fail(SL_ERR_INPUT, "--%s: none makes a plan of this configuration", whats[s->what].flag);
+  if (last == NULL)
+    return sl_fail(SL_ERR_INPUT, "--%s: none makes a plan of this configuration%s%s", whats[s->what].flag,
+                   s->why[0] != '\0' ? ", not even " : ": no value can be tried", s->why);
   sl_format_bytes(need, sizeof need, (double)json_integer_value(json_object_get(last, "need_bytes")));
   return sl_fail(SL_ERR_CHECK,
                  "--%s: nothing fits: %lld needs %s of the device; without the flag, predict says what would help",

@@ -107,11 +107,29 @@ static enum sl_status check_lists(const struct sl_config *config) {
   return SL_OK;
 }
 
+/* Settings of what is not asked for. */
+static void warn_unused(const struct sl_config *c) {
+  bool recomputes = false, selects = false;
+  for (int i = 0; i < c->sl.recompute_count; i++) {
+    recomputes |= c->sl.recompute[i] != SL_RECOMPUTE_NONE;
+    selects |= c->sl.recompute[i] == SL_RECOMPUTE_SELECTIVE;
+  }
+  if (c->sl.cp <= 1 && c->sl.cp_comm != SL_CP_ALL_GATHER)
+    sl_config_warn(c, "shardlab.cp_comm_type", "has no effect without shardlab.cp above 1");
+  if (!recomputes && c->sl.recompute_every > 1)
+    sl_config_warn(c, "shardlab.recompute_every", "has no effect without shardlab.recompute");
+  if (!selects && (c->sl.recompute_norms || !c->sl.recompute_attention))
+    sl_config_warn(c, "shardlab.recompute_modules", "has no effect unless shardlab.recompute is \"selective\"");
+  if (c->sl.eval_interval == 0 && c->sl.eval_iters != 100) /* its default */
+    sl_config_warn(c, "shardlab.eval_iters", "has no effect without shardlab.eval_interval");
+}
+
 enum sl_status sl_config_check_parallel(struct sl_config *config) {
   SL_TRY(take_tensor_parallel(config));
   SL_TRY(take_pipeline(config));
   SL_TRY(check_sharding(config));
   SL_TRY(check_lists(config));
+  warn_unused(config);
   if (config->sl.sequence_parallel && config->sl.tp == 1) {
     sl_config_warn(config, "shardlab.sequence_parallel",
                    "Disabling sequence parallelism because tensor model parallelism is disabled");

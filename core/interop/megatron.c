@@ -67,6 +67,18 @@ static enum sl_status put_recompute(json_t *config, const struct sl_arguments *a
   return SL_OK;
 }
 
+/* Of 2021 and 2022, and of DeepSpeed's fork: attention is written in PyTorch unless --use-flash-attn is given. */
+static bool is_legacy(const struct sl_arguments *a) {
+  static const char *const marks[] = {"deepspeed", "checkpoint-activations", "activations-checkpoint-method",
+                                      "DDP-impl", "use-legacy-models"};
+  const char *implementation = "transformer_engine";
+  if (sl_arguments_has(a, "transformer-impl")) (void)sl_arguments_text(a, "transformer-impl", &implementation);
+  bool found = strcmp(implementation, "local") == 0;
+  for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) found |= sl_arguments_has(a, marks[i]);
+  return found;
+}
+
+/* Transformer Engine's choice ("auto", the default) is flash attention wherever that is there. */
 static enum sl_status put_attention(json_t *config, const struct sl_arguments *a) {
   static const char *const words[][2] = {{"flash", "flash"},
                                          {"fused", "cudnn"},
@@ -74,7 +86,7 @@ static enum sl_status put_attention(json_t *config, const struct sl_arguments *a
                                          {"auto", "flash"},
                                          {"local", "materialised"}};
   const bool cp = json_integer_value(sl_interop_get(config, "shardlab.cp")) > 1; /* which no unfused attention does */
-  const char *backend = sl_arguments_has(a, "use-flash-attn") || cp ? "flash" : "unfused";
+  const char *backend = sl_arguments_has(a, "use-flash-attn") || cp || !is_legacy(a) ? "auto" : "unfused";
   if (sl_arguments_has(a, "attention-backend")) SL_TRY(sl_arguments_text(a, "attention-backend", &backend));
   for (size_t i = 0; i < sizeof words / sizeof *words; i++)
     if (strcmp(words[i][0], backend) == 0) {
@@ -156,6 +168,7 @@ static enum sl_status put_preset(json_t *config, const struct sl_arguments *a) {
   const bool sharded = sl_arguments_has(a, "use-distributed-optimizer");
   if (sl_arguments_has(a, "deepspeed")) return put_deepspeed(config, a);
   sl_interop_put(config, "shardlab.preset", json_string(sharded ? "megatron-distributed-optimizer" : "megatron-lm"));
+  sl_interop_put(config, "zero_optimization.overlap_comm", json_boolean(sl_arguments_has(a, "overlap-grad-reduce")));
   return SL_OK;
 }
 
@@ -192,8 +205,12 @@ static enum sl_status check_program(const struct sl_arguments *a) {
 
 /* --num-experts 1 means no experts; a vanilla softmax is the one that is modelled. */
 static bool is_neutral(const struct sl_argument_given *g) {
-  static const char *const counts[] = {"num-experts", "expert-model-parallel-size", "ds-sequence-parallel-size",
-                                       "num-distributed-optimizer-instances", NULL};
+  static const char *const counts[] = {"num-experts",
+                                       "expert-model-parallel-size",
+                                       "ds-sequence-parallel-size",
+                                       "num-distributed-optimizer-instances",
+                                       "rotary-seq-len-interpolation-factor",
+                                       NULL};
   if (g->value_count == 0) return false;
   if (strcmp(g->name, "softmax-type") == 0) return strcmp(g->values[0], "vanilla") == 0;
   return is_among(counts, g->name) && strcmp(g->values[0], "1") == 0;

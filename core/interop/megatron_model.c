@@ -75,7 +75,10 @@ static enum sl_status read_features(const struct sl_arguments *a, int *found) {
   for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
     if (sl_arguments_has(a, flags[i].argument)) *found |= flags[i].feature;
   if (sl_arguments_has(a, "normalization")) SL_TRY(sl_arguments_text(a, "normalization", &norm));
-  if (strcasecmp(norm, "RMSNorm") == 0) *found |= RMS;
+  if (strcasecmp(norm, "RMSNorm") == 0)
+    *found |= RMS;
+  else if (strcasecmp(norm, "LayerNorm") != 0)
+    return sl_arguments_fail(a, "normalization", "LayerNorm or RMSNorm");
   return read_positions(a, found);
 }
 
@@ -106,10 +109,15 @@ static enum sl_status read_vocabulary(const struct sl_arguments *a, int64_t *out
   } known[] = {{"GPT2BPETokenizer", 50257}, {"Llama2Tokenizer", 32000}, {"Llama3Tokenizer", 128256}};
   static const char *const padded[] = {"padded-vocab-size", "pad-vocab-size-to"};
   const char *tokenizer = "GPT2BPETokenizer";
+  int64_t given = 0;
   *out = 0;
-  if (sl_arguments_has(a, "vocab-size")) return sl_arguments_int(a, "vocab-size", out);
-  for (int i = 0; i < 2; i++)
-    if (sl_arguments_has(a, padded[i])) return sl_arguments_int(a, padded[i], out);
+  if (sl_arguments_has(a, "vocab-size")) SL_TRY(sl_arguments_int(a, "vocab-size", &given));
+  for (int i = 0; i < 2; i++) {
+    if (!sl_arguments_has(a, padded[i])) continue;
+    SL_TRY(sl_arguments_int(a, padded[i], out));
+    return *out >= given ? SL_OK : sl_arguments_fail(a, padded[i], "at least --vocab-size, which is padded to it");
+  }
+  if (given > 0) return *out = given, SL_OK;
   if (!sl_arguments_has(a, "num-layers")) return SL_OK;
   if (sl_arguments_has(a, "tokenizer-type")) SL_TRY(sl_arguments_text(a, "tokenizer-type", &tokenizer));
   for (int i = 0; i < 3; i++)
@@ -131,6 +139,14 @@ static enum sl_status put_inner(json_t *model, const struct sl_arguments *a, con
   return inner == 4 * width ? SL_OK : sl_arguments_fail(a, "ffn-hidden-size", "four times --hidden-size, as bloom's");
 }
 
+/* One group is Megatron-LM's default. */
+static enum sl_status put_query_groups(json_t *model, const struct sl_arguments *a, int64_t heads) {
+  const bool grouped = sl_arguments_has(a, "group-query-attention");
+  int64_t groups = grouped ? 1 : heads;
+  if (grouped && sl_arguments_has(a, "num-query-groups")) SL_TRY(sl_arguments_int(a, "num-query-groups", &groups));
+  return set_int(model, "num_key_value_heads", groups), SL_OK;
+}
+
 static enum sl_status put_sizes(json_t *model, const struct sl_arguments *a, const struct form *f, int64_t vocabulary) {
   int64_t n, width, heads;
   SL_TRY(sl_arguments_int(a, "num-layers", &n));
@@ -143,15 +159,12 @@ static enum sl_status put_sizes(json_t *model, const struct sl_arguments *a, con
   set_int(model, f->positions, n);
   set_int(model, "vocab_size", vocabulary);
   SL_TRY(put_inner(model, a, f, width));
-  if (!(f->features & ROPE)) return SL_OK;
-  n = heads;
-  if (sl_arguments_has(a, "num-query-groups") && sl_arguments_has(a, "group-query-attention"))
-    SL_TRY(sl_arguments_int(a, "num-query-groups", &n));
-  set_int(model, "num_key_value_heads", n);
-  if (!(f->features & SWIGLU)) return SL_OK; /* starcoder2's heads are the width's parts */
-  n = heads > 0 ? width / heads : 0;
+  if (f->features & ROPE) SL_TRY(put_query_groups(model, a, heads));
+  const int64_t part = heads > 0 ? width / heads : 0;
+  n = part;
   if (sl_arguments_has(a, "kv-channels")) SL_TRY(sl_arguments_int(a, "kv-channels", &n));
-  return set_int(model, "head_dim", n), SL_OK;
+  if ((f->features & LLAMA) == LLAMA) return set_int(model, "head_dim", n), SL_OK;
+  return n == part ? SL_OK : sl_arguments_fail(a, "kv-channels", "hidden-size / num-attention-heads, as this family's");
 }
 
 /* ---- other keys ---- */

@@ -33,10 +33,11 @@ static void put_row(const json_t *config, const struct sl_argument *row, FILE *o
 
 static enum sl_status put_preset(const json_t *config, FILE *out) {
   const char *preset = text_at(config, "shardlab.preset");
-  if (strcmp(preset, "megatron-lm") == 0) return fputs("--overlap-grad-reduce\n", out), SL_OK;
+  if (json_is_true(sl_interop_get(config, "zero_optimization.overlap_comm"))) fputs("--overlap-grad-reduce\n", out);
+  if (strcmp(preset, "megatron-lm") == 0) return SL_OK;
   if (strcmp(preset, "megatron-distributed-optimizer") != 0)
     return refuse("shardlab.preset", preset, "megatron-lm or megatron-distributed-optimizer");
-  fputs("--use-distributed-optimizer\n--overlap-grad-reduce\n", out);
+  fputs("--use-distributed-optimizer\n", out);
   return SL_OK;
 }
 
@@ -74,6 +75,7 @@ static enum sl_status put_recompute(const json_t *config, FILE *out) {
 }
 
 static enum sl_status put_rest(const json_t *config, FILE *out) {
+  const json_t *multiple = sl_interop_get(config, "shardlab.make_vocab_size_divisible_by");
   static const char *const backends[][2] = {{"materialised", "unfused"}, {"flash", "flash"}, {"cudnn", "fused"}};
   const char *attention = text_at(config, "shardlab.attention"), *order = text_at(config, "shardlab.rank_order"),
              *schedule = text_at(config, "shardlab.schedule"), *backend = NULL;
@@ -82,6 +84,7 @@ static enum sl_status put_rest(const json_t *config, FILE *out) {
     if (strcmp(backends[i][0], attention) == 0) backend = backends[i][1];
   if (backend == NULL) return refuse("shardlab.attention", attention, "materialised, flash or cudnn");
   fprintf(out, "--attention-backend %s\n", backend);
+  if (json_integer_value(multiple) <= 0) fputs("--make-vocab-size-divisible-by 1\n", out); /* their default is 128 */
   if (json_integer_value(sl_interop_get(config, "shardlab.pp")) > 1 &&
       strcmp(schedule, interleaved ? "interleaved" : "1f1b") != 0)
     return refuse("shardlab.schedule", schedule, interleaved ? "interleaved" : "1f1b");
@@ -165,6 +168,8 @@ static bool is_said(const char *path) {
                                        "shardlab.rank_order",
                                        "shardlab.schedule",
                                        "gradient_accumulation_steps",
+                                       "shardlab.make_vocab_size_divisible_by",
+                                       "zero_optimization.overlap_comm",
                                        "zero_optimization.stage", /* follows from the preset */
                                        NULL};
   for (const struct sl_argument *row = sl_megatron_arguments; row->name != NULL; row++)

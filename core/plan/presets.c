@@ -48,7 +48,8 @@ enum { BEFORE, AFTER }; /* of struct sl_strategy: closes_after */
 
 /* Sources: torch/nn/parallel/distributed.py (bucket_cap_mb 25, first bucket 1 MiB); torch/distributed/fsdp (transformer
  * auto-wrap, BACKWARD_PRE, limit_all_gathers); Megatron-LM core/distributed/distributed_data_parallel.py, with
- * --overlap-grad-reduce (without it, its default, a stage is one bucket, reduced after the backward); DeepSpeed 0.19.6
+ * --overlap-grad-reduce (without it, its default, a stage is one bucket, reduced after the backward, which
+ * zero_optimization.overlap_comm false asks for); DeepSpeed 0.19.6
  * runtime/zero; Accelerate 1.15 parallelism_config.py and utils/dataclasses.py. Whether Megatron-LM runs with
  * --overlap-param-gather and --tp-comm-overlap is up to the configuration: shardlab.overlap_param_gather,
  * shardlab.tp_comm_overlap.

@@ -108,6 +108,11 @@ static bool no_hpz(struct question *q) {
   return q->preset->shards == SL_SHARDS_HPZ && q->config->zero.hpz_partition_size <= 1;
 }
 
+static bool gathers_without_overlap(struct question *q) {
+  return q->config->sl.overlap_param_gather && sl_strategy_may_overlap(q->preset) &&
+         json_is_false(sl_config_at(q->config, "zero_optimization.overlap_comm"));
+}
+
 #define DEEPSPEED SL_FAMILY_DEEPSPEED
 #define ACCELERATE SL_FAMILY_ACCELERATE
 #define MEGATRON SL_FAMILY_MEGATRON
@@ -165,6 +170,8 @@ static const struct limit limits[] = {
     {MEGATRON, 0, "gradient_accumulation_steps", uneven_groups,
      "The remainder of M (the total micro-batches) divided by N (number of contiguous micro-batches in a virtual "
      "pipeline stage) should be 0, or larger than or equal to the pipeline-parallel size, but it is @."},
+    {MEGATRON, 0, "shardlab.overlap_param_gather", gathers_without_overlap,
+     "--overlap-param-gather only supported with overlap-grad-reduce"},
     {MEGATRON, 0, "shardlab.stages", stages_by_flops,
      NO_SETTING "layers are dealt evenly, or by --pipeline-model-parallel-layout"},
     {MEGATRON | DEEPSPEED, 0, "shardlab.recompute_every", every_nth, NO_SETTING "every layer is treated alike"},
@@ -371,7 +378,7 @@ static bool by_owner(struct question *q) {
 }
 
 static bool always_overlaps(struct question *q) {
-  return q->preset->row.overlap && !q->config->zero.overlap_comm;
+  return q->preset->row.overlap && !q->config->zero.overlap_comm && !sl_strategy_may_overlap(q->preset);
 }
 
 static bool gathers_as_it_does(struct question *q) {

@@ -125,12 +125,23 @@ static void overrule(struct sl_config *c, const struct sl_strategy *s) {
   c->zero.reduce_bucket_size = s->bucket;
 }
 
+/* Megatron-LM without --overlap-grad-reduce: one bucket, reduced when backward is over (param_and_grad_buffer.py and
+ * distributed_data_parallel.py, bucket_size None). DeepSpeed's stages follow their key whether it is given or not. */
+static void choose_overlap(struct sl_preset *preset, const struct sl_config *config) {
+  struct sl_strategy *s = &preset->row;
+  if (preset->family & SL_FAMILY_DEEPSPEED) s->overlap = config->zero.overlap_comm;
+  if (!sl_strategy_may_overlap(preset) || config->zero.overlap_comm) return;
+  if (!json_is_false(sl_config_at(config, "zero_optimization.overlap_comm"))) return;
+  s->overlap = false;
+  preset->family |= SL_FAMILY_ONE_BUCKET;
+}
+
 enum sl_status sl_strategy_choose(struct sl_strategy *s, struct sl_config *config, int dp) {
   struct sl_preset preset;
   SL_TRY(sl_strategy_find_preset(&preset, config));
-  *s = preset.row;
   SL_TRY(sl_strategy_check_limits(&preset, config));
-  if (preset.family & SL_FAMILY_DEEPSPEED) s->overlap = config->zero.overlap_comm;
+  choose_overlap(&preset, config);
+  *s = preset.row;
   s->copies_gathered = preset.family & SL_FAMILY_FSDP2;
   /* gradients are summed whole, see strategy.h */
   if (preset.family & SL_FAMILY_FSDP2 && config->sl.pp > 1) s->shard_grads = false;

@@ -46,7 +46,7 @@ static void say_recompute(struct line *line, const struct sl_config *config) {
   for (int i = 0; i < config->sl.recompute_count; i++)
     say(line, "%s%s", i == 0 ? ", " : "/", names[config->sl.recompute[i]]);
   say(line, " recomputation");
-  if (config->sl.recompute_every > 1) say(line, " of every %lldth layer", (long long)config->sl.recompute_every);
+  if (config->sl.recompute_every > 1) say(line, " of one layer in %lld", (long long)config->sl.recompute_every);
 }
 
 static void say_degrees(struct line *line, const struct sl_plan *plan) {

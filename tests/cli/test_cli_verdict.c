@@ -181,6 +181,29 @@ static void a_search_ends_where_fitting_does(void **state) {
   check_search("--model gpt2-mini --config ds.json --seq 64 --micro-batch 1 --zero-stage 3", "min-world", "world", -1);
 }
 
+/* Only worlds and lengths that make a plan are looked at: groups that shard are whole, and so are the chunks of a cp
+ * group. */
+static void a_search_looks_at_what_makes_a_plan(void **state) {
+  (void)state;
+  static const struct {
+    const char *flags;
+    long long found;
+  } cases[] = {{"--micro-batch 1 --seq 64 --zero-stage 3 --shard-size 3 --min-world", 3},
+               {"--micro-batch 1 --seq 64 --zero-stage 3 --cp 2 --shard-size 6 --min-world", 6},
+               {"--micro-batch 1 --seq 64 --zero-stage 3 --shard-size 3 --train-batch 12 --min-world", 3},
+               {"--micro-batch 1 --world 3 --cp 3 --max-seq", 252},
+               {"--micro-batch 1 --world 16 --cp 16 --max-seq", 256}};
+  write_job();
+  write_cluster(100, 100, 100);
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char flags[256];
+    snprintf(flags, sizeof flags, "--model gpt2-mini --config ds.json %s", cases[i].flags);
+    json_t *record = predict(flags);
+    assert_int_equal(json_integer_value(json_object_get(json_object_get(record, "search"), "found")), cases[i].found);
+    json_decref(record);
+  }
+}
+
 /* With a batch that is given, only what divides it: 64 sequences of 4 ranks are 16 a rank. */
 static void a_search_keeps_the_batch(void **state) {
   (void)state;
@@ -297,10 +320,15 @@ static void to_require_is_to_fail(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(more_memory_fits_no_less),          cmocka_unit_test(what_is_said_to_help_helps),
-      cmocka_unit_test(a_search_ends_where_fitting_does),  cmocka_unit_test(a_search_names_its_limit),
-      cmocka_unit_test(a_search_keeps_the_batch),          cmocka_unit_test(each_space_has_its_limit),
-      cmocka_unit_test(what_holds_the_peak_adds_up),       cmocka_unit_test(to_require_is_to_fail),
+      cmocka_unit_test(more_memory_fits_no_less),
+      cmocka_unit_test(what_is_said_to_help_helps),
+      cmocka_unit_test(a_search_ends_where_fitting_does),
+      cmocka_unit_test(a_search_names_its_limit),
+      cmocka_unit_test(a_search_keeps_the_batch),
+      cmocka_unit_test(a_search_looks_at_what_makes_a_plan),
+      cmocka_unit_test(each_space_has_its_limit),
+      cmocka_unit_test(what_holds_the_peak_adds_up),
+      cmocka_unit_test(to_require_is_to_fail),
       cmocka_unit_test(states_of_fsdp_may_go_to_the_host),
   };
   return cmocka_run_group_tests(tests, make_scratch, remove_scratch);

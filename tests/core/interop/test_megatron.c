@@ -71,8 +71,59 @@ static void defaults_are_megatrons(void **state) {
   assert_true(json_number_value(sl_interop_get(config, "gradient_clipping")) == 1.0);
   assert_true(json_number_value(sl_interop_get(config, "optimizer.params.weight_decay")) == 0.01);
   assert_int_equal(integer(config, "shardlab.make_vocab_size_divisible_by"), 128);
-  assert_string_equal(json_string_value(sl_interop_get(config, "shardlab.attention")), "materialised");
+  assert_string_equal(json_string_value(sl_interop_get(config, "shardlab.attention")), "flash");
+  assert_true(json_is_false(sl_interop_get(config, "zero_optimization.overlap_comm")));
   json_decref(config);
+}
+
+/* Transformer Engine chooses where nothing is said, but for Megatron-LM of 2021, DeepSpeed's fork and --transformer-impl
+ * local. */
+static void attention_is_that_of_the_release(void **state) {
+  (void)state;
+  static const char *const cases[][2] = {{"", "flash"},
+                                         {"--attention-backend auto", "flash"},
+                                         {"--attention-backend unfused", "materialised"},
+                                         {"--transformer-impl local", "materialised"},
+                                         {"--transformer-impl local --use-flash-attn", "flash"},
+                                         {"--checkpoint-activations", "materialised"},
+                                         {"--DDP-impl local", "materialised"},
+                                         {"--deepspeed --zero-stage 1", "materialised"},
+                                         {"--deepspeed --zero-stage 1 --use-flash-attn", "flash"}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char text[256];
+    json_t *config, *model;
+    snprintf(text, sizeof text, "--micro-batch-size 1 %s", cases[i][0]);
+    read_as(text, &config, &model);
+    assert_string_equal(json_string_value(sl_interop_get(config, "shardlab.attention")), cases[i][1]);
+    json_decref(config);
+  }
+}
+
+static void sizes_are_what_megatron_makes_of_them(void **state) {
+  (void)state;
+  static const struct {
+    const char *text, *key;
+    long long value;
+  } cases[] = {{ROPE "--swiglu --normalization RMSNorm --disable-bias-linear " DRY, "num_key_value_heads", 4},
+               {ROPE "--swiglu --normalization RMSNorm --disable-bias-linear --group-query-attention " DRY,
+                "num_key_value_heads", 1},
+               {ROPE "--swiglu --normalization RMSNorm --disable-bias-linear --group-query-attention "
+                     "--num-query-groups 2 " DRY,
+                "num_key_value_heads", 2},
+               {ROPE "--swiglu --normalization RMSNorm --disable-bias-linear --kv-channels 32 " DRY, "head_dim", 32},
+               {"--kv-channels 16", "vocab_size", 999},
+               {"--padded-vocab-size 1024", "vocab_size", 1024},
+               {"--pad-vocab-size-to 2048", "vocab_size", 2048},
+               {"--normalization layernorm --rotary-seq-len-interpolation-factor 1", "vocab_size", 999}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char text[512];
+    json_t *config, *model;
+    snprintf(text, sizeof text, "--micro-batch-size 1 " MODEL "%s", cases[i].text);
+    read_as(text, &config, &model);
+    assert_int_equal(integer(model, cases[i].key), cases[i].value);
+    json_decref(config);
+    json_decref(model);
+  }
 }
 
 static void forms_have_their_families(void **state) {
@@ -149,6 +200,12 @@ static void what_is_not_modelled_is_named(void **state) {
        "run.sh: --account-for-loss-in-pipeline-split: is given; expected none: it is not modelled"},
       {"--micro-batch-size 1 --softmax-type vanilla --softmax-type off-by-one",
        "run.sh: --softmax-type: is 'off-by-one'; expected none: it is not modelled"},
+      {MODEL "--micro-batch-size 1 --kv-channels 32",
+       "run.sh: --kv-channels: is '32'; expected hidden-size / num-attention-heads, as this family's"},
+      {MODEL "--micro-batch-size 1 --pad-vocab-size-to 100",
+       "run.sh: --pad-vocab-size-to: is '100'; expected at least --vocab-size, which is padded to it"},
+      {MODEL "--micro-batch-size 1 --normalization Foo",
+       "run.sh: --normalization: is 'Foo'; expected LayerNorm or RMSNorm"},
       {"--micro-batch-size 1 --num-experts 8", "run.sh: --num-experts: is '8'; expected none: it is not modelled"},
       {"--micro-batch-size many", "run.sh: --micro-batch-size: is 'many'; expected a whole number"},
       {"--micro-batch-size $MBS", "run.sh: --micro-batch-size: is '$MBS'; expected a whole number"},
@@ -244,6 +301,8 @@ static void what_has_no_effect_is_named(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(a_launch_script_is_read),
                                      cmocka_unit_test(defaults_are_megatrons),
+                                     cmocka_unit_test(attention_is_that_of_the_release),
+                                     cmocka_unit_test(sizes_are_what_megatron_makes_of_them),
                                      cmocka_unit_test(forms_have_their_families),
                                      cmocka_unit_test(what_a_shell_computes_is_computed),
                                      cmocka_unit_test(quoting_is_a_shells),

@@ -197,7 +197,7 @@ static void what_a_preset_decides_is_the_configuration(void **state) {
   (void)state;
   struct sl_strategy s;
   assert_int_equal(choose(&s, "\"preset\": \"megatron-distributed-optimizer\"",
-                          BF16 ", " KEPT ", " ZERO_KEY("\"reduce_bucket_size\": 77, \"overlap_comm\": false"), 53),
+                          BF16 ", " KEPT ", " ZERO_KEY("\"reduce_bucket_size\": 77"), 53),
                    SL_OK);
   assert_int_equal(chosen.communication_data_type, SL_F32);
   assert_int_equal(chosen.grad_accum_dtype, SL_F32);
@@ -246,6 +246,32 @@ static void megatrons_buckets(void **state) {
       assert_int_equal(s.bucket, buckets[i].elements);
     }
   }
+}
+
+#define ADAM "\"optimizer\": {\"type\": \"AdamW\"}"
+
+/* --overlap-grad-reduce is overlap_comm: unsaid it is on, and without it all is one bucket behind the last backward. */
+static void megatron_may_reduce_after_backward(void **state) {
+  (void)state;
+  static const char *const presets[] = {"megatron-lm", "megatron-distributed-optimizer", "accelerate-megatron"};
+  for (int p = 0; p < 3; p++) {
+    char section[128];
+    struct sl_strategy s;
+    snprintf(section, sizeof section, "\"preset\": \"%s\"", presets[p]);
+    assert_int_equal(choose(&s, section, ADAM ", " ZERO_KEY("\"overlap_comm\": true"), 8), SL_OK);
+    assert_true(s.overlap && s.bucket == 40000000);
+    assert_int_equal(choose(&s, section, ADAM ", " ZERO_KEY("\"overlap_comm\": false"), 8), SL_OK);
+    assert_false(s.overlap || chosen.zero.overlap_comm);
+    assert_true(s.bucket > 1000000000000 && s.first_bucket == s.bucket);
+    assert_string_equal(said, "");
+  }
+  struct sl_strategy s;
+  assert_int_equal(choose(&s, "\"preset\": \"megatron-distributed-optimizer\", \"overlap_param_gather\": true",
+                          ADAM ", " ZERO_KEY("\"overlap_comm\": false"), 8),
+                   SL_ERR_INPUT);
+  assert_int_equal(choose(&s, "\"preset\": \"megatron-fsdp\"", ADAM ", " ZERO_KEY("\"overlap_comm\": false"), 8),
+                   SL_OK);
+  assert_true(s.overlap);
 }
 
 static void stages_of_names(void **state) {
@@ -330,6 +356,7 @@ int main(void) {
       cmocka_unit_test(what_a_preset_decides_is_the_configuration),
       cmocka_unit_test(groups_that_shard),
       cmocka_unit_test(megatrons_buckets),
+      cmocka_unit_test(megatron_may_reduce_after_backward),
       cmocka_unit_test(stages_of_names),
       cmocka_unit_test(the_table_is_what_presets_accept),
       cmocka_unit_test(what_shards_more_shards_more),
