@@ -25,7 +25,9 @@ static void put_row(const json_t *config, const struct sl_argument *row, FILE *o
   if (row->kind == SL_ARGUMENT_FLAG) {
     if (json_is_true(value)) fprintf(out, "--%s\n", row->name);
   } else if (row->kind == SL_ARGUMENT_INT) {
-    if (json_integer_value(value) > 0) fprintf(out, "--%s %lld\n", row->name, (long long)json_integer_value(value));
+    /* what is open here, and has a default there, is 1: no multiple of a vocabulary */
+    const json_int_t n = json_is_integer(value) || row->absent == NULL ? json_integer_value(value) : 1;
+    if (n > 0 || row->absent != NULL) fprintf(out, "--%s %lld\n", row->name, (long long)n);
   } else if (value != NULL) {
     fprintf(out, "--%s %.17g\n", row->name, json_number_value(value));
   }
@@ -75,7 +77,6 @@ static enum sl_status put_recompute(const json_t *config, FILE *out) {
 }
 
 static enum sl_status put_rest(const json_t *config, FILE *out) {
-  const json_t *multiple = sl_interop_get(config, "shardlab.make_vocab_size_divisible_by");
   static const char *const backends[][2] = {{"materialised", "unfused"}, {"flash", "flash"}, {"cudnn", "fused"}};
   const char *attention = text_at(config, "shardlab.attention"), *order = text_at(config, "shardlab.rank_order"),
              *schedule = text_at(config, "shardlab.schedule"), *backend = NULL;
@@ -84,7 +85,6 @@ static enum sl_status put_rest(const json_t *config, FILE *out) {
     if (strcmp(backends[i][0], attention) == 0) backend = backends[i][1];
   if (backend == NULL) return refuse("shardlab.attention", attention, "materialised, flash or cudnn");
   fprintf(out, "--attention-backend %s\n", backend);
-  if (json_integer_value(multiple) <= 0) fputs("--make-vocab-size-divisible-by 1\n", out); /* their default is 128 */
   if (json_integer_value(sl_interop_get(config, "shardlab.pp")) > 1 &&
       strcmp(schedule, interleaved ? "interleaved" : "1f1b") != 0)
     return refuse("shardlab.schedule", schedule, interleaved ? "interleaved" : "1f1b");
@@ -168,7 +168,6 @@ static bool is_said(const char *path) {
                                        "shardlab.rank_order",
                                        "shardlab.schedule",
                                        "gradient_accumulation_steps",
-                                       "shardlab.make_vocab_size_divisible_by",
                                        "zero_optimization.overlap_comm",
                                        "zero_optimization.stage", /* follows from the preset */
                                        NULL};

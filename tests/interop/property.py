@@ -28,6 +28,8 @@ def seen(*inputs):
             return ran.stderr
         parts.append(json.loads(ran.stdout))
     parts[2].pop("_name_or_path", None)
+    ours = parts[1]["shardlab"]
+    ours["make_vocab_size_divisible_by"] = ours.get("make_vocab_size_divisible_by") or 1  # unsaid: the plan's, which must be equal
     parts[0].pop("model", None)
     return parts
 
@@ -66,9 +68,10 @@ def megatron_model(r):
 def megatron_config(r):
     tp, pp, micro = r.choice([1, 2, 4]), r.choice([1, 2, 4]), r.choice([1, 2, 3])
     accumulate, dp = r.choice([4, 8]), r.choice([1, 2])
-    ours = {"tp": tp, "pp": pp, "preset": r.choice(["megatron-lm", "megatron-distributed-optimizer"]), "seed": r.randrange(1, 10**6),
+    ours = {"tp": tp, "pp": pp, "preset": r.choice(["megatron-lm", "megatron-distributed-optimizer"]), "seed": r.randrange(10**6) * r.choice([0, 1, 1]),
             "seq_len": r.choice([32, 64]), "attention": r.choice(["materialised", "flash", "cudnn"]), "recompute": r.choice(["none", "selective", "full"]),
-            "rank_order": r.choice(["tp-dp-pp", "tp-pp-dp"]), "make_vocab_size_divisible_by": r.choice([8, 64, 128])}
+            "rank_order": r.choice(["tp-dp-pp", "tp-pp-dp"]), "make_vocab_size_divisible_by": r.choice([None, 1, 8, 64, 128])}
+    overlaps = r.choice([None, True, False])
     if ours["recompute"] == "selective":
         ours["recompute_modules"] = r.choice([["core_attn"], ["core_attn", "layernorm"]])
     if tp > 1 and r.random() < 0.5:
@@ -78,13 +81,15 @@ def megatron_config(r):
         ours.update(virtual_stages=r.choice([2, 1]))
         ours["schedule"] = "interleaved" if ours["virtual_stages"] > 1 else "1f1b"
     if ours["preset"] != "megatron-lm":
-        ours["overlap_param_gather"] = r.random() < 0.5
+        ours["overlap_param_gather"] = overlaps is not False and r.random() < 0.5
     cp = context(r, ours, ours["rank_order"] == "tp-dp-pp" and ours["attention"] != "materialised", a2a=True)
     ds = {"train_micro_batch_size_per_gpu": micro, "train_batch_size": micro * accumulate * dp, "gradient_clipping": r.choice([0.5, 1.0]),
           "optimizer": {"type": "AdamW", "params": {"lr": r.uniform(1e-5, 1e-2), "weight_decay": r.choice([0.0, 0.1]), "eps": 1e-8,
                                                    "betas": [0.9, r.choice([0.95, 0.999])]}}, "shardlab": ours}
     if (word := r.choice(["bf16", "fp16", ""])):
         ds[word] = {"enabled": True}
+    if overlaps is not None:
+        ds["zero_optimization"] = {"overlap_comm": overlaps}
     return ds, tp * pp * dp * cp
 
 
