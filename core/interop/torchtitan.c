@@ -356,8 +356,18 @@ static enum sl_status make_model(struct titan *t, int64_t seq, json_t **model) {
   return SL_OK;
 }
 
+/* "[[training]]" is a list, in which no setting would be found. */
+static enum sl_status check_sections(const struct sl_json *doc) {
+  const char *key;
+  json_t *value;
+  json_object_foreach(doc->root, key, value) if (json_is_array(value)) return sl_json_fail(
+      doc, key, "is a list; expected a table, [%s]", key);
+  return SL_OK;
+}
+
 static enum sl_status make_config(struct titan *t, json_t **model) {
   int64_t seq = 2048, seed = 1234;
+  SL_TRY(check_sections(t->s.doc));
   SL_TRY(sl_settings_refuse(&t->s, sl_torchtitan_refused));
   SL_TRY(sl_settings_int(&t->s, TRAINING "seq_len", 1, SL_MAX_ROWS, &seq));
   SL_TRY(sl_settings_int(&t->s, "debug.seed|training.seed", 0, INT64_C(1) << 53, &seed));
