@@ -1,6 +1,7 @@
 /* shardlab bench: how fast the two clocks are, and how much they differ. */
 #include "cli/commands.h"
 #include "cli/output.h"
+#include "cli/said.h"
 #include "cli/setup.h"
 #include "core/base/machine.h"
 #include "core/job/job.h"
@@ -236,7 +237,7 @@ static enum sl_status run(const struct sl_options *options) {
   SL_TRY(sl_setup_plan(&setup, options)); /* reports errors in the inputs */
   sl_warn_set_sink(say_nothing, NULL);
   const enum sl_status status = bench(options, &setup);
-  sl_warn_set_sink(NULL, NULL);
+  sl_said_resume();
   sl_setup_free(&setup);
   return status;
 }

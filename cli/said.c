@@ -64,6 +64,10 @@ static void learn_shared(void) {
 void sl_said_once(void) {
   learn(getenv(variable));
   learn_shared();
+  sl_said_resume();
+}
+
+void sl_said_resume(void) {
   sl_warn_set_sink(say, NULL);
 }
 

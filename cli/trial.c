@@ -1,6 +1,8 @@
 /* Builds and simulates a variant; see trial.h. */
 #include "cli/trial.h"
 
+#include "cli/said.h"
+
 static void keep_quiet(void *context, const char *text) {
   (void)context, (void)text;
 }
@@ -27,7 +29,7 @@ static enum sl_status try(struct sl_trial *out, const struct sl_options *options
     status = simulate(out, &setup, if_it_fits);
     sl_setup_free(&setup);
   }
-  sl_warn_set_sink(NULL, NULL);
+  sl_said_resume();
   return status;
 }
 

@@ -68,14 +68,14 @@ static enum sl_status put_recompute(json_t *config, const struct sl_arguments *a
 }
 
 /* Of 2021 and 2022, and of DeepSpeed's fork: attention is written in PyTorch unless --use-flash-attn is given. */
-static bool is_legacy(const struct sl_arguments *a) {
+static enum sl_status read_legacy(const struct sl_arguments *a, bool *out) {
   static const char *const marks[] = {"deepspeed", "checkpoint-activations", "activations-checkpoint-method",
                                       "DDP-impl", "use-legacy-models"};
   const char *implementation = "transformer_engine";
-  if (sl_arguments_has(a, "transformer-impl")) (void)sl_arguments_text(a, "transformer-impl", &implementation);
-  bool found = strcmp(implementation, "local") == 0;
-  for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) found |= sl_arguments_has(a, marks[i]);
-  return found;
+  if (sl_arguments_has(a, "transformer-impl")) SL_TRY(sl_arguments_text(a, "transformer-impl", &implementation));
+  *out = strcmp(implementation, "local") == 0;
+  for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) *out |= sl_arguments_has(a, marks[i]);
+  return SL_OK;
 }
 
 /* Transformer Engine's choice ("auto", the default) is flash attention wherever that is there. */
@@ -86,7 +86,9 @@ static enum sl_status put_attention(json_t *config, const struct sl_arguments *a
                                          {"auto", "flash"},
                                          {"local", "materialised"}};
   const bool cp = json_integer_value(sl_interop_get(config, "shardlab.cp")) > 1; /* which no unfused attention does */
-  const char *backend = sl_arguments_has(a, "use-flash-attn") || cp || !is_legacy(a) ? "auto" : "unfused";
+  bool legacy;
+  SL_TRY(read_legacy(a, &legacy));
+  const char *backend = sl_arguments_has(a, "use-flash-attn") || cp || !legacy ? "auto" : "unfused";
   if (sl_arguments_has(a, "attention-backend")) SL_TRY(sl_arguments_text(a, "attention-backend", &backend));
   for (size_t i = 0; i < sizeof words / sizeof *words; i++)
     if (strcmp(words[i][0], backend) == 0) {

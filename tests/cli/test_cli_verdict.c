@@ -204,6 +204,20 @@ static void a_search_looks_at_what_makes_a_plan(void **state) {
   }
 }
 
+/* Though every value that is looked at reads the configuration again. */
+static void a_search_warns_once(void **state) {
+  (void)state;
+  static const char warning[] = "shardlab.cp_comm_type: has no effect";
+  write_job();
+  write_cluster(100, 100, 100);
+  assert_int_equal(shardlab(scratch, "predict --cluster cluster.json --model gpt2-mini --config ds.json --world 4 "
+                                     "--micro-batch 1 --cp-comm-type a2a --max-seq"),
+                   0);
+  const char *first = strstr(err, warning);
+  assert_non_null(first);
+  assert_null(strstr(first + 1, warning));
+}
+
 /* With a batch that is given, only what divides it: 64 sequences of 4 ranks are 16 a rank. */
 static void a_search_keeps_the_batch(void **state) {
   (void)state;
@@ -326,6 +340,7 @@ int main(void) {
       cmocka_unit_test(a_search_names_its_limit),
       cmocka_unit_test(a_search_keeps_the_batch),
       cmocka_unit_test(a_search_looks_at_what_makes_a_plan),
+      cmocka_unit_test(a_search_warns_once),
       cmocka_unit_test(each_space_has_its_limit),
       cmocka_unit_test(what_holds_the_peak_adds_up),
       cmocka_unit_test(to_require_is_to_fail),

@@ -1,0 +1,4 @@
+# Behind a trial warnings are printed as if none had been.
+# file: cli/trial.c
+# tests: test_cli_verdict
+s/sl_said_resume();/sl_warn_set_sink(NULL, NULL);/
