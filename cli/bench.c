@@ -13,7 +13,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* All configurations of a world: the choices, and the fast clock's predictions (0 s: no plan). */
 struct grid {
@@ -36,7 +35,7 @@ static void say_nothing(void *context, const char *message) {
   (void)context, (void)message;
 }
 
-/* Resident bytes of this process. */
+/* Bytes that the kernel counts for this process: VmRSS, resident now, or VmHWM, the most that was. */
 static double resident(const char *which) {
   char line[128];
   long long kib = 0;
@@ -253,7 +252,7 @@ const struct sl_command sl_command_bench = {
         "Both clocks predict step time and peak memory of many configurations of one model on --world ranks: all\n"
         "layouts of tensor and pipeline parallelism, micro-batches, schedules and recomputation, each clock on one\n"
         "core for at most 5 s (--quick: 0.5 s). What a configuration's file says of anything else holds for all.\n"
-        "MB is what the process has grown by. The fast clock is told once more what it knows already.\n",
+        "MB is the most that the process has grown by. The fast clock is told once more what it knows already.\n",
     .example = "shardlab bench sim --model llama3-8b --cluster dgx-a100-80g --world 64",
     .run = run,
 };

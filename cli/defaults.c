@@ -15,14 +15,13 @@ void sl_defaults_set(json_t *object, const char *path, json_t *value) {
     snprintf(key, sizeof key, "%.*s", (int)length, path);
     if (path[length] != '.') break;
     json_t *section = json_object_get(object, key);
-    if (section != NULL && !json_is_null(section) && !json_is_object(section)) {
-      json_decref(value); /* it stays for the reader, who says what is wrong with it */
-      return;
-    }
-    if (!json_is_object(section)) {
+    if (section == NULL || json_is_null(section)) {
       if (value == NULL) return;
       section = json_object();
       json_object_set_new(object, key, section);
+    } else if (!json_is_object(section)) {
+      json_decref(value); /* it stays for the reader, who says what is wrong with it */
+      return;
     }
     object = section;
     path += length + 1;

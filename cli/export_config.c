@@ -30,7 +30,8 @@ static json_t *stages_of(const struct sl_plan *plan) {
 static void settle(json_t *config, const json_t *taken, const struct sl_plan *plan, bool stages) {
   static const char *const settled[] = {"shardlab.attention", "communication_data_type", "data_types.grad_accum_dtype",
                                         "zero_optimization.overlap_comm"};
-  for (int i = 0; i < 4; i++) sl_interop_put(config, settled[i], json_deep_copy(sl_interop_get(taken, settled[i])));
+  for (size_t i = 0; i < sizeof settled / sizeof *settled; i++)
+    sl_interop_put(config, settled[i], json_deep_copy(sl_interop_get(taken, settled[i])));
   sl_interop_put(config, "shardlab.seq_len", json_integer(plan->seq));
   sl_interop_put(config, "train_batch_size", json_integer(plan->global_batch));
   sl_interop_put(config, "train_micro_batch_size_per_gpu", json_integer(plan->micro_batch));

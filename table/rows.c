@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum kind { TEXT, NUMBER };
+enum kind { TEXT, MONTH, NUMBER };
 
 static const struct column {
   enum kind kind;
@@ -58,18 +58,16 @@ static enum sl_status read_number(const struct sl_csv *csv, const struct column 
 
 /* "YYYY-MM", or nothing. */
 static bool is_month(const char *text) {
-  static const char form[] = "0000-00";
-  size_t i = 0;
-  while (text[i] != '\0' && (form[i] == '0' ? text[i] >= '0' && text[i] <= '9' : form[i] != '\0' && text[i] == form[i]))
-    i++;
-  return i == 0 ? text[0] == '\0'
-                : text[i] == '\0' && form[i] == '\0' && strcmp(text + 5, "01") >= 0 && strcmp(text + 5, "12") <= 0;
+  static const char digits[] = "0123456789";
+  if (text[0] == '\0') return true;
+  const bool formed = strlen(text) == 7 && strspn(text, digits) == 4 && text[4] == '-' && strspn(text + 5, digits) == 2;
+  return formed && strcmp(text + 5, "01") >= 0 && strcmp(text + 5, "12") <= 0;
 }
 
 static enum sl_status read_text(const struct sl_csv *csv, const struct column *column, const struct sl_csv_cell *cell,
                                 const char **out) {
   *out = cell->text;
-  if (strcmp(column->name, "framework_version") != 0 || is_month(cell->text)) return SL_OK;
+  if (column->kind != MONTH || is_month(cell->text)) return SL_OK;
   return sl_fail(SL_ERR_INPUT, "%s:%d:%d: %s: is \"%.40s\"; expected a month as YYYY-MM, or nothing", csv->name,
                  cell->line, cell->column, column->name, cell->text);
 }
@@ -83,10 +81,10 @@ static enum sl_status read_rows(struct sl_table *table) {
     for (size_t r = 0; r < table->count; r++) {
       const struct sl_csv_cell *cell = at < csv->columns ? sl_csv_at(csv, r, at) : &empty;
       void *field = (char *)&table->rows[r] + columns[c].offset;
-      if (columns[c].kind == TEXT)
-        SL_TRY(read_text(csv, &columns[c], cell, field));
-      else
+      if (columns[c].kind == NUMBER)
         SL_TRY(read_number(csv, &columns[c], cell, field));
+      else
+        SL_TRY(read_text(csv, &columns[c], cell, field));
     }
   }
   return SL_OK;

@@ -49,10 +49,11 @@
   X(NUMBER, tp_comm_overlap, 0, 1, "1: Megatron-LM's --tp-comm-overlap; empty: 0")                                     \
   X(NUMBER, overlap_param_gather, 0, 1, "1: Megatron-LM's --overlap-param-gather; empty: 0")                           \
   X(TEXT, fp8_recipe, 0, 0, "tensorwise or rowwise scales of fp8; empty: tensorwise")                                  \
-  X(TEXT, framework_version, 0, 0, "the framework's version as YYYY-MM; empty: what the framework's row assumes")
+  X(MONTH, framework_version, 0, 0, "the framework's version as YYYY-MM; empty: what the framework's row assumes")
 
 #define SL_TABLE_TEXT const char * /* borrowed from the table's text; "" if the cell is empty */
-#define SL_TABLE_NUMBER int64_t    /* SL_TABLE_UNKNOWN if the cell is empty */
+#define SL_TABLE_MONTH SL_TABLE_TEXT
+#define SL_TABLE_NUMBER int64_t /* SL_TABLE_UNKNOWN if the cell is empty */
 enum { SL_TABLE_UNKNOWN = -1 };
 
 struct sl_table_row {

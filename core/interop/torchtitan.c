@@ -360,8 +360,9 @@ static enum sl_status make_model(struct titan *t, int64_t seq, json_t **model) {
 static enum sl_status check_sections(const struct sl_json *doc) {
   const char *key;
   json_t *value;
-  json_object_foreach(doc->root, key, value) if (json_is_array(value)) return sl_json_fail(
-      doc, key, "is a list; expected a table, [%s]", key);
+  json_object_foreach(doc->root, key, value) {
+    if (json_is_array(value)) return sl_json_fail(doc, key, "is a list; expected a table, [%s]", key);
+  }
   return SL_OK;
 }
 

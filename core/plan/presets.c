@@ -131,6 +131,12 @@ static enum sl_status unknown(const struct sl_config *config) {
                       near != NULL ? near : "deepspeed-2");
 }
 
+bool sl_strategy_reduces_after_backward(const struct sl_preset *preset, const struct sl_config *config) {
+  const unsigned others = SL_FAMILY_MEGATRON_FSDP | SL_FAMILY_ONE_BUCKET;
+  return (preset->family & SL_FAMILY_MEGATRON) && !(preset->family & others) &&
+         json_is_false(sl_config_at(config, "zero_optimization.overlap_comm"));
+}
+
 enum sl_status sl_strategy_find_preset(struct sl_preset *out, const struct sl_config *config) {
   char name[16];
   const char *wanted = config->sl.preset;

@@ -37,12 +37,9 @@ struct sl_preset {
   bool by_stage; /* the rest of the row is that of deepspeed-STAGE, STAGE being zero_optimization.stage */
 };
 
-/* Whether the framework lets the user choose if gradients are reduced beside backward (Megatron-LM's
- * --overlap-grad-reduce), which zero_optimization.overlap_comm then says; unsaid, they are. */
-static inline bool sl_strategy_may_overlap(const struct sl_preset *preset) {
-  const unsigned others = SL_FAMILY_MEGATRON_FSDP | SL_FAMILY_ONE_BUCKET;
-  return (preset->family & SL_FAMILY_MEGATRON) && !(preset->family & others);
-}
+/* Whether it is Megatron-LM without --overlap-grad-reduce, as "overlap_comm": false says: one bucket, reduced when
+ * backward is over (param_and_grad_buffer.py and distributed_data_parallel.py, bucket_size None). */
+bool sl_strategy_reduces_after_backward(const struct sl_preset *preset, const struct sl_config *config);
 
 /* Finds the preset of `config`: by its name, or the row of its DeepSpeed ZeRO stage. */
 enum sl_status sl_strategy_find_preset(struct sl_preset *preset, const struct sl_config *config);

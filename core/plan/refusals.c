@@ -109,8 +109,7 @@ static bool no_hpz(struct question *q) {
 }
 
 static bool gathers_without_overlap(struct question *q) {
-  return q->config->sl.overlap_param_gather && sl_strategy_may_overlap(q->preset) &&
-         json_is_false(sl_config_at(q->config, "zero_optimization.overlap_comm"));
+  return q->config->sl.overlap_param_gather && sl_strategy_reduces_after_backward(q->preset, q->config);
 }
 
 #define DEEPSPEED SL_FAMILY_DEEPSPEED
@@ -378,7 +377,7 @@ static bool by_owner(struct question *q) {
 }
 
 static bool always_overlaps(struct question *q) {
-  return q->preset->row.overlap && !q->config->zero.overlap_comm && !sl_strategy_may_overlap(q->preset);
+  return q->preset->row.overlap && !q->config->zero.overlap_comm;
 }
 
 static bool gathers_as_it_does(struct question *q) {

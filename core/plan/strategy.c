@@ -125,14 +125,11 @@ static void overrule(struct sl_config *c, const struct sl_strategy *s) {
   c->zero.reduce_bucket_size = s->bucket;
 }
 
-/* Megatron-LM without --overlap-grad-reduce: one bucket, reduced when backward is over (param_and_grad_buffer.py and
- * distributed_data_parallel.py, bucket_size None). DeepSpeed's stages follow their key whether it is given or not. */
+/* DeepSpeed's stages follow overlap_comm whether it is given or not, Megatron-LM where it is. */
 static void choose_overlap(struct sl_preset *preset, const struct sl_config *config) {
-  struct sl_strategy *s = &preset->row;
-  if (preset->family & SL_FAMILY_DEEPSPEED) s->overlap = config->zero.overlap_comm;
-  if (!sl_strategy_may_overlap(preset) || config->zero.overlap_comm) return;
-  if (!json_is_false(sl_config_at(config, "zero_optimization.overlap_comm"))) return;
-  s->overlap = false;
+  if (preset->family & SL_FAMILY_DEEPSPEED) preset->row.overlap = config->zero.overlap_comm;
+  if (!sl_strategy_reduces_after_backward(preset, config)) return;
+  preset->row.overlap = false;
   preset->family |= SL_FAMILY_ONE_BUCKET;
 }
 

@@ -1,4 +1,4 @@
-"""Holds what can be read at one look: a file of C or CUDA has at most 450 lines, a function 60, and half of all functions 10.
+"""Holds what can be read at one look: a file of C, C++ or CUDA has at most 450 lines, a function 60, and half of all functions 10.
 
     lengths.py ROOT
 
@@ -18,7 +18,7 @@ def sources(root):
     found = subprocess.run(["git", "-C", root, "ls-files", "-co", "--exclude-standard"], capture_output=True, text=True)
     names = found.stdout.split() if found.returncode == 0 else [str(p.relative_to(root)) for p in root.rglob("*")]
     return {n: (root / n).read_text() for n in names
-            if re.search(r"\.(c|h|cu|cuh)$", n) and not n.startswith(("build/", "out/")) and (root / n).is_file()}
+            if re.search(r"\.(c|cpp|h|inc|cu|cuh)$", n) and not n.startswith(("build/", "out/")) and (root / n).is_file()}
 
 
 def functions(text):
