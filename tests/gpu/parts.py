@@ -38,11 +38,13 @@ CHECK = (
     stage("kernels", 110, "kernels", "kernels", "attention", "quantize", "control"),
     stage("host-equal", 35),
     stage("arena", 30),
-    stage("goldens", 80),
+    stage("goldens", 60),
     stage("bits", 30),
-    *(stage(f"ranks-2-zero{zero}", 30, "equal_ranks", "2", str(zero)) for zero in range(4)),
-    stage("ranks-2-tp2", 30, "equal_ranks", "2", "0", "--tp", "2"),
-    stage("ranks-2-pp2", 30, "equal_ranks", "2", "0", "--pp", "2"),
+    *(stage(f"ranks-2-zero{zero}", 25, "equal_ranks", "2", str(zero)) for zero in range(4)),
+    stage("ranks-2-tp2", 25, "equal_ranks", "2", "0", "--tp", "2"),
+    stage("ranks-2-pp2", 25, "equal_ranks", "2", "0", "--pp", "2"),
+    stage("ranks-2-cp2", 25, "equal_ranks", "2", "1", "--cp", "2", "--attention", "flash"),
+    stage("ranks-2-cp2-a2a", 25, "equal_ranks", "2", "1", "--cp", "2", "--cp-comm-type", "a2a", "--attention", "flash"),
     stage("ranks-8-3d", 55, "equal_ranks", "8", "1", "--tp", "2", "--pp", "2"),
 )
 

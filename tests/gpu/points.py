@@ -22,6 +22,7 @@ POINTS = (
     ("two ranks on one GPU equal one, with NCCL between them", (each("first", "two-ranks"), each("check", "ranks-2-zero1"))),
     ("so they do at every stage of ZeRO", (each("check", *(f"ranks-2-zero{zero}" for zero in range(4))),)),
     ("and with tensor and pipeline parallelism", (each("check", "ranks-2-tp2", "ranks-2-pp2", "ranks-8-3d"),)),
+    ("and with context parallelism, by gathered keys and by exchanged heads", (each("check", "ranks-2-cp2", "ranks-2-cp2-a2a"),)),
     ("states offloaded to pinned memory and to NVMe train as those on the device, in memory and with copies as predicted",
      (each("first", "offload"),)),
     ("a step of GPT-2 124M was timed op by op, padded or not, with epilogues or without", (each("first", "ops"),)),
