@@ -33,6 +33,9 @@ static const struct sl_calibration_model models[] = {
     {"gbl1408", 2, 1408, 22, 24007, 896, 896, 5, 1, 0, false, false, SL_BF16, true, 2, 3776, NULL, NULL},
     {"gbl1792", 2, 1792, 28, 30011, 1152, 1152, 8, 1, 3, false, false, SL_BF16, true, 4, 4864, NULL, NULL},
     {"gbl2688", 2, 2688, 21, 30011, 1536, 1536, 2, 1, 2, false, true, SL_BF16, true, 7, 7168, NULL, NULL},
+    {"gb1344", 1, 1344, 21, 12007, 4096, 4096, 2, 1, 0, true, false, SL_BF16, true, 0, 0, NULL, NULL},
+    {"gbl1728", 1, 1728, 27, 12007, 7168, 7168, 1, 1, 1, false, false, SL_BF16, true, 3, 4608, NULL, NULL},
+    {"gbl2560", 1, 2560, 20, 12007, 5120, 5120, 2, 1, 0, false, false, SL_BF16, true, 5, 6912, NULL, NULL},
     {"gsl720", 2, 720, 10, 9001, 600, 590, 3, 1, 2, false, false, SL_F32, true, 5, 1900, NULL, NULL}};
 
 static const struct sl_calibration_product products[] = {

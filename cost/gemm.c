@@ -9,7 +9,7 @@ struct tile {
   double rate; /* of its inner loop, against the largest tile's */
 };
 
-enum { TILES = 6, MAX_SPLIT = 8, LEAST_K_OF_A_SPLIT = 512 };
+enum { TILES = 8, MAX_SPLIT = 8, LEAST_K_OF_A_SPLIT = 512 };
 
 /* What the tiles of a generation are, from its compute capability on. */
 static const struct generation {
@@ -20,7 +20,8 @@ static const struct generation {
 } generations[] = {
     /* clang-format off */
     /* capability  ramp  sum   tiles: m, n, rate */
-    {9.0,          160,  1200, {{128, 256, 1}, {256, 128, 1}, {128, 128, .90}, {128, 64, .72}, {64, 128, .72}, {64, 64, .50}}},
+    {9.0,          160,  1200, {{128, 256, 1}, {256, 128, 1}, {128, 192, .96}, {192, 128, .96}, {128, 128, .90}, {128, 64, .72},
+                                {64, 128, .72}, {64, 64, .50}}},
     {0,             96,   640, {{256, 128, 1}, {128, 256, 1}, {128, 128, .95}, {128, 64, .80}, {64, 128, .80}, {64, 64, .62}}},
     /* clang-format on */
 };
@@ -41,8 +42,7 @@ double sl_gemm_padded_flops(const struct sl_device *device, enum sl_dtype dtype,
   const struct generation *g = generation_of(device);
   const double ramp = dtype == SL_F8 ? 2 * g->ramp : g->ramp;
   double best = INFINITY;
-  for (size_t i = 0; i < TILES; i++) {
-    const struct tile *t = &g->tile[i];
+  for (const struct tile *t = g->tile; t < g->tile + TILES && t->m > 0; t++) {
     const double tiles = (double)batch * ceil((double)m / t->m) * ceil((double)n / t->n);
     for (int split = 1; split <= MAX_SPLIT && (split == 1 || k >= (int64_t)split * LEAST_K_OF_A_SPLIT); split *= 2) {
       const double steps = (double)k / split + ramp, waves = waves_of(tiles * split, device->sm_count);

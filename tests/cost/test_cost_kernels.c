@@ -170,6 +170,19 @@ static void a_small_product_with_a_long_sum_is_split(void **state) {
   near(sl_gemm_padded_flops(&h100.device, SL_BF16, 1, 64, 64, 1023), 2.0 * 64 * 64 * (1023 + 160) * 132 / 0.5);
 }
 
+static void hopper_has_tiles_of_192(void **state) {
+  (void)state;
+  const struct sl_cluster h100 = gpu_cluster(9, 132), a100 = gpu_cluster(8, 132);
+  /* one wave of 66 x 2 tiles of 192 x 128; of 256 x 128 it would be 50 x 2, whose wave is longer */
+  near(sl_gemm_padded_flops(&h100.device, SL_BF16, 1, 66 * 192, 2 * 128, 1024),
+       2.0 * 192 * 128 * (1024 + 160) * 132 / 0.96);
+  near(sl_gemm_padded_flops(&h100.device, SL_BF16, 1, 2 * 128, 66 * 192, 1024),
+       2.0 * 192 * 128 * (1024 + 160) * 132 / 0.96);
+  /* an older GPU has none: three waves of 99 x 4 tiles of 128 x 64 */
+  near(sl_gemm_padded_flops(&a100.device, SL_BF16, 1, 66 * 192, 2 * 128, 1024),
+       3 * 2.0 * 128 * 64 * (1024 + 96) * 132 / 0.8);
+}
+
 static void no_product_is_charged_less_than_its_flops(void **state) {
   (void)state;
   const double capabilities[] = {7, 8, 9, 10};
@@ -265,6 +278,7 @@ int main(void) {
       cmocka_unit_test(whole_waves_of_the_largest_tile),
       cmocka_unit_test(a_tile_too_many_takes_a_wave),
       cmocka_unit_test(a_small_product_with_a_long_sum_is_split),
+      cmocka_unit_test(hopper_has_tiles_of_192),
       cmocka_unit_test(no_product_is_charged_less_than_its_flops),
       cmocka_unit_test(rows_of_odd_length_slow_a_product),
       cmocka_unit_test(attention_costs_by_its_kernel_and_direction),
