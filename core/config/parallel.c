@@ -1,5 +1,5 @@
 /* The keys of parallelism. DeepSpeed's own spellings of what the "shardlab" section also says (tensor_parallel,
- * pipeline, MiCS) are taken over, and the parallel keys are checked against each other. Checks that need the number of
+ * sequence_parallel_size, pipeline, MiCS) are taken over, and the parallel keys are checked against each other. Checks that need the number of
  * ranks or the model are left to the plan, the limits of frameworks to plan/refusals.c. */
 #include "core/config/parallel.h"
 #include "core/base/checked.h"
@@ -48,6 +48,16 @@ static enum sl_status take_tensor_parallel(struct sl_config *config) {
                         (long long)size, (long long)automatic);
   SL_TRY(take_degree(config, "shardlab.tp", "tensor_parallel.autotp_size", 1, &config->sl.tp));
   return take_degree(config, "shardlab.tp", tp_size, 2, &config->sl.tp);
+}
+
+/* Ulysses (deepspeed/sequence/layer.py): ranks that share a sequence exchange heads for tokens. */
+static enum sl_status take_sequence_parallel(struct sl_config *config) {
+  static const char key[] = "sequence_parallel_size";
+  int64_t size;
+  SL_TRY(take_degree(config, "shardlab.cp", key, 1, &config->sl.cp));
+  const bool says_how = sl_config_at(config, "shardlab.cp_comm_type") != NULL;
+  if (given_integer(config, key, 2, &size) && !says_how) config->sl.cp_comm = SL_CP_A2A;
+  return SL_OK;
 }
 
 /* DeepSpeed does not check the "pipeline" object; we read stages and how layers are divided among them. */
@@ -126,6 +136,7 @@ static void warn_unused(const struct sl_config *c) {
 
 enum sl_status sl_config_check_parallel(struct sl_config *config) {
   SL_TRY(take_tensor_parallel(config));
+  SL_TRY(take_sequence_parallel(config));
   SL_TRY(take_pipeline(config));
   SL_TRY(check_sharding(config));
   SL_TRY(check_lists(config));

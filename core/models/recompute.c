@@ -1,6 +1,8 @@
 /* The policies of recomputation; see recompute.h. */
 #include "core/models/recompute.h"
 
+#include "core/plan/kernels.h"
+
 enum sl_recompute sl_recompute_of(const struct sl_transformer *g, int layer) {
   const struct sl_config *config = g->l->plan->config;
   if (!g->recomputes || !sl_transformer_in_block(g, layer) || layer % config->sl.recompute_every != 0)
@@ -8,10 +10,12 @@ enum sl_recompute sl_recompute_of(const struct sl_transformer *g, int layer) {
   return config->sl.recompute[config->sl.recompute_count > 1 ? g->stage->rank : 0];
 }
 
-/* Flash attention keeps no probabilities in the first place. */
+/* Flash attention keeps no probabilities in the first place, so to repeat it saves a number a row; frameworks that
+ * checkpoint whatever computes attention do it all the same. */
 static bool by_layer(const struct sl_config *config, enum sl_made made) {
   if (made == SL_MADE_NORM) return config->sl.recompute_norms;
-  return made == SL_MADE_SOFTMAX && config->sl.recompute_attention && config->sl.attention == SL_ATTENTION_MATERIALISED;
+  if (made != SL_MADE_SOFTMAX || !config->sl.recompute_attention) return false;
+  return config->sl.attention == SL_ATTENTION_MATERIALISED || sl_kernel_set(config->sl.kernels)->repeats_flash;
 }
 
 /* torchtitan's policy (torchtitan/parallelisms/parallelize_llama.py of December 2024, _save_list and

@@ -215,12 +215,14 @@ static const struct sl_kernel_set sets[] = {
     [SL_KERNELS_MEGATRON_FUSED] = {.name = "megatron-fused",
         .source = "Megatron-LM with --masked-softmax-fusion and a fused norm: megatron/core/fusions/fused_softmax.py, "
                   "core/tensor_parallel/cross_entropy.py; " PYTHON
-                  "core/tensor_parallel/layers.py, wgrad_gemm_accum_fp32: since February 2022 products add to fp32 gradients",
-        .accumulation = SL_ACCUMULATE_FUSED, .recomputes_all = true, .rows = megatron_fused},
+                  "core/tensor_parallel/layers.py, wgrad_gemm_accum_fp32: since February 2022 products add to fp32 gradients; "
+                  "core/transformer/attention.py, checkpoint_core_attention, whatever kernel attention has (legacy/model/transformer.py "
+                  "left flash attention out)",
+        .accumulation = SL_ACCUMULATE_FUSED, .recomputes_all = true, .repeats_flash = true, .rows = megatron_fused},
     [SL_KERNELS_MEGATRON_UNFUSED] = {.name = "megatron-unfused",
         .source = "the same with neither, or with what shardlab.fused_softmax and shardlab.fused_norm say: "
                   "forward_torch_softmax, legacy/model/rms_norm.py",
-        .accumulation = SL_ACCUMULATE_FUSED, .recomputes_all = true, .rows = megatron_unfused},
+        .accumulation = SL_ACCUMULATE_FUSED, .recomputes_all = true, .repeats_flash = true, .rows = megatron_unfused},
     [SL_KERNELS_TORCH_EAGER] = {.name = "torch-eager",
         .source = "the forms of transformers' modeling_llama.py, counted op by op; torch's checkpoint stops early, and keeps "
                   "what its policy chose (torch/utils/checkpoint.py, _CachingTorchDispatchMode)",

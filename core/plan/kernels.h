@@ -100,6 +100,7 @@ struct sl_kernel_set {
   bool sums_apart;
   bool keeps_products; /* recomputation by op keeps the tensors that it selected even where no backward reads them */
   bool recomputes_all; /* full recomputation repeats a block to its end, otherwise only as far as its backward needs */
+  bool repeats_flash;  /* selective recomputation repeats flash attention, too, though it keeps no probabilities */
   /* How many kernels the host has launched ahead of the device when it asks for memory; memory used by collectives and
    * messages is not free before they ran (place/reserve.h, place/replay.h). 0: none. The limit of a launch queue is
    * known (about 1000 in a stream: NVIDIA's forum, topic 68937); how far a host really gets ahead is a guess fitted to

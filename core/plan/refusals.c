@@ -224,6 +224,18 @@ static enum sl_status check_stage(const struct sl_strategy *s, const struct sl_c
   return SL_OK;
 }
 
+/* What the configuration alone could not say, where a preset says the stage. */
+static enum sl_status check_offload_stage(const struct sl_strategy *s, const struct sl_config *c) {
+  if (c->zero.offload_param != SL_OFFLOAD_NONE && s->zero_stage != 3)
+    return sl_json_fail(&c->doc, "zero_optimization.offload_param.device",
+                        "parameter offload is only supported with ZeRO stage 3; preset %s is stage %d", s->name,
+                        s->zero_stage);
+  if (c->zero.offload_optimizer != SL_OFFLOAD_NONE && s->zero_stage == 0)
+    return sl_json_fail(&c->doc, "zero_optimization.offload_optimizer.device",
+                        "optimizer offload is only supported with ZeRO stage 1, 2 or 3; preset %s is stage 0", s->name);
+  return SL_OK;
+}
+
 /* MiCS and ZeRO++'s hpZ are extensions of stage 3; DeepSpeed's other optimizers ignore their keys. */
 static enum sl_status check_stage3_keys(const struct sl_strategy *s, const struct sl_config *c) {
   if (s->zero_stage == 3) return SL_OK;
@@ -336,6 +348,7 @@ enum sl_status sl_strategy_check_limits(const struct sl_preset *preset, const st
   SL_TRY(check_quantized(s, config));
   SL_TRY(check_param_gather(s, config));
   SL_TRY(check_stage(s, config, deepspeed));
+  SL_TRY(check_offload_stage(s, config));
   if ((preset->family & SL_FAMILY_MEGATRON) && config->optimizer.type == SL_OPT_ADAM) {
     return sl_json_fail(
         &config->doc, "optimizer.type",

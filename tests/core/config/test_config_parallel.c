@@ -82,7 +82,7 @@ static void lists(void **state) {
   sl_config_free(&c);
 }
 
-/* DeepSpeed's own keys for tp, pp, the split and the groups. */
+/* DeepSpeed's own keys for tp, Ulysses, pp, the split and the groups. */
 static void deepspeeds_spellings(void **state) {
   (void)state;
   struct sl_config c;
@@ -99,6 +99,23 @@ static void deepspeeds_spellings(void **state) {
   assert_int_equal(c.sl.tp, 3);
   assert_int_equal(c.sl.pp, 1);
   assert_int_equal(c.sl.stages_by, SL_STAGES_UNIFORM);
+  sl_config_free(&c);
+}
+
+/* Ulysses exchanges heads, whatever the default of cp is; who says otherwise is heard. */
+static void sequence_parallel_size_is_ulysses(void **state) {
+  (void)state;
+  struct sl_config c;
+  accept(&c, "\"sequence_parallel_size\": 3");
+  assert_true(c.sl.cp == 3 && c.sl.cp_comm == SL_CP_A2A);
+  assert_string_equal(warning, "");
+  sl_config_free(&c);
+  accept(&c, "\"sequence_parallel_size\": 1");
+  assert_true(c.sl.cp == 1 && c.sl.cp_comm == SL_CP_ALL_GATHER);
+  assert_string_equal(warning, "");
+  sl_config_free(&c);
+  accept(&c, "\"sequence_parallel_size\": 3, \"shardlab\": {\"cp\": 3, \"cp_comm_type\": \"all_gather\"}");
+  assert_true(c.sl.cp == 3 && c.sl.cp_comm == SL_CP_ALL_GATHER);
   sl_config_free(&c);
 }
 
@@ -154,6 +171,8 @@ static void broken(void **state) {
        "tensor_parallel.autotp_size: is 3, but shardlab.tp is 1; expected one of the two, or the same"},
       {"\"tensor_parallel\": {\"autotp_size\": 3, \"tp\": {\"tp_size\": 5}}",
        "tensor_parallel.tp.tp_size: is 5, but tensor_parallel.autotp_size is 3"},
+      {"\"sequence_parallel_size\": 3, \"shardlab\": {\"cp\": 1}",
+       "sequence_parallel_size: is 3, but shardlab.cp is 1; expected one of the two, or the same"},
       {"\"pipeline\": {\"stages\": 3}, \"shardlab\": {\"pp\": 5}", "pipeline.stages: is 3, but shardlab.pp is 5"},
       {"\"pipeline\": {\"stages\": 0}", "pipeline.stages: is 0; expected \"auto\" or an integer >= 1"},
       {"\"pipeline\": {\"stages\": 99999}", "pipeline.stages: is 99999; expected an integer from 1 to 65536"},
@@ -219,7 +238,8 @@ static void dump_and_back(void **state) {
       "\"scatter_gather_tensors_in_pipeline\": true, \"tf32\": true, "
       "\"make_vocab_size_divisible_by\": 128, \"fuse_epilogues\": \"always\"}",
       "\"tensor_parallel\": {\"autotp_size\": 3}, \"zero_optimization\": {\"stage\": 3, \"mics_shard_size\": 7}, "
-      "\"pipeline\": {\"stages\": 2, \"partition\": \"parameters\"}, \"shardlab\": {\"recompute\": \"full\"}",
+      "\"pipeline\": {\"stages\": 2, \"partition\": \"parameters\"}, \"shardlab\": {\"recompute\": \"full\"}, "
+      "\"sequence_parallel_size\": 5",
   };
   for (int i = 0; i < 2; i++) {
     struct sl_config first, second;
@@ -242,7 +262,7 @@ int main(void) {
       cmocka_unit_test(broken),           cmocka_unit_test(deepspeeds_spellings),
       cmocka_unit_test(longest_list),     cmocka_unit_test(sequence_parallel_needs_tp),
       cmocka_unit_test(tf32_is_for_fp32), cmocka_unit_test(fp8_is_for_bf16),
-      cmocka_unit_test(dump_and_back),
+      cmocka_unit_test(dump_and_back),    cmocka_unit_test(sequence_parallel_size_is_ulysses),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* label: unit
- * Attention of Llama 3 8B in the kernel sets: room for what our backward sums by parts, and what context parallelism
- * gathers, repeats and exchanges. */
+ * Attention of Llama 3 8B in the kernel sets: room for what our backward sums by parts, what selective recomputation
+ * repeats, and what context parallelism gathers, repeats and exchanges. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,18 +16,22 @@ static int64_t scratch_of(const struct sl_program *p, const struct sl_op *op) {
   return p->slices[op->slice + sl_op_at(op, SL_AT_SCRATCH)].bytes;
 }
 
+static void open_flash(struct fixture *f, int world, const char *words) {
+  char config[512];
+  snprintf(config, sizeof config,
+           "{\"train_micro_batch_size_per_gpu\": 1, \"bf16\": {\"enabled\": true}, \"optimizer\": {\"type\": "
+           "\"AdamW\"}, \"shardlab\": {\"attention\": \"flash\", \"seq_len\": 1024, %s}}",
+           words);
+  if (fixture_open(f, "llama3-8b", config, "dgx-a100-80g", world, NULL) != SL_OK) fail_msg("%s", sl_error_message());
+}
+
 /* The sums of the parts into which our kernel divides the query heads of a key head, which is ours and a GPU's. */
 static void flash_backward_has_room_for_its_parts(void **state) {
   (void)state;
-  const char *const kernels[] = {"shardlab", "torch-eager"};
+  const char *const kernels[] = {"\"kernels\": \"shardlab\"", "\"kernels\": \"torch-eager\""};
   for (int i = 0; i < 2; i++) {
     struct fixture f;
-    char config[512];
-    snprintf(config, sizeof config,
-             "{\"train_micro_batch_size_per_gpu\": 1, \"bf16\": {\"enabled\": true}, \"optimizer\": {\"type\": "
-             "\"AdamW\"}, \"shardlab\": {\"kernels\": \"%s\", \"attention\": \"flash\", \"seq_len\": 1024}}",
-             kernels[i]);
-    if (fixture_open(&f, "llama3-8b", config, "dgx-a100-80g", 1, NULL) != SL_OK) fail_msg("%s", sl_error_message());
+    open_flash(&f, 1, kernels[i]);
     const struct sl_program *p = fixture_step(&f);
     int found = 0;
     for (size_t k = 0; k < p->op_count; k++) {
@@ -51,13 +55,27 @@ static int count_of_size(const struct fixture *f, enum sl_op_kind kind, int64_t 
   return found;
 }
 
-static void open_context(struct fixture *f, const char *words) {
-  char config[512];
-  snprintf(config, sizeof config,
-           "{\"train_micro_batch_size_per_gpu\": 1, \"bf16\": {\"enabled\": true}, \"optimizer\": {\"type\": "
-           "\"AdamW\"}, \"shardlab\": {\"attention\": \"flash\", \"seq_len\": 1024, \"cp\": 2, %s}}",
-           words);
-  if (fixture_open(f, "llama3-8b", config, "dgx-a100-80g", 2, NULL) != SL_OK) fail_msg("%s", sl_error_message());
+/* Megatron-LM checkpoints what computes attention, whatever that is, unless other modules were chosen; our own kernels
+ * have nothing to gain from it. */
+static void selective_recomputation_repeats_flash_where_the_framework_does(void **state) {
+  (void)state;
+  static const struct {
+    const char *words;
+    int forwards;
+  } cases[] = {{"\"kernels\": \"megatron-fused\", \"recompute\": \"selective\"", 64},
+               {"\"kernels\": \"megatron-unfused\", \"recompute\": \"selective\"", 64},
+               {"\"kernels\": \"megatron-fused\", \"recompute\": \"selective\", \"recompute_modules\": "
+                "[\"layernorm\"]",
+                32},
+               {"\"kernels\": \"megatron-fused\"", 32},
+               {"\"kernels\": \"shardlab\", \"recompute\": \"selective\"", 32}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct fixture f;
+    open_flash(&f, 1, cases[i].words);
+    assert_int_equal(count_of_size(&f, SL_OP_FLASH_FWD, 0), cases[i].forwards);
+    assert_int_equal(count_of_size(&f, SL_OP_FLASH_BWD, 0), 32);
+    fixture_close(&f);
+  }
 }
 
 /* Of 512 tokens a rank, 32 query heads and 8 key heads of 128: our kernels gather k and v as they are, torch's repeat
@@ -67,19 +85,19 @@ static void context_parallelism_is_the_frameworks(void **state) {
   enum { BLOCKS = 32, Q = 512 * 32 * 128, K = 512 * 8 * 128 };
   static const int64_t ring[] = {40, 20, 58, 84}; /* bytes a number of q: blocks and own, forward and backward */
   struct fixture f;
-  open_context(&f, "\"kernels\": \"shardlab\"");
+  open_flash(&f, 2, "\"cp\": 2, \"kernels\": \"shardlab\"");
   assert_int_equal(count_of_size(&f, SL_OP_ALL_GATHER, 2 * 2 * K), 2 * BLOCKS); /* again in the backward */
   assert_int_equal(count_of_size(&f, SL_OP_REDUCE_SCATTER, 2 * 2 * K), BLOCKS);
   assert_int_equal(count_of_size(&f, SL_OP_PASS, 0), 0);
   fixture_close(&f);
-  open_context(&f, "\"kernels\": \"torch-compile\"");
+  open_flash(&f, 2, "\"cp\": 2, \"kernels\": \"torch-compile\"");
   assert_int_equal(count_of_size(&f, SL_OP_ALL_GATHER, 2 * 2 * Q), 2 * BLOCKS);
   assert_int_equal(count_of_size(&f, SL_OP_REDUCE_SCATTER, 2 * 2 * Q), BLOCKS);
   for (int i = 0; i < 4; i++) assert_int_equal(count_of_size(&f, SL_OP_PASS, ring[i] * Q), BLOCKS);
   assert_int_equal(count_of_size(&f, SL_OP_PASS, 2 * (Q + K)),
                    4 * BLOCKS); /* k and v repeated, their gradients summed */
   fixture_close(&f);
-  open_context(&f, "\"kernels\": \"shardlab\", \"cp_comm_type\": \"a2a\"");
+  open_flash(&f, 2, "\"cp\": 2, \"kernels\": \"shardlab\", \"cp_comm_type\": \"a2a\"");
   assert_int_equal(count_of_size(&f, SL_OP_ALL_TO_ALL, Q), 4 * BLOCKS); /* q and out, and their gradients */
   assert_int_equal(count_of_size(&f, SL_OP_ALL_TO_ALL, K), 4 * BLOCKS);
   for (size_t k = 0; k < fixture_step(&f)->op_count; k++) {
@@ -93,6 +111,7 @@ static void context_parallelism_is_the_frameworks(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(flash_backward_has_room_for_its_parts),
+      cmocka_unit_test(selective_recomputation_repeats_flash_where_the_framework_does),
       cmocka_unit_test(context_parallelism_is_the_frameworks),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

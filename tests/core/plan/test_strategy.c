@@ -83,7 +83,15 @@ static const struct refusal {
     {"\"preset\": \"accelerate-deepspeed\", \"pp\": 2", "", 3,
      "Pipeline parallelism is currently not supported in Accelerate.; preset accelerate-deepspeed (Accelerate), stage "
      "0"},
-    {"\"shard_size\": 3", "", 6, "shardlab.shard_size: is 3; preset deepspeed-0 shards nothing: expected 0"},
+    {"\"shard_size\": 3", "", 6,
+     "shardlab.shard_size: is 3; ZeRO stage 0 shards nothing: expected 0, or zero_optimization.stage 1, 2 or 3"},
+    {"\"shard_size\": 3, \"preset\": \"deepspeed-0\"", "", 6,
+     "shardlab.shard_size: is 3; preset deepspeed-0 shards nothing: expected 0"},
+    {"\"preset\": \"deepspeed-0\"", "\"zero_optimization\": {\"offload_optimizer\": {\"device\": \"cpu\"}}", 6,
+     "optimizer offload is only supported with ZeRO stage 1, 2 or 3; preset deepspeed-0 is stage 0"},
+    {"\"preset\": \"fsdp-shard-grad-op\"",
+     "\"zero_optimization\": {\"offload_optimizer\": {\"device\": \"cpu\"}, \"offload_param\": {\"device\": \"cpu\"}}",
+     6, "parameter offload is only supported with ZeRO stage 3; preset fsdp-shard-grad-op is stage 2"},
     {"", "\"zero_optimization\": {\"stage\": 2, \"mics_shard_size\": 3}", 6, "MiCS is an extension of ZeRO stage 3"},
     {"", "\"zero_optimization\": {\"stage\": 1, \"zero_hpz_partition_size\": 3}", 6, "the stage is 1"},
 };
@@ -112,6 +120,12 @@ static void neighbours_pass(void **state) {
   };
   for (size_t i = 0; i < sizeof sections / sizeof *sections; i++)
     if (choose(&s, sections[i], "", 5) != SL_OK) fail_msg("%s: %s", sections[i], sl_error_message());
+  /* a preset's stage, which the file need not repeat */
+  assert_int_equal(choose(&s, "\"preset\": \"fsdp\"",
+                          "\"zero_optimization\": {\"offload_optimizer\": {\"device\": \"cpu\"}, \"offload_param\": "
+                          "{\"device\": \"cpu\"}}",
+                          5),
+                   SL_OK);
   /* no preset: shardlab's own, without DeepSpeed's limit */
   assert_int_equal(choose(&s, "\"pp\": 2", "\"zero_optimization\": {\"stage\": 3}", 5), SL_OK);
   assert_true(s.shard_params);
