@@ -88,9 +88,11 @@ enum sl_status sl_setup_config(struct sl_config *config, const struct sl_options
   return status;
 }
 
-/* For a job that uses part of every node. */
+/* For a job that uses part of every node. A machine that has no other nodes may have more ranks than cores. */
 static enum sl_status resize_nodes(struct sl_cluster *cluster, const struct sl_options *options) {
+  const bool alone = cluster->nodes == 1 && options->ranks_per_node == options->world;
   if (options->ranks_per_node == 0 || options->ranks_per_node == cluster->devices_per_node) return SL_OK;
+  if (alone && options->ranks_per_node > cluster->devices_per_node) return SL_OK;
   if (options->ranks_per_node > cluster->devices_per_node)
     return sl_fail(SL_ERR_INPUT, "%s: has %lld ranks a node; expected at most the %lld devices of a node of %s",
                    options->hostfile != NULL ? options->hostfile : options->from_accelerate,

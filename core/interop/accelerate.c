@@ -58,7 +58,8 @@ static enum sl_status read_world(struct accelerate *a, bool single) {
   if (processes % machines != 0)
     return sl_settings_fail(&a->s, "num_machines", "a divisor of the %lld processes", (long long)processes);
   a->world = processes;
-  a->per_machine = machines > 1 ? processes / machines : 0;
+  const bool said = flag == 0 && sl_settings_has(&a->s, "num_machines"); /* also that it is one */
+  a->per_machine = machines > 1 || said ? processes / machines : 0;
   return SL_OK;
 }
 

@@ -27,15 +27,15 @@ static const char *behind_bar(const char *at) {
   return bar != NULL ? bar + 1 : NULL;
 }
 
-/* Looks up the first of `paths` that has a value, and marks all of them as used. Its path, or that of the first if none
- * has a value, goes into out[PATH_BYTES]. */
+/* Looks up the first of `paths` that has a value, and marks all of them as used, but for a later one that says something
+ * else. Its path, or that of the first if none has a value, goes into out[PATH_BYTES]. */
 static const json_t *find(const struct sl_settings *s, const char *paths, char *out) {
   const json_t *found = NULL;
   for (const char *at = paths; at != NULL; at = behind_bar(at)) {
     char path[PATH_BYTES];
     snprintf(path, sizeof path, "%.*s", (int)strcspn(at, "|"), at);
-    json_object_set_new(s->used, path, json_true());
     const json_t *value = sl_interop_get(s->doc->root, path);
+    if (found == NULL || value == NULL || json_equal(found, value)) json_object_set_new(s->used, path, json_true());
     if (at == paths || (found == NULL && value != NULL && !json_is_null(value))) memcpy(out, path, sizeof path);
     if (found == NULL && !json_is_null(value)) found = value;
   }

@@ -98,14 +98,10 @@ static void choose_buckets(struct sl_strategy *s, const struct sl_preset *p, con
 /* The groups of ranks that shard states; they must have equal sizes. */
 static enum sl_status choose_shard_size(struct sl_strategy *s, const struct sl_config *c, int dp) {
   const int64_t size = sl_config_shard_size(c), hpz = c->zero.hpz_partition_size;
-  if (size > 0 && s->zero_stage == 0) {
-    if (c->sl.preset[0] == '\0')
-      return sl_json_fail(&c->doc, "shardlab.shard_size",
-                          "is %lld; ZeRO stage 0 shards nothing: expected 0, or zero_optimization.stage 1, 2 or 3",
-                          (long long)size);
-    return sl_json_fail(&c->doc, "shardlab.shard_size", "is %lld; preset %s shards nothing: expected 0",
-                        (long long)size, s->name);
-  }
+  if (size > 0 && s->zero_stage == 0)
+    return sl_json_fail(&c->doc, "shardlab.shard_size",
+                        "is %lld; ZeRO stage 0 shards nothing: expected 0, or zero_optimization.stage 1, 2 or 3",
+                        (long long)size);
   if (size > 0 && dp % size != 0)
     return sl_json_fail(&c->doc, c->sl.shard_size > 0 ? "shardlab.shard_size" : "zero_optimization.mics_shard_size",
                         "is %lld; expected a divisor of the %d data-parallel ranks", (long long)size, dp);

@@ -34,6 +34,10 @@ static void machines_are_nodes(void **state) {
   const double whole = step_of("--from-accelerate one.yaml", 8), parted = step_of("--from-accelerate two.yaml", 8);
   assert_true(parted > 1.05 * whole);
   assert_float_equal(step_of("--from-accelerate one.yaml --hostfile two.txt", 8), parted, 1e-15);
+  /* one machine is said, and has no more devices; where ranks are given by flag, they may be those of several */
+  write_file("said.yaml", "distributed_type: MULTI_GPU\nnum_processes: 8\nnum_machines: 1\n");
+  assert_float_equal(step_of("--from-accelerate said.yaml", 8), whole, 1e-15);
+  assert_true(step_of("--from-accelerate said.yaml --world 16", 16) > whole);
 }
 
 int main(void) {

@@ -108,6 +108,20 @@ static void torchtitans_settings_are_ours(void **state) {
   close_reading(&r);
 }
 
+/* Where a file has a key's name of 2024 beside today's, today's counts, and the other is named unless it says the same. */
+static void an_old_name_beside_the_new_one_is_named(void **state) {
+  (void)state;
+  static const char *const said[] = {"", "f: no counterpart, so without effect: training.batch_size"};
+  for (int i = 0; i < 2; i++) {
+    char text[80];
+    snprintf(text, sizeof text, "[training]\nbatch_size=%d\nlocal_batch_size=2", 2 + i);
+    struct reading r = read_text(text, true, 8);
+    value_is(&r, "train_micro_batch_size_per_gpu", "2");
+    assert_string_equal(warned, said[i]);
+    close_reading(&r);
+  }
+}
+
 static void accelerates_settings_are_ours(void **state) {
   (void)state;
 #define FSDP "distributed_type: FSDP\nnum_processes: 8\nmixed_precision: bf16\n"
@@ -228,8 +242,8 @@ static void what_is_not_modelled_is_refused_with_its_key(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(torchtitans_settings_are_ours),
-                                     cmocka_unit_test(accelerates_settings_are_ours),
-                                     cmocka_unit_test(what_is_not_modelled_is_refused_with_its_key)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(torchtitans_settings_are_ours), cmocka_unit_test(an_old_name_beside_the_new_one_is_named),
+      cmocka_unit_test(accelerates_settings_are_ours), cmocka_unit_test(what_is_not_modelled_is_refused_with_its_key)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -85,8 +85,6 @@ static const struct refusal {
      "0"},
     {"\"shard_size\": 3", "", 6,
      "shardlab.shard_size: is 3; ZeRO stage 0 shards nothing: expected 0, or zero_optimization.stage 1, 2 or 3"},
-    {"\"shard_size\": 3, \"preset\": \"deepspeed-0\"", "", 6,
-     "shardlab.shard_size: is 3; preset deepspeed-0 shards nothing: expected 0"},
     {"\"preset\": \"deepspeed-0\"", "\"zero_optimization\": {\"offload_optimizer\": {\"device\": \"cpu\"}}", 6,
      "optimizer offload is only supported with ZeRO stage 1, 2 or 3; preset deepspeed-0 is stage 0"},
     {"\"preset\": \"fsdp-shard-grad-op\"",
