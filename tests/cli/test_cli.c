@@ -65,6 +65,7 @@ static void help_and_version(void **state) {
   assert_non_null(strstr(out, "--time-tolerance X"));
   assert_non_null(strstr(out, "[0.5]"));
   assert_int_equal(shardlab(scratch, "help predict"), 0);
+  assert_non_null(strstr(out, " tp-dp-pp|tp-pp-dp|dp-tp-pp|dp-pp-tp|pp-tp-dp|pp-dp-tp axes")); /* long values, whole */
   assert_null(strstr(out, "--data"));
 }
 

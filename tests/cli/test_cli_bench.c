@@ -20,6 +20,7 @@ static void check_bench(const char *preset, bool whole) {
   assert_true(number(root, "fast", "known_per_s") > number(root, "exact", "per_s"));
   assert_true(number(root, "fast", "configurations") >= number(root, "exact", "configurations"));
   assert_true((number(root, "fast", "whole") > 0) == whole);
+  assert_true(number(root, "exact", "memory_MB") >= 0 && number(root, "fast", "memory_MB") >= 0);
   assert_true(number(root, "apart", "time") < 0.01 && number(root, "apart", "memory") < 0.01);
   json_decref(root);
 }

@@ -119,6 +119,32 @@ static void sequence_parallel_size_is_ulysses(void **state) {
   sl_config_free(&c);
 }
 
+/* Settings of what is not asked for are named; beside it they are not. */
+static void settings_without_effect_are_named(void **state) {
+  (void)state;
+  static const struct {
+    const char *alone, *beside, *says;
+  } cases[] = {
+      {"\"cp_comm_type\": \"a2a\"", "\"cp\": 2", "cp_comm_type: has no effect without shardlab.cp above 1"},
+      {"\"recompute_every\": 3", "\"recompute\": \"full\"",
+       "recompute_every: has no effect without shardlab.recompute"},
+      {"\"recompute_modules\": [\"layernorm\"]", "\"recompute\": \"selective\"",
+       "recompute_modules: has no effect unless shardlab.recompute is \"selective\""},
+      {"\"eval_iters\": 7", "\"eval_interval\": 5", "eval_iters: has no effect without shardlab.eval_interval"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (int beside = 0; beside < 2; beside++) {
+      struct sl_config c;
+      char inside[200];
+      snprintf(inside, sizeof inside, "\"shardlab\": {%s%s%s}", cases[i].alone, beside ? ", " : "",
+               beside ? cases[i].beside : "");
+      accept(&c, inside);
+      if ((strstr(warning, cases[i].says) != NULL) != !beside) fail_msg("%s: \"%s\"", inside, warning);
+      sl_config_free(&c);
+    }
+  }
+}
+
 static void sequence_parallel_needs_tp(void **state) {
   (void)state;
   struct sl_config c;
@@ -258,11 +284,17 @@ static void dump_and_back(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(defaults),         cmocka_unit_test(lists),
-      cmocka_unit_test(broken),           cmocka_unit_test(deepspeeds_spellings),
-      cmocka_unit_test(longest_list),     cmocka_unit_test(sequence_parallel_needs_tp),
-      cmocka_unit_test(tf32_is_for_fp32), cmocka_unit_test(fp8_is_for_bf16),
-      cmocka_unit_test(dump_and_back),    cmocka_unit_test(sequence_parallel_size_is_ulysses),
+      cmocka_unit_test(defaults),
+      cmocka_unit_test(lists),
+      cmocka_unit_test(broken),
+      cmocka_unit_test(deepspeeds_spellings),
+      cmocka_unit_test(longest_list),
+      cmocka_unit_test(sequence_parallel_needs_tp),
+      cmocka_unit_test(tf32_is_for_fp32),
+      cmocka_unit_test(fp8_is_for_bf16),
+      cmocka_unit_test(dump_and_back),
+      cmocka_unit_test(sequence_parallel_size_is_ulysses),
+      cmocka_unit_test(settings_without_effect_are_named),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
