@@ -249,14 +249,12 @@ static struct sl_operand secondary_part(const struct sl_lowering *l, int unit, e
   return sl_build_part(l, l->homes->secondary, access, l->homes->secondary_part[unit], secondary_of(l, unit));
 }
 
-/* Keeps it, from the gathered unit. This runs on the group's own lane, because on the compute lane everything after it
- * would wait for the gather. */
-static enum sl_status keep_secondary(struct sl_lowering *l, struct sl_program *p, int unit, int32_t whole) {
+/* Keeps it, from the gathered unit. */
+static enum sl_status keep_secondary(struct sl_lowering *l, struct sl_program *p, int unit, int32_t whole, int lane) {
   const int64_t part = secondary_of(l, unit);
   struct sl_op op = sl_zero_op(SL_OP_COPY, l->dtype, SL_PHASE_FORWARD, part);
   struct sl_operand own = sl_build_part(l, whole, SL_READ, 0, part);
-  op.lane = SL_LANE_SECONDARY;
-  op.place_group = SL_GROUP_SECONDARY;
+  op.lane = (enum sl_lane)lane, op.place_group = SL_GROUP_SECONDARY;
   own.slice.shard_stride = own.slice.bytes;
   return SL_BUILD_EMIT(p, op, own, secondary_part(l, unit, SL_WRITE));
 }
@@ -276,8 +274,7 @@ static enum sl_status gather_from(struct sl_lowering *l, struct sl_program *p, e
     /* forwards and backwards of other micro-batches may come between a forward and its backward */
     SL_TRY(sl_build_buffer(l, &g->live[unit], SL_SCOPE_WRITTEN, SL_CATEGORY_COMMUNICATION, l->dtype, whole_of(l, unit),
                            "%s.%s", name_of(l, unit), sl_phase_name(phase)));
-    g->live_numel += unit_of(l, unit)->numel;
-    g->fresh[unit] = true;
+    g->live_numel += unit_of(l, unit)->numel, g->fresh[unit] = true;
     if (secondary)
       l->zero->wide[n++] = secondary_part(l, unit, SL_READ);
     else
@@ -287,13 +284,7 @@ static enum sl_status gather_from(struct sl_lowering *l, struct sl_program *p, e
     fp8 &= travels_in_fp8(l, unit);
   }
   if (fp8) op.dtype = SL_F8;
-  if (n > 0) SL_TRY(sl_quantize_gather(l, p, op, n, l->zero->wide));
-  for (int i = 0; i < g->request_count && !secondary; i++) {
-    const int unit = g->request[i].unit;
-    if (g->request[i].secondary || unit_of(l, unit)->group != group || !has_secondary(l, unit)) continue;
-    SL_TRY(keep_secondary(l, p, unit, g->live[unit]));
-  }
-  return SL_OK;
+  return n > 0 ? sl_quantize_gather(l, p, op, n, l->zero->wide) : SL_OK;
 }
 
 /* Gathers everything that is requested. */
@@ -333,6 +324,15 @@ static void prefetch_unit(struct sl_lowering *l) {
   }
 }
 
+/* Before a gathered unit's first use, when compute has waited for it. DeepSpeed keeps the second copy on that stream, too
+ * (_partition_param_sec); on a lane that nothing waits for, it would bar the unit's place to what is gathered later. */
+static enum sl_status arrived(struct sl_lowering *l, struct sl_program *p, enum sl_phase phase, int unit) {
+  const struct sl_gather *g = l->zero->gather;
+  SL_TRY(copy_out(l, p, phase, unit));
+  const bool keeps = has_secondary(l, unit) && g->cursor < g->forward_uses;
+  return keeps ? keep_secondary(l, p, unit, g->live[unit], SL_LANE_COMPUTE) : SL_OK;
+}
+
 enum sl_status sl_gather_before(struct sl_lowering *l, struct sl_program *p, enum sl_phase phase,
                                 const struct sl_draft *draft) {
   struct sl_gather *g = l->zero->gather;
@@ -343,7 +343,7 @@ enum sl_status sl_gather_before(struct sl_lowering *l, struct sl_program *p, enu
   (l->plan->strategy.prefetch_units ? prefetch_unit : prefetch_elements)(l);
   SL_TRY(gather(l, p, phase));
   for (int k = 0; k < u->count; k++) {
-    if (g->fresh[u->unit[k]]) SL_TRY(copy_out(l, p, phase, u->unit[k]));
+    if (g->fresh[u->unit[k]]) SL_TRY(arrived(l, p, phase, u->unit[k]));
     g->fresh[u->unit[k]] = false;
   }
   return SL_OK;
@@ -423,7 +423,7 @@ enum sl_status sl_gather_stage(struct sl_lowering *l, struct sl_program *p, bool
     if (travels_in_fp8(l, i)) op.dtype = SL_F8;
     SL_TRY(sl_quantize_gather(l, p, op, 2, pair));
     SL_TRY(copy_out(l, p, SL_PHASE_FORWARD, i));
-    if (has_secondary(l, i) && !again) SL_TRY(keep_secondary(l, p, i, *unsharded(l, i)));
+    if (has_secondary(l, i) && !again) SL_TRY(keep_secondary(l, p, i, *unsharded(l, i), SL_LANE_SECONDARY));
   }
   return SL_OK;
 }

@@ -84,6 +84,10 @@ static int64_t state(const struct fixture *f, enum sl_category category) {
   return f->job.classes[0].memory->state_bytes[category];
 }
 
+static int64_t arena(const struct fixture *f) {
+  return f->job.classes[0].arena_bytes[SL_SPACE_DEVICE];
+}
+
 static void hpz_gathers_for_the_backward_inside_its_group(void **unused) {
   (void)unused;
   enum { WORLD = 16, STEPS = 3 };
@@ -107,6 +111,8 @@ static void hpz_gathers_for_the_backward_inside_its_group(void **unused) {
     assert_bytes(state(&f, SL_CATEGORY_PARAMETER) - state(&plain, SL_CATEGORY_PARAMETER), 2.0 * (double)M / n,
                  "the second copy");
     assert_int_equal(state(&f, SL_CATEGORY_OPTIMIZER), state(&plain, SL_CATEGORY_OPTIMIZER));
+    /* and no more: what is gathered later has the place of what was released */
+    assert_true((double)(arena(&f) - arena(&plain)) < 2.1 * (double)M / n);
     /* groups of a node or less are faster than nodes among themselves */
     if (n <= 8) assert_true(s.step_s < all.step_s);
     fixture_close(&f);
