@@ -218,7 +218,6 @@ static json_t *section_of(const struct sl_table_row *r, const struct sl_table_fr
   if (f->launch_blocking) json_object_set_new(section, "launch_blocking", json_true());
   if (r->tp > 1 && r->pp > 1 && f->scatter_gather)
     json_object_set_new(section, "scatter_gather_tensors_in_pipeline", json_true());
-  if (f->gpt_dropout > 0) json_object_set_new(section, "store_dropout_masks", json_true());
   if (strcmp(r->precision, "fp8") == 0) json_object_set_new(section, "fp8", json_true());
   if (strcmp(r->fp8_recipe, "rowwise") == 0) json_object_set_new(section, "fp8_recipe", json_string("rowwise"));
   if (r->async_tp == 1) json_object_set_new(section, "async_tp", json_true());

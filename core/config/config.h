@@ -185,7 +185,8 @@ struct sl_config {
     int64_t shard_size;
     bool limit_all_gathers;   /* FSDP only: a gather waits until the one before the last is freed */
     int unshard_ahead;        /* stages of a pipeline rank whose parameters are gathered at a time */
-    bool store_dropout_masks; /* forward stores them, a byte an element; else backward draws them again */
+    bool store_dropout_masks; /* forward stores them, a byte an element; else backward draws them again. Where the file
+                               * says nothing: with any kernels but our own */
     char preset[32];
     bool sequence_parallel; /* false if tp is 1 */
     /* pipeline messages: each tp rank sends 1 / tp, and the receivers all-gather over tp */

@@ -134,7 +134,15 @@ static void warn_unused(const struct sl_config *c) {
     sl_config_warn(c, "shardlab.eval_iters", "has no effect without shardlab.eval_interval");
 }
 
+/* PyTorch's dropout, which all frameworks use, keeps its mask for the backward (aten's native_dropout); our kernels draw
+ * it again. */
+static void choose_dropout(struct sl_config *c) {
+  if (sl_config_at(c, "shardlab.store_dropout_masks") == NULL)
+    c->sl.store_dropout_masks = c->sl.kernels != SL_KERNELS_SHARDLAB;
+}
+
 enum sl_status sl_config_check_parallel(struct sl_config *config) {
+  choose_dropout(config);
   SL_TRY(take_tensor_parallel(config));
   SL_TRY(take_sequence_parallel(config));
   SL_TRY(take_pipeline(config));

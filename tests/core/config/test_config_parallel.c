@@ -145,6 +145,24 @@ static void settings_without_effect_are_named(void **state) {
   }
 }
 
+/* Frameworks keep the masks that PyTorch's dropout makes; our kernels draw them again. */
+static void masks_are_kept_where_the_kernels_are_a_frameworks(void **state) {
+  (void)state;
+  static const struct {
+    const char *inside;
+    bool kept;
+  } cases[] = {{"\"shardlab\": {}", false},
+               {"\"shardlab\": {\"kernels\": \"megatron-fused\"}", true},
+               {"\"shardlab\": {\"kernels\": \"torch-eager\", \"store_dropout_masks\": false}", false},
+               {"\"shardlab\": {\"store_dropout_masks\": true}", true}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct sl_config c;
+    accept(&c, cases[i].inside);
+    assert_int_equal(c.sl.store_dropout_masks, cases[i].kept);
+    sl_config_free(&c);
+  }
+}
+
 static void sequence_parallel_needs_tp(void **state) {
   (void)state;
   struct sl_config c;
@@ -295,6 +313,7 @@ int main(void) {
       cmocka_unit_test(dump_and_back),
       cmocka_unit_test(sequence_parallel_size_is_ulysses),
       cmocka_unit_test(settings_without_effect_are_named),
+      cmocka_unit_test(masks_are_kept_where_the_kernels_are_a_frameworks),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
