@@ -60,6 +60,19 @@ static enum sl_status take_sequence_parallel(struct sl_config *config) {
   return SL_OK;
 }
 
+/* Layers that PipelineModule repeats at once (runtime/pipe/module.py, forward); its engine alone reads it. */
+static void take_checkpoint_interval(struct sl_config *config) {
+  static const char key[] = "pipeline.activation_checkpoint_interval";
+  int64_t layers;
+  if (!given_integer(config, key, 1, &layers) || sl_config_at(config, "shardlab.recompute") != NULL) return;
+  if (config->sl.pp > 1 && layers == 1)
+    config->sl.recompute[0] = SL_RECOMPUTE_FULL;
+  else
+    sl_config_warn(config, key,
+                   config->sl.pp > 1 ? "has no effect but for 1, which is shardlab.recompute \"full\""
+                                     : "has no effect without a pipeline, as in DeepSpeed");
+}
+
 /* DeepSpeed does not check the "pipeline" object; we read stages and how layers are divided among them. */
 static enum sl_status take_pipeline(struct sl_config *config) {
   static const char *const methods[] = {"pipeline.partition_method", "pipeline.partition"};
@@ -69,6 +82,7 @@ static enum sl_status take_pipeline(struct sl_config *config) {
     return sl_json_fail(&config->doc, "pipeline.stages", "is %s; expected \"auto\" or an integer >= 1",
                         sl_config_show(stages, shown, sizeof shown));
   SL_TRY(take_degree(config, "shardlab.pp", "pipeline.stages", 1, &config->sl.pp));
+  take_checkpoint_interval(config);
   for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
     const json_t *method = sl_config_at(config, methods[i]);
     if (method == NULL) continue;

@@ -145,6 +145,30 @@ static void settings_without_effect_are_named(void **state) {
   }
 }
 
+/* DeepSpeed's pipelines repeat every layer at an interval of 1; our own word for it comes first. */
+static void a_pipelines_interval_is_recomputation(void **state) {
+  (void)state;
+  static const struct {
+    const char *inside, *warned;
+    enum sl_recompute made;
+  } cases[] = {
+      {"\"pipeline\": {\"stages\": 3, \"activation_checkpoint_interval\": 1}", "", SL_RECOMPUTE_FULL},
+      {"\"pipeline\": {\"stages\": 3, \"activation_checkpoint_interval\": 0}", "", SL_RECOMPUTE_NONE},
+      {"\"pipeline\": {\"stages\": 3, \"activation_checkpoint_interval\": 2}", "has no effect but for 1",
+       SL_RECOMPUTE_NONE},
+      {"\"pipeline\": {\"activation_checkpoint_interval\": 1}", "has no effect without a pipeline", SL_RECOMPUTE_NONE},
+      {"\"pipeline\": {\"stages\": 3, \"activation_checkpoint_interval\": 1}, \"shardlab\": {\"recompute\": "
+       "\"selective\"}",
+       "", SL_RECOMPUTE_SELECTIVE}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct sl_config c;
+    accept(&c, cases[i].inside);
+    assert_int_equal(c.sl.recompute[0], cases[i].made);
+    assert_true(cases[i].warned[0] != '\0' ? strstr(warning, cases[i].warned) != NULL : warning[0] == '\0');
+    sl_config_free(&c);
+  }
+}
+
 /* Frameworks keep the masks that PyTorch's dropout makes; our kernels draw them again. */
 static void masks_are_kept_where_the_kernels_are_a_frameworks(void **state) {
   (void)state;
@@ -313,6 +337,7 @@ int main(void) {
       cmocka_unit_test(dump_and_back),
       cmocka_unit_test(sequence_parallel_size_is_ulysses),
       cmocka_unit_test(settings_without_effect_are_named),
+      cmocka_unit_test(a_pipelines_interval_is_recomputation),
       cmocka_unit_test(masks_are_kept_where_the_kernels_are_a_frameworks),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
