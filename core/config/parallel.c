@@ -1,6 +1,6 @@
 /* The keys of parallelism. DeepSpeed's own spellings of what the "shardlab" section also says (tensor_parallel,
- * sequence_parallel_size, pipeline, MiCS) are taken over, and the parallel keys are checked against each other. Checks that need the number of
- * ranks or the model are left to the plan, the limits of frameworks to plan/refusals.c. */
+ * sequence_parallel_size, pipeline, MiCS) are taken over, and the parallel keys are checked against each other. Checks
+ * that need the number of ranks or the model are left to the plan, the limits of frameworks to plan/refusals.c. */
 #include "core/config/parallel.h"
 #include "core/base/checked.h"
 #include "core/base/limits.h"
@@ -148,8 +148,8 @@ static void warn_unused(const struct sl_config *c) {
     sl_config_warn(c, "shardlab.eval_iters", "has no effect without shardlab.eval_interval");
 }
 
-/* PyTorch's dropout, which all frameworks use, keeps its mask for the backward (aten's native_dropout); our kernels draw
- * it again. */
+/* PyTorch's dropout, which all frameworks use, keeps its mask for the backward (aten's native_dropout); our kernels
+ * draw it again. */
 static void choose_dropout(struct sl_config *c) {
   if (sl_config_at(c, "shardlab.store_dropout_masks") == NULL)
     c->sl.store_dropout_masks = c->sl.kernels != SL_KERNELS_SHARDLAB;

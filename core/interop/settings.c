@@ -27,8 +27,8 @@ static const char *behind_bar(const char *at) {
   return bar != NULL ? bar + 1 : NULL;
 }
 
-/* Looks up the first of `paths` that has a value, and marks all of them as used, but for a later one that says something
- * else. Its path, or that of the first if none has a value, goes into out[PATH_BYTES]. */
+/* Looks up the first of `paths` that has a value, and marks all of them as used, but for a later one that says
+ * something else. Its path, or that of the first if none has a value, goes into out[PATH_BYTES]. */
 static const json_t *find(const struct sl_settings *s, const char *paths, char *out) {
   const json_t *found = NULL;
   for (const char *at = paths; at != NULL; at = behind_bar(at)) {

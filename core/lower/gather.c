@@ -324,8 +324,8 @@ static void prefetch_unit(struct sl_lowering *l) {
   }
 }
 
-/* Before a gathered unit's first use, when compute has waited for it. DeepSpeed keeps the second copy on that stream, too
- * (_partition_param_sec); on a lane that nothing waits for, it would bar the unit's place to what is gathered later. */
+/* Before a gathered unit's first use, when compute has waited for it. DeepSpeed keeps the second copy on that stream,
+ * too (_partition_param_sec); on a lane nothing waits for, it would bar the unit's place to what is gathered later. */
 static enum sl_status arrived(struct sl_lowering *l, struct sl_program *p, enum sl_phase phase, int unit) {
   const struct sl_gather *g = l->zero->gather;
   SL_TRY(copy_out(l, p, phase, unit));
