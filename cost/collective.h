@@ -60,9 +60,11 @@ double sl_cost_lost_beside(const struct sl_cost_rank *rank, const struct sl_clus
                            const struct sl_link *link);
 
 /* The host's seconds for calling a collective: host_collective and, if hosts are stalled (see sl_cost_pipeline_stalls)
- * and the group is tensor-parallel, also the cluster's pipeline_stall for every member, times (N + 1) / 2 for the N =
- * `stalled_nodes` that the group spans: the measurements named there show 1, 1.5 and 2 to 2.7 for 1, 2 and 4 nodes. 0:
- * no stall. */
+ * and the group is tensor-parallel, also the cluster's pipeline_stall for every member, times (N + 2) / 3 for the N =
+ * `stalled_nodes` that the group spans: the measurements named there show 1, 1.3 (97 runs, medians of a model and a
+ * depth of pipeline 1.2 to 1.4) and, in pipelines of two ranks, 1.9 to 2.3 for 1, 2 and 4 nodes; deeper ones over 4
+ * nodes stall for 1.2 s a micro-batch, whatever the model, as do all on 512 GPUs, which is not modelled. 0: no
+ * stall. */
 double sl_cost_call_host(const struct sl_cost_rank *rank, const struct sl_work *work, int stalled_nodes);
 /* Does a pipeline cross nodes, so that hosts are delayed at the collectives between its messages? The only evidence is
  * published measurements: 2 ms x tp per block and micro-batch, more the more ranks a collective has; but not if the

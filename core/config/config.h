@@ -78,8 +78,8 @@ enum sl_rank_order {
 /* How layers are divided among pipeline stages. */
 enum sl_stages_by {
   SL_STAGES_UNIFORM,    /* the same number of layers each, as far as possible */
-  SL_STAGES_PARAMETERS, /* minimising the largest parameter count: DeepSpeed's partition_method */
-  SL_STAGES_FLOPS,      /* the same for floating-point operations */
+  SL_STAGES_PARAMETERS, /* with parameter counts as equal as DeepSpeed's partition_method of that name makes them */
+  SL_STAGES_FLOPS,      /* minimising the largest count of floating-point operations */
   SL_STAGES_COST,       /* as nanotron does, which may leave the last ranks without layers: plan/stages.c */
   SL_STAGES_LIST        /* as stage_layers says; a stage of 0 layers passes on its input, or is only the LM head */
 };

@@ -1,14 +1,15 @@
 /* The plan along the pipeline: which layers a stage has, which rank has which stage, and the schedule. */
 #include "core/plan/stages.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* ---- layers to stages ---- */
 
-/* The weight of layer `layer`; the first stage has the embedding in addition, the last one the final norm and the LM
- * head. */
+/* The weight of layer `layer`; that of layer -1 is the embedding's, that of the one beyond the last the final norm's and
+ * the LM head's. */
 static double weight_of(const struct sl_plan *plan, int layer) {
   const struct sl_model *m = plan->model;
   double sum = 0;
@@ -24,51 +25,56 @@ static double weight_of(const struct sl_plan *plan, int layer) {
   return sum;
 }
 
-/* Divides `n` weights into `parts` contiguous, non-empty runs so that the heaviest is as light as possible (DeepSpeed's
- * partition_balanced): best[k][i] = the heaviest of k runs that hold the first i. */
-static enum sl_status cut_balanced(const double *prefix, int n, int parts, int64_t *counts) {
-  enum sl_status status;
-  double *best = NULL;
-  int *from = NULL;
+/* The best division of the first items into some runs: its heaviest and its lightest run, and where its last one
+ * starts. */
+struct cut {
+  double heaviest, lightest;
+  int last;
+};
+
+/* What a division is chosen for being least: by parameters, as DeepSpeed does, how much the runs differ; by flops, the
+ * heaviest. */
+static double cost_of(const struct cut *c, enum sl_stages_by by) {
+  return c->heaviest - (by == SL_STAGES_PARAMETERS ? c->lightest : 0);
+}
+
+/* Divides `n` weights into `parts` contiguous, non-empty runs: DeepSpeed's partition_balanced (runtime/utils.py), which
+ * of the divisions of the first i items into k runs keeps a single one, the last of equals. */
+static enum sl_status cut_balanced(const double *prefix, int n, int parts, enum sl_stages_by by, int64_t *counts) {
+  struct cut *best;
   const size_t row = (size_t)n + 1;
-  SL_GO(sl_calloc(&best, row * (size_t)(parts + 1), sizeof *best));
-  SL_GO(sl_calloc(&from, row * (size_t)(parts + 1), sizeof *from));
+  SL_TRY(sl_calloc(&best, row * (size_t)(parts + 1), sizeof *best));
+  for (size_t at = 0; at < row * (size_t)(parts + 1); at++) best[at] = (struct cut){INFINITY, 0, 0};
+  best[0] = (struct cut){0, INFINITY, 0};
   for (int k = 1; k <= parts; k++) {
+    const struct cut *before = &best[(size_t)(k - 1) * row];
+    struct cut *now = &best[(size_t)k * row];
     for (int i = k; i <= n - (parts - k); i++) {
-      double *b = &best[(size_t)k * row + (size_t)i];
-      *b = -1;
       for (int j = k - 1; j < i; j++) {
-        if (k == 1 && j > 0) break;
-        const double before = k == 1 ? 0 : best[(size_t)(k - 1) * row + (size_t)j], last = prefix[i] - prefix[j];
-        const double heaviest = before > last ? before : last;
-        if (*b >= 0 && heaviest >= *b) continue;
-        *b = heaviest;
-        from[(size_t)k * row + (size_t)i] = j;
+        const double run = prefix[i] - prefix[j];
+        const struct cut c = {fmax(before[j].heaviest, run), fmin(before[j].lightest, run), j};
+        if (isfinite(c.heaviest) && cost_of(&c, by) <= cost_of(&now[i], by)) now[i] = c;
       }
     }
   }
-  for (int k = parts, i = n; k > 0; k--) {
-    const int j = from[(size_t)k * row + (size_t)i];
-    counts[k - 1] = i - j;
-    i = j;
+  for (int k = parts, end = n; k > 0; k--) {
+    const int first = best[(size_t)k * row + (size_t)end].last;
+    counts[k - 1] = end - first;
+    end = first;
   }
-done:
   free(best);
-  free(from);
-  return status;
+  return SL_OK;
 }
 
 static enum sl_status cut_by_weight(const struct sl_plan *plan, int layers, int parts, int64_t *counts) {
   double *prefix;
-  SL_TRY(sl_calloc(&prefix, (size_t)layers + 1, sizeof *prefix));
-  for (int i = 0; i < layers; i++) {
-    double w = weight_of(plan, i);
-    if (i == 0) w += weight_of(plan, -1);
-    if (i == layers - 1) w += weight_of(plan, layers);
-    prefix[i + 1] = prefix[i] + w;
-  }
-  const enum sl_status status = cut_balanced(prefix, layers, parts, counts);
+  const int ends = sl_model_reads_tokens(plan->model) ? 1 : 0, items = layers + 2 * ends;
+  SL_TRY(sl_calloc(&prefix, (size_t)items + 1, sizeof *prefix));
+  for (int i = 0; i < items; i++) prefix[i + 1] = prefix[i] + weight_of(plan, i - ends);
+  const enum sl_status status = cut_balanced(prefix, items, parts, plan->config->sl.stages_by, counts);
   free(prefix);
+  counts[0] -= ends;
+  counts[parts - 1] -= ends;
   return status;
 }
 

@@ -164,6 +164,7 @@ enum sl_status sl_strategy_choose(struct sl_strategy *s, struct sl_config *confi
   s->units = SL_UNITS_WHOLE;
   s->quantized_weights = s->quantized_gradients = s->overlap_param_gather = false;
   s->shard_params = s->shard_grads = s->shard_optimizer = s->sums_whole = false;
+  s->nothing_to_shard = s->zero_stage > 0;
   s->zero_stage = 0;
   return SL_OK;
 }

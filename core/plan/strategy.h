@@ -35,6 +35,7 @@ enum sl_release {
 struct sl_strategy {
   const char *name, *framework;
   int zero_stage; /* the equivalent ZeRO stage */
+  bool nothing_to_shard; /* one data-parallel rank: what was asked to be sharded is whole, and zero_stage 0 */
   enum sl_units units;
   bool shard_params; /* parameters are whole only around their use */
   /* Gradients are reduced into the member's shard after every micro-batch. FSDP2 with a pipeline instead accumulates

@@ -73,8 +73,11 @@ static void understood(struct line *line, const struct sl_plan *plan) {
   say_degrees(line, plan);
   if (config->sl.preset[0] != '\0')
     say(line, ", %s", config->sl.preset);
+  else if (plan->strategy.nothing_to_shard)
+    say(line, ", ZeRO-%d", config->zero.stage);
   else
     say(line, ", ZeRO-%d", plan->strategy.zero_stage);
+  if (plan->strategy.nothing_to_shard) say(line, " (one data-parallel rank: as ZeRO-0)");
   if (device->kind == SL_DEVICE_GPU)
     say(line, " on %d x %s, %s kernels", plan->world, device->name, sl_kernel_set(config->sl.kernels)->name);
   else

@@ -130,12 +130,12 @@ static void a_ring_passes_its_messages_one_by_one(void **state) {
   }
 }
 
-/* A host is stalled by 2 s a member in one node, by half as much again in two. */
+/* A host is stalled by 2 s a member in one node, by a third as much again in two. */
 static void stalls_grow_with_nodes(void **state) {
   (void)state;
   const struct sl_cost_rank rank = {.pipeline_stall = 2, .kernel_costs = {.host_collective = 1}};
   const struct sl_work work = {.kind = SL_OP_ALL_GATHER, .members = 8};
-  static const double stalls[] = {0, 1, 1.5, 2, 2.5};
+  static const double stalls[] = {0, 1, 4 / 3., 5 / 3., 2};
   for (int nodes = 0; nodes <= 4; nodes++) near(sl_cost_call_host(&rank, &work, nodes), 1 + 2 * 8 * stalls[nodes]);
   assert_true(sl_cost_call_host(&rank, &(struct sl_work){.members = 1}, 2) == 0);
 }

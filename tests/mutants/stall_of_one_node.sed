@@ -1,4 +1,4 @@
 # Two nodes stall a host as one does.
 # file: cost/collective.c
 # tests: test_cost_kernels
-s/(stalled_nodes + 1) \/ 2.0/1/
+s/(stalled_nodes + 2) \/ 3.0/1/

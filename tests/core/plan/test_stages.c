@@ -1,6 +1,7 @@
 /* label: unit
    libs: sim
- * Layers to pipeline stages: nanotron's cut by cost, whose last ranks may hold nothing, and stages without layers. That plans with
+ * Layers to pipeline stages: nanotron's cut by cost, whose last ranks may hold nothing, DeepSpeed's by parameters, and
+ * stages without layers. That plans with
  * them train to the same losses is the grid's matter (tests/mpi). */
 #include "core/check/rendezvous.h"
 #include "tests/support/job_fixture.h"
@@ -55,6 +56,15 @@ static void expect_stages(const struct sl_plan *plan, const char *name, const ch
     assert_int_equal(plan->pp_ranks[rank].stage_count, rank < plan->stage_count);
 }
 
+static void expect_cuts(const struct cut *cuts, size_t count, const char *stages) {
+  for (size_t i = 0; i < count; i++) {
+    struct fixture f;
+    if (plan_of(&f, &cuts[i], stages) != SL_OK) fail_msg("%s", sl_error_message());
+    expect_stages(&f.plan, cuts[i].name, cuts[i].stages);
+    fixture_close(&f);
+  }
+}
+
 /* The models of nanotron's benchmarks. The first ranks' share of their published memory is that of 10, 5 and 3
  * layers. */
 static void layers_by_cost(void **state) {
@@ -71,12 +81,30 @@ static void layers_by_cost(void **state) {
       {"8B", 32, 4096, 14336, 131072, 4, "9,9,8,6"},
       {"8B", 32, 4096, 14336, 131072, 16, "3,2,2,2,2,2,2,3,2,2,2,2,2,2,2,0"},
   };
-  for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++) {
-    struct fixture f;
-    if (plan_of(&f, &cuts[i], "\"cost\"") != SL_OK) fail_msg("%s", sl_error_message());
-    expect_stages(&f.plan, cuts[i].name, cuts[i].stages);
-    fixture_close(&f);
-  }
+  expect_cuts(cuts, sizeof cuts / sizeof *cuts, "\"cost\"");
+}
+
+/* What DeepSpeed's own partition_balanced returns for the parameters of embedding, blocks, and norm with head (its
+ * runtime/utils.py of August 2026, commit edaa7221), less the two ends. */
+static void layers_by_parameters(void **state) {
+  (void)state;
+  static const struct cut cuts[] = {
+      {"7B", 32, 4096, 11008, 32000, 8, "4,4,4,4,4,4,4,4"},     {"8B", 32, 4096, 14336, 128256, 8, "2,5,5,5,5,4,4,2"},
+      {"13B", 40, 5120, 13824, 128000, 4, "9,11,11,9"},         {"13B", 40, 5120, 13824, 128000, 8, "3,6,6,6,6,5,5,3"},
+      {"ends alone", 12, 256, 512, 50000, 4, "0,6,6,0"},        {"odd", 38, 512, 1024, 8000, 4, "9,10,10,9"},
+      {"not the lightest", 38, 512, 1024, 50000, 3, "10,19,9"},
+  };
+  expect_cuts(cuts, sizeof cuts / sizeof *cuts, "\"parameters\"");
+}
+
+/* By flops the heaviest stage counts, which the last two of those above do not minimise. */
+static void layers_by_flops(void **state) {
+  (void)state;
+  static const struct cut cuts[] = {
+      {"odd", 38, 512, 1024, 8000, 4, "10,10,10,8"},
+      {"not the lightest", 38, 512, 1024, 50000, 3, "16,16,6"},
+  };
+  expect_cuts(cuts, sizeof cuts / sizeof *cuts, "\"flops\"");
 }
 
 /* Empty at the front, in between, behind; and ranks without a stage: the programs are proved and have the ends where
@@ -120,8 +148,8 @@ static void cuts_that_cannot_be(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(layers_by_cost),
-      cmocka_unit_test(empty_stages_are_proved),
+      cmocka_unit_test(layers_by_cost),      cmocka_unit_test(layers_by_parameters),
+      cmocka_unit_test(layers_by_flops),     cmocka_unit_test(empty_stages_are_proved),
       cmocka_unit_test(cuts_that_cannot_be),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
