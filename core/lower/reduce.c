@@ -229,6 +229,38 @@ static enum sl_status reduce_units(struct sl_lowering *l, struct sl_program *p, 
   return SL_OK;
 }
 
+/* Is the own part of bucket `b` complete, so that it can be summed over replicas? Where it arrives in a buffer of its
+ * own it is, for this backward; where it is added to those of earlier ones, only in the last. */
+static bool own_part_complete(const struct sl_lowering *l, const struct sl_bucket *b) {
+  const struct sl_pass *pass = &l->zero->reduce->pass;
+  const bool adds = l->homes->arrived < 0 && !l->homes->by_call;
+  return !adds || (l->pp_rank->tensors[b->first].shared ? pass->tied_last : pass->last);
+}
+
+/* Hybrid sharding: sums the own parts of a call's units over the replicas of the shard group. */
+static enum sl_status sum_replicas(struct sl_lowering *l, struct sl_program *p, const struct sl_bucket *call,
+                                   int buckets) {
+  const struct sl_pp_rank *s = l->pp_rank;
+  const struct sl_layout *layout = &s->layouts[call->group];
+  int n = 0;
+  int64_t count = 0;
+  if (!l->plan->strategy.sums_replicas_by_unit || layout->group.members == layout->group.ranks) return SL_OK;
+  for (const struct sl_bucket *b = call; b < call + buckets; b++) {
+    if (!own_part_complete(l, b)) continue;
+    for (int k = s->tensors[b->last].unit; k >= s->tensors[b->first].unit; k--) {
+      l->zero->wide[n] = sl_settle_arriving(l, b, &s->units[k]);
+      l->zero->wide[n++].slice.access = SL_READ_WRITE;
+      count += s->units[k].part;
+    }
+  }
+  if (n == 0) return SL_OK;
+  const enum sl_dtype type = l->rank_class->buffers[l->zero->wide[0].buffer].dtype;
+  struct sl_op op = sl_zero_collective(l, SL_OP_ALL_REDUCE, layout->group.replicate, type, SL_PHASE_BACKWARD,
+                                       SL_PAYLOAD_GRADIENT, count);
+  op.place_group = sl_settle_in_place(l) ? layout->group.shard : SL_GROUP_NONE;
+  return sl_build_emit(p, op, n, l->zero->wide);
+}
+
 /* Sequence parallelism: gradients that a member computed from its own tokens are summed over the tp group, as in
  * Megatron-LM's finalize_model_grads, in one coalesced call per bucket. */
 static enum sl_status sum_partial(struct sl_lowering *l, struct sl_program *p, const struct sl_bucket *b) {
@@ -286,7 +318,9 @@ static enum sl_status launch(struct sl_lowering *l, struct sl_program *p, struct
                                        SL_PAYLOAD_GRADIENT, count);
   if (whole) return SL_BUILD_EMIT(p, op, travelling(l, call));
   op.place_group = sl_settle_in_place(l) ? layout->group.shard : SL_GROUP_NONE;
-  return s->units == SL_UNITS_FLAT ? reduce_range(l, p, call, buckets, op) : reduce_units(l, p, call, buckets, op);
+  if (s->units == SL_UNITS_FLAT) return reduce_range(l, p, call, buckets, op);
+  SL_TRY(reduce_units(l, p, call, buckets, op));
+  return sum_replicas(l, p, call, buckets);
 }
 
 static bool complete(const struct sl_bucket *b) {

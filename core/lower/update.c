@@ -72,10 +72,11 @@ static enum sl_status sum_tied(struct sl_lowering *l, struct sl_program *p, cons
   return sum_wide(l, p, SL_GROUP_EMBED, &l->pp_rank->layouts[t->group], 1, t->numel);
 }
 
-/* With hybrid sharding, own parts are summed over the replicas of the shard group once a step. */
+/* With hybrid sharding, own parts are summed over the replicas of the shard group, if they were not when they were
+ * reduced. */
 static enum sl_status emit_sums(struct sl_lowering *l, struct sl_program *p) {
   const struct sl_strategy *s = &l->plan->strategy;
-  const bool owned = s->shard_optimizer && s->units != SL_UNITS_OWNER;
+  const bool owned = s->shard_optimizer && s->units != SL_UNITS_OWNER && !s->sums_replicas_by_unit;
   for (int g = 0; g < l->pp_rank->group_count && owned; g++) {
     const struct sl_layout *layout = &l->pp_rank->layouts[g];
     if (layout->group.members == layout->group.ranks) continue;

@@ -145,6 +145,7 @@ enum sl_status sl_strategy_choose(struct sl_strategy *s, struct sl_config *confi
   if (preset.family & SL_FAMILY_FSDP2 && config->sl.pp > 1) s->shard_grads = false;
   s->gathers_at_once = (preset.family & (SL_FAMILY_FSDP | SL_FAMILY_FSDP2)) && !config->sl.limit_all_gathers;
   SL_TRY(choose_shard_size(s, config, dp));
+  s->sums_replicas_by_unit = s->shard_size > 0 && !(preset.family & SL_FAMILY_DEEPSPEED);
   s->quantized_weights = s->shard_params && config->zero.quantized_weights;
   s->quantized_gradients = s->shard_params && config->zero.quantized_gradients;
   choose_buckets(s, &preset, config, dp);

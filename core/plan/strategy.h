@@ -34,7 +34,7 @@ enum sl_release {
 
 struct sl_strategy {
   const char *name, *framework;
-  int zero_stage; /* the equivalent ZeRO stage */
+  int zero_stage;        /* the equivalent ZeRO stage */
   bool nothing_to_shard; /* one data-parallel rank: what was asked to be sharded is whole, and zero_stage 0 */
   enum sl_units units;
   bool shard_params; /* parameters are whole only around their use */
@@ -48,6 +48,11 @@ struct sl_strategy {
    * g S + S - 1) and replicated across the groups; gradients are reduce-scattered within and all-reduced across. 0: one
    * group of all ranks. */
   int64_t shard_size;
+  /* Across the groups, gradients are summed unit by unit, each right after its reduce-scatter: FSDP's _reduce_grad
+   * (torch/distributed/fsdp/_runtime_utils.py), FSDP2's foreach_reduce (fsdp/_fully_shard/_fsdp_collectives.py) and
+   * Megatron-LM's start_grad_sync (core/distributed/param_and_grad_buffer.py). MiCS does it once, at the end of the
+   * step (DeepSpeed's runtime/zero/mics.py, allreduce_mics_shard_grads). */
+  bool sums_replicas_by_unit;
   /* Size of the groups of consecutive data-parallel ranks that shard a second copy of the parameters, from which the
    * backward gathers (hpZ of ZeRO++, arXiv:2306.10209). 0: none. */
   int64_t secondary_size;

@@ -107,13 +107,14 @@ static void each_group_is_reduced_gathered_and_updated_over_its_own_ranks(void *
   static const struct {
     const char *zero, *sl;
     int reductions; /* of a step: one, or one a micro-batch */
-  } cases[] = {{"\"stage\": 1", "", 1},
-               {"\"stage\": 2", "", 3},
-               {"\"stage\": 2, \"reduce_bucket_size\": 3e6", "", 3},
-               {"\"stage\": 2, \"offload_optimizer\": {\"device\": \"cpu\"}", "", 3},
-               {"\"stage\": 3, \"stage3_param_persistence_threshold\": 0", "", 3},
-               {"\"stage\": 3", "", 3},
-               {"\"stage\": 0", ", \"preset\": \"fsdp-hybrid-shard\"", 3}};
+    int sums;       /* over replicas: FSDP's are units' of each micro-batch, MiCS's one of the step */
+  } cases[] = {{"\"stage\": 1", "", 1, 1},
+               {"\"stage\": 2", "", 3, 1},
+               {"\"stage\": 2, \"reduce_bucket_size\": 3e6", "", 3, 1},
+               {"\"stage\": 2, \"offload_optimizer\": {\"device\": \"cpu\"}", "", 3, 1},
+               {"\"stage\": 3, \"stage3_param_persistence_threshold\": 0", "", 3, 1},
+               {"\"stage\": 3", "", 3, 1},
+               {"\"stage\": 0", ", \"preset\": \"fsdp-hybrid-shard\"", 3, 3}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     struct fixture f;
     char sl[64];
@@ -123,7 +124,8 @@ static void each_group_is_reduced_gathered_and_updated_over_its_own_ranks(void *
     const int64_t dense = padded(&f, 0), experts = padded(&f, 1);
     assert_int_equal(w.scattered[SL_GROUP_SHARD], cases[i].reductions * dense);
     assert_int_equal(w.scattered[SL_GROUP_REPLICATE], cases[i].reductions * experts);
-    assert_int_equal(w.summed[SL_GROUP_REPLICATE], dense / PAIR); /* experts are summed by their scatter alone */
+    assert_int_equal(w.summed[SL_GROUP_REPLICATE],
+                     cases[i].sums * dense / PAIR); /* experts are summed by their scatter alone */
     assert_int_equal(w.scattered[SL_GROUP_DP], 0);
     assert_int_equal(w.updated, dense / PAIR + experts / (WORLD / PAIR));
     if (f.plan.strategy.shard_params) { /* forward, backward, the head's use of the embedding */

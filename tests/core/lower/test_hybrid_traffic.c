@@ -6,6 +6,7 @@
  *   ZeRO++ hpZ  2 M over all ranks: the gather for backward stays inside a group (arXiv:2306.10209, section 3.2), whose
  *               ranks hold a second copy: M / group more on each
  *   MiCS        3 M inside a group of s, and an all-reduce of M / s across (arXiv:2205.00119, section 3.2 and 3.4)
+ *   FSDP        the same, but across as often as inside
  * M being the parameters, each volume times (n - 1) / n for a ring of n. And limit_all_gathers, which trades memory for
  * overlap. */
 #include "core/check/rendezvous.h"
@@ -181,6 +182,53 @@ static void groups_that_shard_among_themselves_reduce_across_once(void **unused)
   }
 }
 
+/* FSDP sums a unit's own part across right after its reduce-scatter, in every backward and in the type that is
+ * communicated, so that the sums hide as the reductions do. */
+static void fsdp_sums_across_unit_by_unit(void **unused) {
+  (void)unused;
+  enum { WORLD = 32, STEPS = 3, SHARDS = 8, ACROSS = WORLD / SHARDS };
+  static const char *const presets[] = {"fsdp-hybrid-shard", "fsdp2"};
+  for (size_t i = 0; i < sizeof presets / sizeof *presets; i++) {
+    struct fixture f;
+    char sl[128];
+    int sums = 0;
+    snprintf(sl, sizeof sl, ", \"shard_size\": %d, \"preset\": \"%s\"", SHARDS, presets[i]);
+    open_job(&f, "", sl, STEPS, WORLD);
+    const struct sent s = run(&f);
+    const double ring = 2 * (ACROSS - 1.0) / ACROSS;
+    assert_bytes(s.reduced[SL_GROUP_REPLICATE], STEPS * 2 * ring * (double)M / SHARDS, "all-reduces across");
+    const struct sl_program *p = &f.job.classes[0].programs[SL_PROGRAM_STEP];
+    for (size_t o = 0; o < p->op_count; o++) {
+      const struct sl_op *op = &p->ops[o];
+      if (op->kind != SL_OP_ALL_REDUCE || op->group != SL_GROUP_REPLICATE) continue;
+      assert_int_equal(op->phase, SL_PHASE_BACKWARD);
+      sums++;
+    }
+    assert_true(sums >= f.plan.pp_ranks[0].unit_count); /* 12 blocks and the rest */
+    fixture_close(&f);
+  }
+}
+
+/* Where own parts are added to those of earlier backwards, they are summed across in the last one alone. */
+static void what_accumulates_is_summed_across_in_the_last_backward(void **unused) {
+  (void)unused;
+  enum { WORLD = 32, SHARDS = 8, ACROSS = WORLD / SHARDS };
+  static const char *const presets[] = {"fsdp2", "megatron-distributed-optimizer"};
+  for (size_t i = 0; i < sizeof presets / sizeof *presets; i++) {
+    struct fixture f;
+    char config[400];
+    snprintf(config, sizeof config,
+             "{\"train_micro_batch_size_per_gpu\": 1, \"gradient_accumulation_steps\": 3, \"optimizer\": {\"type\": "
+             "\"AdamW\"}, \"shardlab\": {\"seq_len\": 65, \"make_vocab_size_divisible_by\": 1, \"shard_size\": %d, "
+             "\"preset\": \"%s\"}}",
+             SHARDS, presets[i]);
+    if (fixture_open(&f, "gpt2", config, "dgx-a100-80g", WORLD, NULL) != SL_OK || sl_check(&f.job) != SL_OK)
+      fail_msg("%s: %s", presets[i], sl_error_message());
+    assert_bytes(run(&f).reduced[SL_GROUP_REPLICATE], 4 * 2 * (ACROSS - 1.0) / ACROSS * (double)M / SHARDS, presets[i]);
+    fixture_close(&f);
+  }
+}
+
 /* FSDP's flag, which changes nothing elsewhere. Without it gathers do not wait for compute: they hide better, or as
  * well, and more units are whole at a time. */
 static void gathers_without_a_limit_hide_better_and_need_more(void **unused) {
@@ -222,6 +270,8 @@ int main(void) {
       cmocka_unit_test(hpz_adds_its_copy_to_the_arena),
       cmocka_unit_test(hpz_beside_a_pipeline_leaves_the_group_once),
       cmocka_unit_test(groups_that_shard_among_themselves_reduce_across_once),
+      cmocka_unit_test(fsdp_sums_across_unit_by_unit),
+      cmocka_unit_test(what_accumulates_is_summed_across_in_the_last_backward),
       cmocka_unit_test(gathers_without_a_limit_hide_better_and_need_more),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
