@@ -22,6 +22,7 @@
 struct accelerate {
   struct sl_settings s;
   int64_t world, per_machine;
+  int64_t together; /* processes of a machine, as far as is known */
   char precision[32];
   json_t *config;
 };
@@ -48,18 +49,25 @@ static enum sl_status check_keys(const struct sl_json *doc) {
 
 /* ---- ranks ---- */
 
+/* --world makes it more machines, or fewer, of as many processes as the file has on one. */
 static enum sl_status read_world(struct accelerate *a, bool single) {
   int64_t processes = single ? 1 : 0, machines = 1;
   const int64_t flag = a->world;
   SL_TRY(sl_settings_int(&a->s, "num_processes", 1, SL_MAX_WORLD, &processes));
   SL_TRY(sl_settings_int(&a->s, "num_machines", 1, SL_MAX_WORLD, &machines));
-  if (flag > 0) processes = flag;
+  if (processes == 0) processes = flag;
   if (processes == 0) return sl_settings_fail(&a->s, "num_processes", "the ranks in all, or --world");
   if (processes % machines != 0)
     return sl_settings_fail(&a->s, "num_machines", "a divisor of the %lld processes", (long long)processes);
-  a->world = processes;
+  a->together = processes / machines;
+  if (flag > 0 && flag < a->together) a->together = flag;
+  a->world = flag > 0 ? flag : processes;
+  if (a->world % a->together != 0 && machines > 1)
+    return sl_settings_fail(&a->s, "num_machines", "machines of a divisor of the %lld ranks of --world",
+                            (long long)flag);
+  if (a->world % a->together != 0) a->together = a->world;
   const bool said = flag == 0 && sl_settings_has(&a->s, "num_machines"); /* also that it is one */
-  a->per_machine = machines > 1 || said ? processes / machines : 0;
+  a->per_machine = machines > 1 || said ? a->together : 0;
   return SL_OK;
 }
 
@@ -123,7 +131,7 @@ static enum sl_status put_strategy(struct accelerate *a, int64_t version) {
     if (number > 0 ? number != i + 1 : strcmp(word, strategies[i][0]) != 0) continue;
     if (strategies[i][1] == NULL) return sl_settings_fail(&a->s, key, "shards: NO_SHARD is not modelled");
     put(a, "shardlab.preset", json_string(strategies[i][1]));
-    if (i > 2) put(a, "shardlab.shard_size", json_integer(a->per_machine > 0 ? a->per_machine : a->world));
+    if (i > 2) put(a, "shardlab.shard_size", json_integer(a->together));
   }
   return SL_OK;
 }

@@ -166,11 +166,22 @@ static enum sl_status put_deepspeed(json_t *config, const struct sl_arguments *a
   return SL_OK;
 }
 
+/* Gradients are summed in fp32 with bf16 unless told otherwise, with fp16 only if told to (training/arguments.py,
+ * validate_args: grad_reduce_in_bf16, accumulate_allreduce_grads_in_fp32). */
+static void put_gradient_type(json_t *config, const struct sl_arguments *a) {
+  const bool bf16 = sl_arguments_has(a, "bf16") && sl_arguments_has(a, "grad-reduce-in-bf16");
+  const bool fp16 = sl_arguments_has(a, "fp16") && !sl_arguments_has(a, "accumulate-allreduce-grads-in-fp32");
+  if (!bf16 && !fp16) return;
+  sl_interop_put(config, "communication_data_type", json_string(bf16 ? "bf16" : "fp16"));
+  sl_interop_put(config, "data_types.grad_accum_dtype", json_string(bf16 ? "bf16" : "fp16"));
+}
+
 static enum sl_status put_preset(json_t *config, const struct sl_arguments *a) {
   const bool sharded = sl_arguments_has(a, "use-distributed-optimizer");
   if (sl_arguments_has(a, "deepspeed")) return put_deepspeed(config, a);
   sl_interop_put(config, "shardlab.preset", json_string(sharded ? "megatron-distributed-optimizer" : "megatron-lm"));
   sl_interop_put(config, "zero_optimization.overlap_comm", json_boolean(sl_arguments_has(a, "overlap-grad-reduce")));
+  put_gradient_type(config, a);
   return SL_OK;
 }
 

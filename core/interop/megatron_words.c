@@ -33,6 +33,7 @@ static const char *const switches[] = {
     "fp16",
     "fp8-hybrid",
     "fp8-param-gather",
+    "grad-reduce-in-bf16",
     "group-query-attention",
     "is-hybrid-model",
     "legacy-tokenizer",

@@ -43,6 +43,14 @@ static enum sl_status put_preset(const json_t *config, FILE *out) {
   return SL_OK;
 }
 
+/* See put_gradient_type of megatron.c. */
+static void put_gradient_type(const json_t *config, FILE *out) {
+  const bool fp32 = strcmp(text_at(config, "data_types.grad_accum_dtype"), "fp32") == 0;
+  if (json_is_true(sl_interop_get(config, "bf16.enabled")) && !fp32) fputs("--grad-reduce-in-bf16\n", out);
+  if (json_is_true(sl_interop_get(config, "fp16.enabled")) && fp32)
+    fputs("--accumulate-allreduce-grads-in-fp32\n", out);
+}
+
 static enum sl_status put_optimizer(const json_t *config, FILE *out) {
   const char *type = text_at(config, "optimizer.type");
   const json_t *betas = sl_interop_get(config, "optimizer.params.betas");
@@ -168,6 +176,8 @@ static bool is_said(const char *path) {
                                        "shardlab.rank_order",
                                        "shardlab.schedule",
                                        "gradient_accumulation_steps",
+                                       "communication_data_type",
+                                       "data_types.grad_accum_dtype",
                                        "zero_optimization.overlap_comm",
                                        "zero_optimization.stage", /* follows from the preset */
                                        NULL};
@@ -180,6 +190,7 @@ enum sl_status sl_megatron_write(const json_t *config, const json_t *given, cons
                                  json_t *unsaid) {
   for (const struct sl_argument *row = sl_megatron_arguments; row->name != NULL; row++) put_row(config, row, out);
   SL_TRY(put_preset(config, out));
+  put_gradient_type(config, out);
   SL_TRY(put_optimizer(config, out));
   SL_TRY(put_recompute(config, out));
   SL_TRY(put_rest(config, out));

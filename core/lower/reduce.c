@@ -60,13 +60,13 @@ static bool in_buckets(const struct sl_lowering *l) {
   return keeps_gradients(l) && l->plan->strategy.overlap && l->plan->dp_cp > 1;
 }
 
-/* A framework that sums gradients in fp32 allocates one buffer for them, once. One whose units are layers allocates the
+/* Some frameworks have one buffer for gradients, allocated once. One whose units are layers allocates the
  * reduced gradient of each unit (FSDP2's _fsdp_collectives.py, foreach_reduce) and frees it before the next forward;
  * but the freed blocks are too small for most of the forward's activations, so memory is as if the gradients stayed. */
 static enum sl_scope scope_of_gradients(const struct sl_lowering *l) {
   const struct sl_strategy *s = &l->plan->strategy;
   const bool by_unit = s->units == SL_UNITS_LAYER && s->shard_grads && !s->offload_optimizer;
-  const bool frameworks = l->plan->config->sl.kernels != SL_KERNELS_SHARDLAB && (s->fp32_gradients || by_unit);
+  const bool frameworks = l->plan->config->sl.kernels != SL_KERNELS_SHARDLAB && (s->gradient_buffer || by_unit);
   return l->options->save_grads || frameworks ? SL_SCOPE_PERSISTENT : SL_SCOPE_PROGRAM;
 }
 

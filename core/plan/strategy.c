@@ -134,11 +134,27 @@ static void choose_overlap(struct sl_preset *preset, const struct sl_config *con
   preset->family |= SL_FAMILY_ONE_BUCKET;
 }
 
+static bool is_parameters_type(const struct sl_config *config, const char *path) {
+  const char *said = json_string_value(sl_config_at(config, path));
+  return said != NULL && strcmp(said, sl_dtype_name(config->param_dtype)) == 0;
+}
+
+/* Megatron-LM's gradients are fp32, but in the parameters' type with --grad-reduce-in-bf16, and in fp16 without
+ * --accumulate-allreduce-grads-in-fp32 (training/arguments.py and distributed_data_parallel.py, grad_reduce_in_fp32):
+ * here where both types of the file say so. */
+static void choose_gradient_type(struct sl_preset *preset, const struct sl_config *config) {
+  preset->row.gradient_buffer = preset->row.fp32_gradients;
+  if (preset->family & SL_FAMILY_MEGATRON && is_parameters_type(config, "communication_data_type") &&
+      is_parameters_type(config, "data_types.grad_accum_dtype"))
+    preset->row.fp32_gradients = false;
+}
+
 enum sl_status sl_strategy_choose(struct sl_strategy *s, struct sl_config *config, int dp) {
   struct sl_preset preset;
   SL_TRY(sl_strategy_find_preset(&preset, config));
   SL_TRY(sl_strategy_check_limits(&preset, config));
   choose_overlap(&preset, config);
+  choose_gradient_type(&preset, config);
   *s = preset.row;
   s->copies_gathered = preset.family & SL_FAMILY_FSDP2;
   /* gradients are summed whole, see strategy.h */

@@ -75,7 +75,8 @@ struct sl_strategy {
    * message, one after the other (DeepSpeed's runtime/pipe/p2p.py; Aleph-Alpha/scaling's
    * src/scaling/core/nn/parallel_module/communicator.py). */
   bool blocking_messages;
-  bool fp32_gradients;  /* accumulated and reduced in fp32, whatever the parameters' type (Megatron-LM's main_grad) */
+  bool gradient_buffer; /* gradients are in one buffer, allocated once (Megatron-LM's main_grad) */
+  bool fp32_gradients;  /* accumulated and reduced in fp32, whatever the parameters' type */
   bool fp32_reductions; /* accumulated in the parameters' type, reduced in fp32 */
   bool reduces_last;    /* buckets are reduced only after the rank's last backward */
   enum sl_release release;

@@ -136,6 +136,10 @@ static void accelerates_settings_are_ours(void **state) {
       {FSDP WRAP "  fsdp_sharding_strategy: 2", 0, "shardlab.preset", "\"fsdp-shard-grad-op\""},
       {FSDP WRAP "  fsdp_reshard_after_forward: SHARD_GRAD_OP", 0, "shardlab.preset", "\"fsdp-shard-grad-op\""},
       {FSDP "num_machines: 2\n" WRAP "  fsdp_sharding_strategy: HYBRID_SHARD", 0, "shardlab.shard_size", "4"},
+      {FSDP "num_machines: 2\n" WRAP "  fsdp_sharding_strategy: HYBRID_SHARD", 32, "shardlab.shard_size", "4"},
+      {FSDP "num_machines: 1\n" WRAP "  fsdp_sharding_strategy: HYBRID_SHARD", 32, "shardlab.shard_size", "8"},
+      {FSDP WRAP "  fsdp_sharding_strategy: HYBRID_SHARD", 2, "shardlab.shard_size", "2"},
+      {FSDP WRAP "  fsdp_sharding_strategy: HYBRID_SHARD", 12, "shardlab.shard_size", "12"},
       {FSDP WRAP "  fsdp_version: 2\n  fsdp_reshard_after_forward: false", 0, "shardlab.preset",
        "\"fsdp2-no-reshard\""},
       {FSDP WRAP "parallelism_config:\n  parallelism_config_dp_shard_size: 4\n  parallelism_config_tp_size: 2", 0,
@@ -228,6 +232,8 @@ static const struct {
     {ZERO "  deepspeed_config_file: x.json\n  zero_stage: 2",
      "f:5:3: deepspeed_config.zero_stage: is 2; expected none beside deepspeed_config_file, which says it", false, 0},
     {FSDP "num_machines: 3\n" WRAP, "f:4:1: num_machines: is 3; expected a divisor of the 8 processes", false, 0},
+    {FSDP "num_machines: 2\n" WRAP,
+     "f:4:1: num_machines: is 2; expected machines of a divisor of the 6 ranks of --world", false, 6},
 };
 
 static void what_is_not_modelled_is_refused_with_its_key(void **state) {

@@ -76,6 +76,31 @@ static void defaults_are_megatrons(void **state) {
   json_decref(config);
 }
 
+/* bf16 sums in fp32 unless told otherwise, fp16 only if told to. */
+static void gradients_have_the_type_that_is_said(void **state) {
+  (void)state;
+  static const char *const cases[][2] = {{"", NULL},
+                                         {"--grad-reduce-in-bf16", NULL},
+                                         {"--bf16", NULL},
+                                         {"--bf16 --grad-reduce-in-bf16", "bf16"},
+                                         {"--fp16", "fp16"},
+                                         {"--fp16 --accumulate-allreduce-grads-in-fp32", NULL},
+                                         {"--fp16 --deepspeed --zero-stage 1", NULL}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char text[256];
+    json_t *config, *model;
+    snprintf(text, sizeof text, "--micro-batch-size 1 %s", cases[i][0]);
+    read_as(text, &config, &model);
+    const json_t *sent = sl_interop_get(config, "communication_data_type"),
+                 *kept = sl_interop_get(config, "data_types.grad_accum_dtype");
+    assert_int_equal(sent != NULL, cases[i][1] != NULL);
+    assert_int_equal(kept != NULL, cases[i][1] != NULL);
+    if (sent != NULL) assert_string_equal(json_string_value(sent), cases[i][1]);
+    if (kept != NULL) assert_string_equal(json_string_value(kept), cases[i][1]);
+    json_decref(config);
+  }
+}
+
 /* Transformer Engine chooses where nothing is said, but for Megatron-LM of 2021, DeepSpeed's fork and --transformer-impl
  * local. */
 static void attention_is_that_of_the_release(void **state) {
@@ -301,6 +326,7 @@ static void what_has_no_effect_is_named(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(a_launch_script_is_read),
                                      cmocka_unit_test(defaults_are_megatrons),
+                                     cmocka_unit_test(gradients_have_the_type_that_is_said),
                                      cmocka_unit_test(attention_is_that_of_the_release),
                                      cmocka_unit_test(sizes_are_what_megatron_makes_of_them),
                                      cmocka_unit_test(forms_have_their_families),
