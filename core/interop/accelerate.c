@@ -248,6 +248,10 @@ static enum sl_status read_megatron(struct accelerate *a) {
   put(a, "gradient_clipping", json_real(clip));
   SL_TRY(put_megatron_recompute(a));
   SL_TRY(put_megatron_attention(a));
+  if (strcmp(a->precision, "fp16") == 0) { /* there is no key for --accumulate-allreduce-grads-in-fp32 */
+    put(a, "communication_data_type", json_string("fp16"));
+    put(a, "data_types.grad_accum_dtype", json_string("fp16"));
+  }
   return put_precision(a);
 }
 

@@ -14,8 +14,8 @@ static bool offloaded(const struct sl_lowering *l) {
   return l->plan->strategy.offload_optimizer;
 }
 
-/* Is there an fp32 copy that the optimizer updates? There is for 16-bit parameters, and for DeepSpeed's offloaded
- * states whatever the parameters are. */
+/* Is there an fp32 copy that the optimizer updates? There is for 16-bit parameters, and for some strategies whatever
+ * the parameters are. */
 static bool keeps_master(const struct sl_lowering *l) {
   return l->dtype != SL_F32 || l->plan->strategy.master_beside_fp32;
 }
@@ -109,6 +109,20 @@ static enum sl_status gradient_to_host(struct sl_lowering *l, struct sl_program 
   return SL_OK;
 }
 
+/* The copy of a run's gradients that an update reads instead, in their type and, if that is another, in fp32. */
+static enum sl_status copied_gradient(struct sl_lowering *l, struct sl_program *p, struct sl_owned run,
+                                      struct sl_operand *grad) {
+  const enum sl_dtype type = l->rank_class->buffers[grad->buffer].dtype;
+  for (int wide = 0; wide <= (type != SL_F32); wide++) {
+    int32_t copy;
+    SL_TRY(sl_build_buffer(l, &copy, SL_SCOPE_PROGRAM, SL_CATEGORY_GRADIENT, wide ? SL_F32 : type, run.count,
+                           wide ? "grad.fp32" : "grad.flat"));
+    SL_TRY(sl_zero_convert(l, p, *grad, sl_build_write(l, copy), run.count, SL_PHASE_STEP, false));
+    *grad = sl_build_read(l, copy);
+  }
+  return SL_OK;
+}
+
 /* The parameter that an update writes besides its master: in place, or staged in the updating memory, `space`, and
  * copied to where it is kept. */
 static enum sl_status parameter_target(struct sl_lowering *l, struct sl_owned run, enum sl_space space,
@@ -168,6 +182,7 @@ static enum sl_status emit_update_run(struct sl_lowering *l, struct sl_program *
   op.place_group = run.layout->group.shard;
   if (space == SL_SPACE_HOST && l->rank_class->buffers[grad.buffer].space == SL_SPACE_DEVICE)
     SL_TRY(gradient_to_host(l, p, run, &grad));
+  if (l->plan->strategy.copies_gradients) SL_TRY(copied_gradient(l, p, run, &grad));
   operands[n++] = state_at(l, master ? SL_ROLE_MASTER : SL_ROLE_PARAM, SL_READ_WRITE, run, set);
   operands[n++] = grad;
   for (int role = SL_ROLE_MOMENT1; role <= SL_ROLE_MOMENT2; role++) {

@@ -166,7 +166,9 @@ enum sl_status sl_strategy_choose(struct sl_strategy *s, struct sl_config *confi
   s->quantized_gradients = s->shard_params && config->zero.quantized_gradients;
   choose_buckets(s, &preset, config, dp);
   SL_TRY(choose_offload(s, config));
-  s->master_beside_fp32 = s->offload_optimizer && (preset.family & SL_FAMILY_DEEPSPEED);
+  s->master_beside_fp32 = (preset.family & SL_FAMILY_DEEPSPEED) && s->shard_optimizer &&
+                          (s->offload_optimizer || config->sl.kernels != SL_KERNELS_SHARDLAB);
+  s->copies_gradients = s->master_beside_fp32 && s->units == SL_UNITS_FLAT && !s->offload_optimizer;
   const bool scaling = preset.family & SL_FAMILY_SCALING;
   s->sums_whole = s->shard_optimizer && !s->shard_grads && (scaling || (preset.family & SL_FAMILY_NANOTRON));
   s->fp32_reductions = s->reduces_last = s->pair_messages = scaling;

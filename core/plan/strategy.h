@@ -83,7 +83,12 @@ struct sl_strategy {
   /* optimizer state, and the reduced gradients that it reads, are in host memory, and the host runs the update */
   bool offload_optimizer;
   bool offload_params;     /* parameter shards are in host memory and are copied to the device before each gather */
-  bool master_beside_fp32; /* offloaded states have an fp32 copy of fp32 parameters, too (DeepSpeed, not FSDP) */
+  /* The optimizer has an fp32 copy of fp32 parameters, too: DeepSpeed's ZeRO (stage_1_and_2.py, clone().float() of each
+   * partition; stage3.py, _create_fp32_partitions), not FSDP. Without offload only in predictions of frameworks. */
+  bool master_beside_fp32;
+  /* The update reads a copy of the own gradients, made in their type, then in fp32 (stage_1_and_2.py, step: flatten and
+   * to). Only in predictions of frameworks. */
+  bool copies_gradients;
   bool optimizer_on_nvme;  /* offloaded states are on NVMe, and in host memory only while they are updated */
   bool params_on_nvme;     /* offloaded parameters are on NVMe, except as many as zero.param_max_in_cpu says */
   bool gathers_at_once;    /* FSDP without limit_all_gathers: a gather does not wait for earlier compute */

@@ -151,6 +151,8 @@ static void accelerates_settings_are_ours(void **state) {
       {ZERO "  gradient_clipping: 0.5\n", 0, "gradient_clipping", "0.5"},
       {LM "  megatron_lm_tp_degree: 2\n  megatron_lm_num_micro_batches: 4", 0, "gradient_accumulation_steps", "4"},
       {LM "  megatron_lm_use_distributed_optimizer: true", 0, "shardlab.preset", "\"accelerate-megatron\""},
+      {"mixed_precision: fp16\n" LM "  megatron_lm_pp_degree: 1", 0, "communication_data_type", "\"fp16\""},
+      {"mixed_precision: fp16\n" LM "  megatron_lm_pp_degree: 1", 0, "data_types.grad_accum_dtype", "\"fp16\""},
       {LM "  megatron_lm_recompute_activations: true", 0, "shardlab.recompute", "\"selective\""},
       {FSDP WRAP "dynamo_config:\n  dynamo_backend: inductor", 0, "shardlab.kernels", "\"torch-compile\""},
   };

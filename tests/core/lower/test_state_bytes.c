@@ -174,6 +174,42 @@ static void optimizers_read_the_type_that_gradients_accumulate_in(void **state) 
   }
 }
 
+/* DeepSpeed's own program beside ours: its ZeRO has a master of fp32 parameters, too, and its stages 1 and 2 update from
+ * a copy of the gradients in fp32, made of one in their type. In 16 bits that is the 2 N + 18 N / dp of its estimator
+ * while the step begins, and 2 N / dp more for the gradients themselves. */
+static void deepspeed_copies_what_it_updates_from(void **state) {
+  (void)state;
+  static const struct {
+    const char *kernels, *type;
+    int stage;
+    double optimizer, copies; /* bytes an own element */
+  } cases[] = {{"shardlab", "bf16", 2, 12, 0},    {"shardlab", "fp32", 2, 8, 0},     {"torch-eager", "bf16", 1, 12, 6},
+               {"torch-eager", "bf16", 2, 12, 6}, {"torch-eager", "fp32", 2, 12, 4}, {"torch-eager", "fp32", 3, 12, 0}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct fixture f;
+    char config[512];
+    const bool half = strcmp(cases[i].type, "bf16") == 0;
+    snprintf(config, sizeof config,
+             "{\"train_micro_batch_size_per_gpu\": 1, \"bf16\": {\"enabled\": %s}, \"optimizer\": {\"type\": "
+             "\"AdamW\"}, \"zero_optimization\": {\"stage\": %d, \"stage3_param_persistence_threshold\": 0}, "
+             "\"shardlab\": {\"kernels\": \"%s\", \"seq_len\": 8}}",
+             half ? "true" : "false", cases[i].stage, cases[i].kernels);
+    if (fixture_open(&f, "gpt2", config, "dgx-a100-80g", 2, NULL) != SL_OK) fail_msg("%s", sl_error_message());
+    if (sl_check(&f.job) != SL_OK) fail_msg("%s: %s", config, sl_error_message());
+    const struct sl_class *c = &f.job.classes[0];
+    const double own = (double)f.plan.pp_ranks[0].shard_numel;
+    double copies = 0;
+    for (size_t b = 0; b < c->buffer_count; b++) {
+      const struct sl_buffer *buffer = &c->buffers[b];
+      if (strcmp(buffer->name, "grad.flat") == 0 || strcmp(buffer->name, "grad.fp32") == 0)
+        copies += (double)buffer->bytes;
+    }
+    assert_true((double)c->memory->state_bytes[SL_CATEGORY_OPTIMIZER] == cases[i].optimizer * own);
+    if (copies != cases[i].copies * own) fail_msg("%s: %.2f bytes copied an own element", config, copies / own);
+    fixture_close(&f);
+  }
+}
+
 /* A row a token, in the tensors' type; the tables themselves are not read through. */
 static void an_embedding_moves_its_rows_in_their_type(void **state) {
   (void)state;
@@ -206,6 +242,7 @@ static void an_embedding_moves_its_rows_in_their_type(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(states_in_16_bits),
                                      cmocka_unit_test(optimizers_read_the_type_that_gradients_accumulate_in),
+                                     cmocka_unit_test(deepspeed_copies_what_it_updates_from),
                                      cmocka_unit_test(an_embedding_moves_its_rows_in_their_type)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
