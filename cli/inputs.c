@@ -5,6 +5,7 @@
 #include "core/base/limits.h"
 #include "core/io/split.h"
 #include "core/io/weights.h"
+#include "core/model/families.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -144,12 +145,45 @@ static enum sl_status check_tensor(const struct sl_weights *weights, const struc
   return SL_OK;
 }
 
+/* Hugging Face's files may have tensors that are no parameters: causal masks, and the frequencies of rotary embeddings;
+ * and a head that is the embedding. */
+static bool is_expected(const struct sl_model *model, const char *name) {
+  static const char *const buffers[] = {".attn.bias", ".attn.masked_bias", ".attention.bias", ".attention.masked_bias",
+                                        ".rotary_emb.inv_freq"};
+  const char *head = model->tied_head ? model->family->parts[SL_PART_HEAD] : NULL;
+  const size_t length = strlen(name);
+  if (sl_model_find(model, name) >= 0) return true;
+  if (head != NULL && strncmp(name, head, strlen(head)) == 0 && strcmp(name + strlen(head), ".weight") == 0)
+    return true;
+  for (size_t i = 0; i < sizeof buffers / sizeof *buffers; i++) {
+    const size_t end = strlen(buffers[i]);
+    if (length > end && strcmp(name + length - end, buffers[i]) == 0) return true;
+  }
+  return false;
+}
+
+/* As from_pretrained warns of unexpected keys: weights of a larger model are easily taken for those of this one. */
+static void warn_unused(const struct sl_weights *weights, const struct sl_model *model) {
+  const char *first = NULL;
+  int unused = 0;
+  for (int f = 0; f < weights->file_count; f++)
+    for (int i = 0; i < weights->files[f].count; i++) {
+      const char *name = weights->files[f].tensors[i].name;
+      if (is_expected(model, name)) continue;
+      if (unused++ == 0) first = name;
+    }
+  if (unused == 0) return;
+  sl_warn("%s: has %d tensor%s that the model lacks, and that %s not used; the first is %s", weights->name, unused,
+          unused == 1 ? "" : "s", unused == 1 ? "is" : "are", first);
+}
+
 static enum sl_status check_init(const char *path, const struct sl_model *model) {
   struct sl_weights weights;
   enum sl_status status = SL_OK;
   if (path == NULL) return SL_OK;
   SL_TRY(sl_weights_open(&weights, path));
   for (int i = 0; i < model->tensor_count && status == SL_OK; i++) status = check_tensor(&weights, &model->tensors[i]);
+  if (status == SL_OK) warn_unused(&weights, model);
   sl_weights_close(&weights);
   return status;
 }

@@ -11,8 +11,8 @@ static const char numbers_variable[] = "SHARDLAB_RECOVERY", from_variable[] = "S
 
 void sl_recovered_pass(const struct sl_recovered *r) {
   char text[256];
-  snprintf(text, sizeof text, "%" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %.6f %.6f", r->restarts, r->most,
-           r->lost, r->first, r->down_s, r->since_s);
+  snprintf(text, sizeof text, "%" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %.6f %.6f %s", r->restarts, r->most,
+           r->lost, r->first, r->down_s, r->since_s, r->job);
   (void)setenv(numbers_variable, text, 1);
   if (r->from != NULL)
     (void)setenv(from_variable, r->from, 1);
@@ -25,11 +25,14 @@ enum sl_status sl_recovered_read(struct sl_recovered *out, bool *found) {
   *out = (struct sl_recovered){.from = getenv(from_variable)};
   *found = text != NULL;
   if (text == NULL) return SL_OK;
-  const int read = sscanf(text, "%" SCNd64 " %" SCNd64 " %" SCNd64 " %" SCNd64 " %lf %lf", &out->restarts, &out->most,
-                          &out->lost, &out->first, &out->down_s, &out->since_s);
-  if (read == 6 && out->restarts >= 0 && out->restarts <= out->most && out->lost >= 0 && out->first >= 0) return SL_OK;
-  return sl_fail(SL_ERR_INPUT, "%s: is '%s'; expected six numbers, as shardlab sets it for its ranks", numbers_variable,
-                 text);
+  const int read = sscanf(text, "%" SCNd64 " %" SCNd64 " %" SCNd64 " %" SCNd64 " %lf %lf %16s", &out->restarts,
+                          &out->most, &out->lost, &out->first, &out->down_s, &out->since_s, out->job);
+  if (read == 7 && sl_owner_is_name(out->job) && out->restarts >= 0 && out->restarts <= out->most && out->lost >= 0 &&
+      out->first >= 0)
+    return SL_OK;
+  return sl_fail(SL_ERR_INPUT,
+                 "%s: is '%s'; expected six numbers and the job's name, as shardlab sets it for its ranks",
+                 numbers_variable, text);
 }
 
 void sl_recovered_forget(void) {

@@ -3,18 +3,20 @@
 #pragma once
 
 #include "core/base/status.h"
+#include "core/checkpoint/owner.h"
 
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 struct sl_recovered {
-  int64_t restarts, most; /* restarts so far; --max-restarts */
-  int64_t lost;           /* steps that were taken and have to be repeated */
-  int64_t first;          /* steps that had been taken when the job was first started */
-  double down_s;          /* of the earlier restarts, from the end of one start to the first step of the next */
-  double since_s;         /* time of day in seconds when the previous start ended; 0: this is the first */
-  const char *from;       /* the checkpoint that this start resumes from; NULL: it starts anew. Borrowed */
+  int64_t restarts, most;  /* restarts so far; --max-restarts */
+  int64_t lost;            /* steps that were taken and have to be repeated */
+  int64_t first;           /* steps that had been taken when the job was first started */
+  double down_s;           /* of the earlier restarts, from the end of one start to the first step of the next */
+  double since_s;          /* time of day in seconds when the previous start ended; 0: this is the first */
+  char job[SL_OWNER_SIZE]; /* its name, the same for all starts */
+  const char *from;        /* the checkpoint that this start resumes from; NULL: it starts anew. Borrowed */
 };
 
 /* Sets the environment for all processes that are started from here. */

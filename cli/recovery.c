@@ -14,24 +14,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
-
-/* A checkpoint that existed before the job. */
-struct older {
-  int64_t step;
-  struct stat manifest;
-};
 
 struct recovery {
   const struct sl_recovery_job *job;
   struct sl_options options; /* of the next start */
   struct sl_nodes nodes;     /* owns its hosts */
   struct sl_recovered told;
-  char *base;          /* owned; the checkpoint that the job began with, NULL if none */
-  char *from;          /* owned; the checkpoint of the last start, if it is not `base` */
-  struct older *older; /* owned */
-  size_t older_count;
+  char *base; /* owned; the checkpoint that the job began with, NULL if none */
+  char *from; /* owned; the checkpoint of the last start, if it is not `base` */
 };
 
 enum sl_status sl_recovery_check(const struct sl_options *o, const struct sl_nodes *nodes, bool inside) {
@@ -47,38 +38,6 @@ enum sl_status sl_recovery_check(const struct sl_options *o, const struct sl_nod
 
 /* ---- the start of the job ---- */
 
-static bool look_at(const char *folder, int64_t step, struct stat *manifest) {
-  char *path = NULL, *file = NULL;
-  const bool found = sl_folder_step(&path, folder, step) == SL_OK &&
-                     sl_file_join(&file, path, "manifest.json") == SL_OK && stat(file, manifest) == 0;
-  free(path);
-  free(file);
-  return found;
-}
-
-static bool is_older(const struct recovery *r, int64_t step, const struct stat *manifest) {
-  for (size_t i = 0; i < r->older_count; i++) {
-    const struct stat *was = &r->older[i].manifest;
-    if (r->older[i].step == step && was->st_dev == manifest->st_dev && was->st_ino == manifest->st_ino &&
-        was->st_mtim.tv_sec == manifest->st_mtim.tv_sec && was->st_mtim.tv_nsec == manifest->st_mtim.tv_nsec)
-      return true;
-  }
-  return false;
-}
-
-static enum sl_status note_older(struct recovery *r) {
-  int64_t *steps = NULL;
-  const size_t count = r->options.checkpoint != NULL ? sl_folder_steps(&steps, r->options.checkpoint) : 0;
-  const enum sl_status status = sl_calloc(&r->older, count, sizeof *r->older);
-  for (size_t i = 0; i < count && status == SL_OK; i++) {
-    struct older *one = &r->older[r->older_count];
-    one->step = steps[i];
-    r->older_count += look_at(r->options.checkpoint, steps[i], &one->manifest);
-  }
-  free(steps);
-  return status;
-}
-
 static enum sl_status note_base(struct recovery *r) {
   struct sl_checkpoint from;
   if (r->options.resume == NULL) return SL_OK;
@@ -93,16 +52,15 @@ static void close_recovery(struct recovery *r) {
   sl_hosts_free(&r->nodes.hosts);
   free(r->base);
   free(r->from);
-  free(r->older);
   sl_recovered_forget();
 }
 
 static enum sl_status open_recovery(struct recovery *r, const struct sl_recovery_job *job) {
   *r = (struct recovery){.job = job, .options = *job->options, .nodes = *job->nodes};
   r->told.most = job->options->max_restarts;
+  sl_owner_name(r->told.job);
   r->nodes.hosts = (struct sl_hosts){0};
   SL_TRY(sl_hosts_copy(&r->nodes.hosts, &job->nodes->hosts));
-  SL_TRY(note_older(r));
   SL_TRY(note_base(r));
   r->told.from = r->base;
   return SL_OK;
@@ -122,11 +80,24 @@ static enum sl_status is_good(const struct recovery *r, const char *path) {
   return status;
 }
 
-/* It may be among those that --keep has removed. */
+/* Somebody else may have removed it. */
 static enum sl_status is_there(const char *path) {
   struct sl_checkpoint c;
   SL_TRY(sl_checkpoint_open(&c, path));
   sl_checkpoint_close(&c);
+  return SL_OK;
+}
+
+/* Sets r->from to the checkpoint of `step` if this job has written it and it is intact, otherwise to NULL. */
+static enum sl_status try_step(struct recovery *r, int64_t step) {
+  SL_TRY(sl_folder_step(&r->from, r->options.checkpoint, step));
+  if (sl_owner_is(r->from, r->told.job)) {
+    if (is_good(r, r->from) == SL_OK) return SL_OK;
+    sl_warn("%s", sl_error_message());
+    sl_error_clear();
+  }
+  free(r->from);
+  r->from = NULL;
   return SL_OK;
 }
 
@@ -136,23 +107,13 @@ static enum sl_status choose_checkpoint(struct recovery *r, int64_t *step) {
   int64_t *steps = NULL;
   size_t left = r->options.checkpoint != NULL ? sl_folder_steps(&steps, r->options.checkpoint) : 0;
   enum sl_status status = SL_OK;
-  struct stat manifest;
   free(r->from);
   r->from = NULL;
   for (*step = r->told.first; left > 0 && status == SL_OK && r->from == NULL; left--) {
     const int64_t s = steps[left - 1];
-    if (s >= r->options.steps || s <= r->told.first || !look_at(r->options.checkpoint, s, &manifest) ||
-        is_older(r, s, &manifest))
-      continue;
-    status = sl_folder_step(&r->from, r->options.checkpoint, s);
-    if (status != SL_OK || is_good(r, r->from) == SL_OK) {
-      *step = s;
-      continue;
-    }
-    sl_warn("%s", sl_error_message());
-    sl_error_clear();
-    free(r->from);
-    r->from = NULL;
+    if (s >= r->options.steps || s <= r->told.first) continue;
+    status = try_step(r, s);
+    if (r->from != NULL) *step = s;
   }
   free(steps);
   r->told.from = r->from != NULL ? r->from : r->base;
@@ -249,7 +210,7 @@ enum sl_status sl_recovery_run(const struct sl_recovery_job *job, int *exit_code
     if (sl_children_signal() != 0) break;
   }
   if (*exit_code == 0 && r.options.checkpoint != NULL && r.options.keep > 0) /* while it ran, at least two were kept */
-    sl_folder_keep(r.options.checkpoint, r.options.keep, r.options.steps, r.told.restarts);
+    sl_folder_keep(r.options.checkpoint, r.told.job, r.options.keep, r.options.steps, r.told.restarts);
 done:
   close_recovery(&r);
   return status;

@@ -5,6 +5,7 @@
 #include "cli/ended.h"
 #include "cli/inputs.h"
 #include "cli/recovered.h"
+#include "core/checkpoint/fits.h"
 #include "core/checkpoint/folder.h"
 #include "core/checkpoint/held.h"
 #include "core/checkpoint/history.h"
@@ -111,7 +112,7 @@ enum sl_status sl_training_open(struct sl_training *training, const struct sl_op
   }
   if (options->checkpoint != NULL) {
     struct sl_saver_options save = {.folder = options->checkpoint, .every = options->save_every, .keep = options->keep};
-    if (options->recovered != NULL) save.start = options->recovered->restarts;
+    if (options->recovered != NULL) save.start = options->recovered->restarts, save.job = options->recovered->job;
     /* the newest may be damaged, or be the one after the last step, from which a restart cannot resume */
     if (options->recovered != NULL && save.keep == 1) save.keep = 2;
     if (training->resumed) save.history = training->from.manifest.history;

@@ -11,6 +11,7 @@ struct sl_snapshot {
   int64_t samples;            /* drawn from the data's order, of data_samples */
   int64_t data_samples;
   json_t *history; /* rank 0: of the steps (history.h); owned */
+  const char *job; /* that writes it (owner.h); borrowed */
 };
 
 /* Waits for all ranks, completes the checkpoint that `part`, of rank 0, belongs to as `folder`/step-N, and makes it the

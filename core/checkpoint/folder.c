@@ -7,6 +7,7 @@
 #include "core/base/new_file.h"
 #include "core/base/remove.h"
 #include "core/base/was_read.h"
+#include "core/checkpoint/owner.h"
 #include "core/checkpoint/pieces.h"
 
 #include <dirent.h>
@@ -225,14 +226,30 @@ static int by_step(const struct dirent **a, const struct dirent **b) {
   return (s > t) - (s < t);
 }
 
-void sl_folder_keep(const char *folder, int64_t keep, int64_t step, int64_t start) {
+static bool is_of(const char *folder, const char *name, const char *job) {
+  char *path;
+  if (sl_file_join(&path, folder, name) != SL_OK) return false;
+  const bool is = sl_owner_is(path, job);
+  free(path);
+  return is;
+}
+
+void sl_folder_keep(const char *folder, const char *job, int64_t keep, int64_t step, int64_t start) {
   struct dirent **found;
   const int count = scandir(folder, &found, is_step, by_step);
-  int left = count;
+  int own = 0;
   for (int i = 0; i < count; i++) {
-    if (left > keep && step_of(found[i]->d_name) != step) remove_step(folder, found[i]->d_name, start), left--;
-    free(found[i]);
+    if (is_of(folder, found[i]->d_name, job))
+      found[own++] = found[i];
+    else
+      free(found[i]);
   }
+  int left = own;
+  for (int i = 0; i < own && left > keep; i++)
+    if (step_of(found[i]->d_name) > step) remove_step(folder, found[i]->d_name, start), left--;
+  for (int i = 0; i < own && left > keep; i++)
+    if (step_of(found[i]->d_name) < step) remove_step(folder, found[i]->d_name, start), left--;
+  for (int i = 0; i < own; i++) free(found[i]);
   if (count >= 0) free(found);
 }
 

@@ -33,8 +33,10 @@ enum sl_status sl_folder_make(const char *folder);
 enum sl_status sl_folder_find(char **out, const char *folder, const char *spec);
 /* Makes `step` the newest. Errors: SL_ERR_IO. */
 enum sl_status sl_folder_set_latest(const char *folder, int64_t step);
-/* Removes the oldest checkpoints until `keep` are left, but never `step`. One that cannot be removed is a warning. */
-void sl_folder_keep(const char *folder, int64_t keep, int64_t step, int64_t start);
+/* Removes checkpoints that `job` has written (owner.h), but never `step`, its newest, until `keep` of them are left:
+ * first those after `step`, which an earlier start of the job left behind, then the oldest. One that cannot be removed
+ * is a warning. */
+void sl_folder_keep(const char *folder, const char *job, int64_t keep, int64_t step, int64_t start);
 /* The steps of all checkpoints of `folder`, ascending, in *steps, to be freed; returns their number, 0 if there is no
  * folder. */
 size_t sl_folder_steps(int64_t **steps, const char *folder);

@@ -92,41 +92,6 @@ void sl_checkpoint_close(struct sl_checkpoint *checkpoint) {
   *checkpoint = (struct sl_checkpoint){0};
 }
 
-/* ---- does it fit? ---- */
-
-static enum sl_status check_tensor(const struct sl_checkpoint *c, const struct sl_tensor *t, enum sl_role role) {
-  const struct sl_manifest_tensor *found = sl_manifest_find(&c->manifest, t->name, role);
-  if (found == NULL)
-    return sl_fail(SL_ERR_INPUT, "%s: is a checkpoint of another model or optimizer: it has no %s of tensor %s",
-                   c->path, sl_checkpoint_role_name(role), t->name);
-  bool same = found->n_dim == t->n_dim;
-  for (int d = 0; same && d < t->n_dim; d++) same = found->shape[d] == t->shape[d];
-  if (same) return SL_OK;
-  return sl_fail(SL_ERR_INPUT,
-                 "%s: is a checkpoint of another model: tensor %s has %" PRId64 " elements of %d dimensions, the first "
-                 "%" PRId64 "; expected %" PRId64 ", %d and %" PRId64,
-                 c->path, t->name, found->numel, found->n_dim, found->shape[0], t->numel, t->n_dim, t->shape[0]);
-}
-
-enum sl_status sl_checkpoint_fits(const struct sl_checkpoint *checkpoint, const struct sl_plan *plan) {
-  const struct sl_manifest *m = &checkpoint->manifest;
-  const struct sl_config *config = plan->config;
-  const bool sgd = config->optimizer.type == SL_OPT_SGD;
-  if (strcmp(m->optimizer, sgd ? "sgd" : "adam") != 0)
-    return sl_fail(SL_ERR_INPUT, "%s: has the moments of %s; the configuration's optimizer is %s", checkpoint->path,
-                   strcmp(m->optimizer, "sgd") == 0 ? "SGD" : "Adam or AdamW", config->optimizer.type_name);
-  if (m->seed != config->sl.seed)
-    return sl_fail(SL_ERR_INPUT, "--seed: is %" PRId64 "; %s was made with %" PRId64 ", expected the same",
-                   config->sl.seed, checkpoint->path, m->seed);
-  for (int i = 0; i < plan->model->tensor_count; i++) {
-    const struct sl_tensor *t = &plan->model->tensors[i];
-    SL_TRY(check_tensor(checkpoint, t, SL_ROLE_PARAM));
-    if (!sgd || config->optimizer.momentum != 0) SL_TRY(check_tensor(checkpoint, t, SL_ROLE_MOMENT1));
-    if (!sgd) SL_TRY(check_tensor(checkpoint, t, SL_ROLE_MOMENT2));
-  }
-  return SL_OK;
-}
-
 /* ---- verification ---- */
 
 static enum sl_status verify_head(const struct sl_checkpoint *c, int file) {

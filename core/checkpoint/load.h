@@ -20,9 +20,6 @@ struct sl_checkpoint {
 enum sl_status sl_checkpoint_open(struct sl_checkpoint *checkpoint, const char *path);
 void sl_checkpoint_close(struct sl_checkpoint *checkpoint); /* accepts a zeroed one */
 
-/* Does it match this model, optimizer and seed? Errors: SL_ERR_INPUT with what differs. */
-enum sl_status sl_checkpoint_fits(const struct sl_checkpoint *checkpoint, const struct sl_plan *plan);
-
 /* Compares share `share` of `shares` of all bytes with their checksums, except pieces with claimants[piece] above 0
  * (NULL: no exceptions). Errors: SL_ERR_INPUT naming file, tensor and elements. */
 enum sl_status sl_checkpoint_verify(const struct sl_checkpoint *checkpoint, const int32_t *claimants, int share,

@@ -8,6 +8,7 @@
 #include "core/base/new_file.h"
 #include "core/checkpoint/hash.h"
 #include "core/checkpoint/history.h"
+#include "core/checkpoint/owner.h"
 #include "core/checkpoint/pieces.h"
 
 #include <errno.h>
@@ -58,6 +59,9 @@ static enum sl_status need_list(const struct sl_json_object *in, const char *key
 static enum sl_status read_head(struct sl_manifest *m, const struct sl_json_object *root) {
   char text[32] = "";
   int64_t version = 0;
+  const json_t *job = sl_json_get(root, "job");
+  if (job != NULL && (!json_is_string(job) || !sl_owner_is_name(json_string_value(job))))
+    return sl_json_get_fail(root, "job", "16 hexadecimal digits");
   SL_TRY(sl_json_get_text(root, "format", text, sizeof text));
   if (strcmp(text, format_name) != 0) return sl_json_get_fail(root, "format", "\"%s\"", format_name);
   SL_TRY(need(root, "version", 1, INT32_MAX, &version));
@@ -291,7 +295,7 @@ enum sl_status sl_manifest_parse(struct sl_manifest *manifest, const char *name,
 /* The first line is the checksum of the others. */
 static enum sl_status check_hash(const char *path, const char *text, size_t size, uint64_t *hash) {
   static const char start[] = "{\"xxh3\": \"";
-  const size_t line = sizeof start - 1 + 16 + 3;
+  const size_t line = SL_MANIFEST_LINE;
   const char *digits = text + sizeof start - 1;
   if (size <= line || strncmp(text, start, sizeof start - 1) != 0 || strncmp(text + line - 3, "\",\n", 3) != 0)
     return sl_fail(SL_ERR_INPUT, "%s:1:1: is no manifest of a checkpoint, or damaged; expected {\"xxh3\": \"HASH\",",

@@ -1,6 +1,8 @@
 /* The manifest of a checkpoint: manifest.json, version 1.
  *
  *   {"xxh3": "HASH",                                of the rest of the file, from the second line on
+ *    "job": "NAME",                                 that wrote it (core/checkpoint/owner.h), always first; missing in
+ *                                                   older checkpoints
  *    "format": "shardlab checkpoint", "version": 1,
  *    "model": {...},                                as Hugging Face's config.json
  *    "optimizer": "adam" or "sgd",                  whose moments they are
@@ -29,7 +31,10 @@
 #include "core/op/op.h"
 #include "core/plan/cut.h"
 
-enum { SL_MANIFEST_VERSION = 1 };
+enum {
+  SL_MANIFEST_VERSION = 1,
+  SL_MANIFEST_LINE = 29 /* bytes of the first line, {"xxh3": "HASH", with its end */
+};
 
 struct sl_manifest_file {
   const char *name;

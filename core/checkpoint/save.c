@@ -8,6 +8,7 @@
 #include "core/checkpoint/complete.h"
 #include "core/checkpoint/folder.h"
 #include "core/checkpoint/history.h"
+#include "core/checkpoint/owner.h"
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -23,6 +24,7 @@ enum { IDLE, WRITING, WRITTEN, FAILED };
 struct sl_saver {
   struct sl_saver_options options;
   const struct sl_job *job;
+  char owner[SL_OWNER_SIZE]; /* the name of the job, if nobody gave it one */
   int rank;
   struct sl_checkpoint_pieces pieces;
   bool counted;    /* the pieces are counted */
@@ -51,6 +53,8 @@ enum sl_status sl_saver_open(struct sl_saver **out, const struct sl_saver_option
   saver->options = *options;
   saver->job = job;
   saver->lock = -1;
+  sl_owner_name(saver->owner);
+  saver->snapshot.job = options->job != NULL ? options->job : saver->owner;
   SL_GO_FAIL(sl_folder_check(options->folder));
   SL_GO_FAIL(sl_folder_hidden(&saver->hidden, options->folder, options->start));
   *out = saver;
@@ -67,7 +71,8 @@ static enum sl_status write_all(struct sl_saver *saver) {
   if (saver->rank > 0) return SL_OK;
   SL_TRY(sl_checkpoint_complete(&saver->part, &saver->snapshot, saver->options.folder));
   if (saver->options.keep > 0)
-    sl_folder_keep(saver->options.folder, saver->options.keep, saver->snapshot.state.step, saver->options.start);
+    sl_folder_keep(saver->options.folder, saver->snapshot.job, saver->options.keep, saver->snapshot.state.step,
+                   saver->options.start);
   return SL_OK;
 }
 

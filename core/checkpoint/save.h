@@ -8,9 +8,10 @@
 struct sl_saver_options {
   const char *folder; /* of the training's checkpoints; borrowed */
   int64_t every;      /* steps between saves; 0: only after the last step of the run */
-  int64_t keep;       /* how many to keep; 0: all */
+  int64_t keep;       /* how many of the job's to keep; 0: all */
   int64_t data_samples;
   int64_t start;         /* how often the job was started before: unfinished folders of those starts have other names */
+  const char *job;       /* its name (owner.h), borrowed; NULL: it has none yet, and gets a new one */
   const json_t *history; /* of the steps before the run (history.h), borrowed; NULL: none is known */
 };
 

@@ -31,6 +31,49 @@ static void checkpoints_as_predicted(void **state) {
   assert_int_equal(system(command), 0);
 }
 
+/* --keep removes nothing but what the same job wrote, and never where it began. */
+static void keep_is_of_the_job(void **state) {
+  (void)state;
+  if (!has_host()) skip();
+  if (shardlab(scratch, "measure %s --steps 6 --world 1 --checkpoint ck --save-every 2", training) != 0)
+    fail_msg("%s", err);
+  if (shardlab(scratch,
+               "measure %s --steps 5 --world 1 --checkpoint ck --resume ck/step-000002 --save-every 1 --keep 2",
+               training) != 0)
+    fail_msg("%s", err);
+  static const char *const there[] = {"step-000002", "step-000004", "step-000005", "step-000006"};
+  char path[600];
+  for (size_t i = 0; i < sizeof there / sizeof *there; i++) {
+    snprintf(path, sizeof path, "%s/ck/%s", scratch, there[i]);
+    if (access(path, F_OK) != 0) fail_msg("%s is gone", there[i]);
+  }
+  snprintf(path, sizeof path, "%s/ck/step-000003", scratch);
+  assert_int_equal(access(path, F_OK), -1);
+}
+
+/* Of weights of a larger model --init says what it leaves; a checkpoint of one is none of a smaller model's. */
+static void a_larger_model_is_noticed(void **state) {
+  (void)state;
+  if (!has_host()) skip();
+  static const char jobs[] =
+      "--config " SL_SOURCE_DIR "/examples/ds_zero2.json --data " SL_SOURCE_DIR "/examples/corpus.txt --seq 9 --model";
+#define LAYERS(n)                                                                                                      \
+  "'{\"model_type\":\"gpt2\",\"n_layer\":" n ",\"n_head\":2,\"n_embd\":8,\"vocab_size\":256,\"n_positions\":16}'"
+  if (shardlab(scratch, "measure %s %s --steps 1 --checkpoint large --quiet", jobs, LAYERS("3")) != 0)
+    fail_msg("%s", err);
+  if (shardlab(scratch, "measure %s %s --steps 1 --init large/step-000001 --quiet", jobs, LAYERS("2")) != 0)
+    fail_msg("%s", err);
+  if (strstr(err, "large/step-000001: has 12 tensors that the model lacks, and that are not used; the first is h.2.") ==
+      NULL)
+    fail_msg("%s", err);
+  if (shardlab(scratch, "measure %s %s --steps 1 --init large/step-000001 --quiet", jobs, LAYERS("3")) != 0)
+    fail_msg("%s", err);
+  assert_null(strstr(err, "lacks"));
+  assert_int_equal(shardlab(scratch, "measure %s %s --steps 2 --resume large", jobs, LAYERS("2")), 2);
+  assert_non_null(strstr(only_line(), "large/step-000001: is a checkpoint of another model: its n_layer is 3; expected "
+                                      "2"));
+}
+
 /* A first save that fails leaves no folder, nor those above that were made for it; one that was there stays. */
 static void no_folder_without_a_checkpoint(void **state) {
   (void)state;
@@ -51,7 +94,8 @@ static void no_folder_without_a_checkpoint(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(checkpoints_as_predicted),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(checkpoints_as_predicted), cmocka_unit_test(keep_is_of_the_job),
+                                     cmocka_unit_test(a_larger_model_is_noticed),
                                      cmocka_unit_test(no_folder_without_a_checkpoint)};
   return cmocka_run_group_tests_name("cli_checkpoint", tests, make_scratch, remove_scratch);
 }

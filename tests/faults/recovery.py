@@ -156,14 +156,15 @@ def one(args):
 
 
 def two(args):
-    """Two ranks, in a folder that has another training's checkpoint, which is older news; what the monitor wrote; and a rank that stops, which
-    is given up after the time limit."""
+    """Two ranks, in a folder that has another training's checkpoints, which are older news, and stay where this job does not write the same
+    step; what the monitor wrote; and a rank that stops, which is given up after the time limit."""
     like = reference(args, 2)
     os.makedirs(f"{args.folder}/two/ck")
     shutil.copytree(f"{args.folder}/reference_2/ck/step-000048", f"{args.folder}/two/ck/step-000048")
+    shutil.copytree(f"{args.folder}/reference_2/ck/step-000032", f"{args.folder}/two/ck/step-000040")
     befall = {12: kill(0), 44: lambda job: job.strike(1, signal.SIGSTOP)}
     job = Job(args, "two", 2, befall, ["--keep", "1"], {"csv_monitor": {"enabled": True, "output_path": "csv"}}, timeout="6").run()
-    check(sorted(os.listdir(f"{args.folder}/two/ck")) == ["latest", f"step-{STEPS:06}"], f"two: kept: {os.listdir(f'{args.folder}/two/ck')}")
+    check(sorted(os.listdir(f"{args.folder}/two/ck")) == ["latest", "step-000040", f"step-{STEPS:06}"], f"two: kept: {os.listdir(f'{args.folder}/two/ck')}")
     record = job.recovered(like, [[0, 16], [16, 32, 48]])
     if len(job.restarts) == 2:
         check(record["recovery"]["steps_lost"] >= 12 + 44 - int(job.restarts[1]["step"]), f"two: {record['recovery']}")

@@ -1,9 +1,11 @@
 /* label: unit
- * Checkpoints without a backend: what one plan saves any other reads, element by element; and nothing that is damaged,
- * cut short, missing, or of another model is taken for one. */
+ * Checkpoints without a backend: what one plan saves any other reads, element by element; which stay; and nothing that is
+ * damaged, cut short or missing is taken for one. */
 #include "core/base/file.h"
+#include "core/checkpoint/fits.h"
 #include "core/checkpoint/folder.h"
 #include "core/checkpoint/hash.h"
+#include "core/checkpoint/owner.h"
 #include "core/checkpoint/part.h"
 #include "core/checkpoint/restore.h"
 #include "tests/core/checkpoint/ranks.h"
@@ -213,13 +215,19 @@ static int steps_in(const char *name) {
   return count;
 }
 
-static void save_at(const char *where, int64_t step, int64_t keep) {
+static const char one_job[] = "00000000000000a1", other_job[] = "00000000000000b2";
+
+static void save_as(const char *job, const char *where, int64_t step, int64_t keep) {
   struct ranks r;
   ranks_open(&r, GPT2, plans[1].config, plans[1].world);
   ranks_fill(&r, step);
-  const struct sl_saver_options options = {.folder = where, .every = 1, .keep = keep, .data_samples = 100};
+  const struct sl_saver_options options = {.folder = where, .every = 1, .keep = keep, .data_samples = 100, .job = job};
   if (ranks_save(&r, &options, step) != SL_OK) fail_msg("%s", sl_error_message());
   ranks_close(&r);
+}
+
+static void save_at(const char *where, int64_t step, int64_t keep) {
+  save_as(one_job, where, step, keep);
 }
 
 static bool is_there(const char *name) {
@@ -242,6 +250,26 @@ static void the_newest_stay(void **state) {
   assert_int_equal(sl_folder_find(&found, NULL, path), SL_OK);
   assert_string_equal(strrchr(found, '/'), "/step-000010");
   free(found);
+}
+
+/* --keep counts what the job has written: its newest stay, whatever else is in the folder, and nothing else is removed. */
+static void what_others_wrote_stays(void **state) {
+  (void)state;
+  snprintf(path, sizeof path, "%s/others", folder);
+  for (int64_t step = 2; step <= 10; step += 2) save_as(other_job, path, step, 0);
+  for (int64_t step = 5; step <= 9; step++) save_at(path, step, 2); /* 6 and 8 take the others' places */
+  assert_int_equal(steps_in(path), 5);
+  assert_true(is_there("step-000002") && is_there("step-000004") && is_there("step-000010"));
+  assert_true(is_there("step-000008") && is_there("step-000009"));
+  save_as(NULL, path, 11, 1); /* a job without a name gets one of its own */
+  save_as(NULL, path, 12, 1);
+  assert_int_equal(steps_in(path), 7);
+  save_at(path, 3, 2); /* started again from before: what it had written after that goes first */
+  assert_true(is_there("step-000003") && is_there("step-000009") && !is_there("step-000008"));
+  save_at(path, 5, 2);
+  assert_true(is_there("step-000003") && is_there("step-000005") && !is_there("step-000009"));
+  snprintf(other, sizeof other, "%s/step-000005", path);
+  assert_true(sl_owner_is(other, one_job) && !sl_owner_is(other, other_job));
 }
 
 static void unfinished(const char *name) {
@@ -368,25 +396,6 @@ static void what_is_claimed_is_verified(void **state) {
   }
 }
 
-static void fits_what(const char *model, const char *config, const char *word) {
-  struct sl_checkpoint from;
-  struct ranks r;
-  snprintf(other, sizeof other, "%s/asked/step-000007", folder);
-  assert_int_equal(sl_checkpoint_open(&from, other), SL_OK);
-  ranks_open(&r, model, config, 1);
-  fails(sl_checkpoint_fits(&from, &r.f.plan), word);
-  ranks_close(&r);
-  sl_checkpoint_close(&from);
-}
-
-static void of_another_training(void **state) {
-  (void)state;
-  fits_what(LLAMA, plans[0].config, "another model");
-  fits_what(SL_SOURCE_DIR "/tests/mpi/grid_gpt2_dropout.json", plans[0].config, "another model");
-  fits_what(GPT2, "{" BATCH ", \"optimizer\": {\"type\": \"SGD\", \"params\": {\"lr\": 0.1}}}", "optimizer is SGD");
-  fits_what(GPT2, "{" BATCH ", " ADAM ", \"shardlab\": {\"seed\": 5}}", "--seed: is 5");
-}
-
 static void what_cannot_be_written_ends_in_one_line(void **state) {
   (void)state;
   struct ranks r;
@@ -417,10 +426,10 @@ int main(void) {
       cmocka_unit_test(replicas_share),
       cmocka_unit_test(copies_are_aligned_with_files),
       cmocka_unit_test(the_newest_stay),
+      cmocka_unit_test(what_others_wrote_stays),
       cmocka_unit_test(nobodys_leftovers_go),
       cmocka_unit_test(every_file_is_asked_for),
       cmocka_unit_test(what_is_claimed_is_verified),
-      cmocka_unit_test(of_another_training),
       cmocka_unit_test(what_cannot_be_written_ends_in_one_line),
   };
   return cmocka_run_group_tests_name("checkpoint", tests, make_folder, remove_folder);

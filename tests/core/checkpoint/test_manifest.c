@@ -58,6 +58,8 @@ static void pieces_have_each_element_once(void **state) {
   manifest_says("1", "\"row\": 5, \"width\": 3, \"lead\": 2, \"members\": 2", PIECE("0", "0", "6", "8"),
                 "1 where rows of 5 elements are padded");
   manifest_says("2", whole_cut, PIECE("0", "0", "10", "8"), "version: is 2; expected 1");
+  manifest_says("1, \"job\": \"0123456789abcdef\"", whole_cut, PIECE("0", "0", "10", "8"), NULL);
+  manifest_says("1, \"job\": \"mine\"", whole_cut, PIECE("0", "0", "10", "8"), "job: is \"mine\"; expected 16");
 }
 
 int main(void) {
