@@ -97,7 +97,8 @@ static enum sl_status read_request(struct request *r, int argc, char **argv) {
                    "one node; one of the two");
   if (r->out != NULL && (stat(r->out, &info) != 0 || !S_ISDIR(info.st_mode)))
     return sl_fail(SL_ERR_INPUT, "--out: %s: is no folder; expected one that exists", r->out);
-  return SL_OK;
+  if (r->json == NULL || strcmp(r->json, "-") == 0) return SL_OK;
+  return sl_new_file_check("--json", r->json);
 }
 
 /* ---- values from the record ---- */

@@ -5,6 +5,7 @@
 #include "analysis/refit_command.h"
 #include "analysis/table.h"
 #include "analysis/watch.h"
+#include "core/base/new_file.h"
 #include "core/base/printable.h"
 #include "core/base/standard.h"
 #include "core/record/environment.h"
@@ -86,7 +87,7 @@ static enum sl_status fit_request(struct fit_request *request, int argc, char **
   struct stat info;
   if (request->report != NULL && (stat(request->report, &info) != 0 || !S_ISDIR(info.st_mode)))
     return sl_fail(SL_ERR_INPUT, "--report: %s: is no folder; expected one that exists", request->report);
-  return SL_OK;
+  return sl_new_file_check("--out", request->out);
 }
 
 static enum sl_status read_points(struct sl_points *points, const struct fit_request *request) {

@@ -124,6 +124,7 @@ static enum sl_status measure_ranks(const struct sl_options *options) {
                              .nvme = options->nvme_path};
   enum sl_status status;
   double limit_s;
+  SL_TRY(sl_output_check(options));
   SL_TRY(sl_timeout_read(&limit_s));
   if (place.size > 1) sl_guard_open(limit_s, place.rank);
   c.progress = place.rank == 0 && getenv(sl_progress_terminal) != NULL ? show : NULL;

@@ -25,6 +25,7 @@
 #include "core/base/made.h"
 #include "core/base/new_file.h"
 #include "core/base/printable.h"
+#include "core/base/standard.h"
 #include "core/base/timeout.h"
 #include "core/base/units.h"
 #include "core/check/rendezvous.h"
@@ -236,6 +237,7 @@ static enum sl_status start(const struct sl_options *options, const struct sl_se
   SL_TRY(sl_training_check(options, setup));
   SL_TRY(sl_inputs_check(options, setup));
   SL_TRY(sl_output_check(options));
+  if (!options->quiet) SL_TRY(sl_standard_check());
   SL_TRY(check_memory(options, setup));
   warn_pinned(options, setup);
   SL_TRY(sl_check(&setup->job));
@@ -316,6 +318,7 @@ static enum sl_status run_here(struct sl_options options, bool inside, const str
   status = sl_setup_job(&setup, &options, SL_SETUP_RANK);
   sl_said_once();
   SL_TRY(status);
+  if (place.rank == 0) SL_GO(sl_output_check_profile(&options, &setup.config));
   SL_GO(check_nvme(&setup));
   SL_GO(check_kernels(&setup));
   if (!inside || !sl_launch_ours()) SL_GO(sl_fit_check(&options, &setup));

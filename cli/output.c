@@ -3,6 +3,8 @@
 
 #include "core/base/folders.h"
 #include "core/base/json.h"
+#include "core/base/json_places.h"
+#include "core/base/new_file.h"
 #include "core/base/standard.h"
 #include "core/base/was_read.h"
 
@@ -77,7 +79,7 @@ static bool is_writable(const char *folder, const struct stat *info) {
  * replaces it only when complete. */
 static enum sl_status check_output(const char *flag, const char *path) {
   if (path == NULL) return SL_OK;
-  if (strcmp(path, "-") == 0 && strcmp(flag, "--json") == 0) return SL_OK;
+  if (strcmp(path, "-") == 0 && strcmp(flag, "--json") == 0) return sl_standard_check();
   if (strcmp(path, "-") == 0)
     return sl_fail(SL_ERR_INPUT, "%s: is '-'; expected a file (--json alone goes to standard output)", flag);
   char folder[4096];
@@ -86,8 +88,7 @@ static enum sl_status check_output(const char *flag, const char *path) {
   if (!exists && errno == ENAMETOOLONG)
     return sl_fail(SL_ERR_INPUT, "%s: %s: is a longer name than the file system takes; expected a shorter one", flag,
                    path);
-  if (exists && !S_ISREG(info.st_mode))
-    return sl_fail(SL_ERR_INPUT, "%s: %s: is not a plain file; expected a file to write", flag, path);
+  SL_TRY(sl_new_file_check(flag, path));
   const char *slash = strrchr(path, '/');
   snprintf(folder, sizeof folder, "%.*s",
            slash == NULL   ? 1
@@ -132,10 +133,22 @@ static bool same_place(const char *a, const char *b) {
          strcmp(name, other) == 0;
 }
 
-enum sl_status sl_output_check(const struct sl_options *o) {
-  const struct named_file outputs[] = {{"--json", o->json},    {"--trace", o->trace}, {"--save", o->save},
-                                       {"--out", o->out},      {"--svg", o->svg},     {"--save-grads", o->save_grads},
-                                       {"--points", o->points}};
+/* Whether a file at `path` would have the name of `folder`, or of a folder above it that is still to be made. */
+static bool is_in_the_way(const char *path, const char *folder) {
+  char above[4096];
+  if (path == NULL || folder == NULL || snprintf(above, sizeof above, "%s", folder) >= (int)sizeof above) return false;
+  for (char *slash = above; slash != NULL;) {
+    for (size_t end = strlen(above); end > 1 && above[end - 1] == '/'; end--) above[end - 1] = '\0';
+    if (same_place(path, above)) return true;
+    slash = strrchr(above, '/');
+    if (slash == above) break;
+    if (slash != NULL) *slash = '\0';
+  }
+  return false;
+}
+
+/* Compares an output with the files that are read, and with the folder that is made. */
+static enum sl_status check_apart(const struct sl_options *o, const struct named_file *out) {
   const struct named_file inputs[] = {{"--config", o->config},
                                       {"--model", o->model},
                                       {"--from-megatron", o->from_megatron},
@@ -149,6 +162,20 @@ enum sl_status sl_output_check(const struct sl_options *o) {
                                       {"--init", o->init},
                                       {"--table", o->table},
                                       {"--schedule", o->schedule}};
+  for (size_t k = 0; k < sizeof inputs / sizeof *inputs; k++)
+    if (same_file(out->path, inputs[k].path))
+      return sl_fail(SL_ERR_INPUT, "%s: %s: is the file that %s reads; expected another", out->flag, out->path,
+                     inputs[k].flag);
+  if (is_in_the_way(out->path, o->checkpoint))
+    return sl_fail(SL_ERR_INPUT, "%s: %s: is the folder of --checkpoint, too; expected another", out->flag, out->path);
+  return SL_OK;
+}
+
+/* `profile`: the file of the flops profiler, by the place that names it, or NULL. */
+static enum sl_status check_all(const struct sl_options *o, const char *place, const char *profile) {
+  const struct named_file outputs[] = {{"--json", o->json},     {"--trace", o->trace}, {"--save", o->save},
+                                       {"--out", o->out},       {"--svg", o->svg},     {"--save-grads", o->save_grads},
+                                       {"--points", o->points}, {place, profile}};
   for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++) {
     const struct named_file *out = &outputs[i];
     SL_TRY(check_output(out->flag, out->path));
@@ -157,10 +184,21 @@ enum sl_status sl_output_check(const struct sl_options *o) {
       if (same_file(out->path, outputs[k].path) || same_place(out->path, outputs[k].path))
         return sl_fail(SL_ERR_INPUT, "%s: %s: is the file of %s, too; expected another", out->flag, out->path,
                        outputs[k].flag);
-    for (size_t k = 0; k < sizeof inputs / sizeof *inputs; k++)
-      if (same_file(out->path, inputs[k].path))
-        return sl_fail(SL_ERR_INPUT, "%s: %s: is the file that %s reads; expected another", out->flag, out->path,
-                       inputs[k].flag);
+    SL_TRY(check_apart(o, out));
   }
   return SL_OK;
+}
+
+enum sl_status sl_output_check(const struct sl_options *options) {
+  return check_all(options, "", NULL);
+}
+
+enum sl_status sl_output_check_profile(const struct sl_options *options, const struct sl_config *config) {
+  static const char key[] = "flops_profiler.output_file";
+  char where[1024], place[1088];
+  const char *path = config->flops_profiler.output_file;
+  if (!config->flops_profiler.enabled || path[0] == '\0') return SL_OK;
+  sl_json_where(&config->doc, key, where, sizeof where);
+  snprintf(place, sizeof place, "%s: %s", where, key);
+  return check_all(options, place, path);
 }

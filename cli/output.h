@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cli/options.h"
+#include "core/config/config.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -20,3 +21,5 @@ char *sl_output_command(const struct sl_options *options);
  * (core/base/was_read.h lists also files that other files name). Files are compared by device and inode, not by name.
  * Call again after each reading of inputs. */
 enum sl_status sl_output_check(const struct sl_options *options);
+/* The same once the configuration is read: its flops_profiler.output_file is a file that predict and measure write. */
+enum sl_status sl_output_check_profile(const struct sl_options *options, const struct sl_config *config);

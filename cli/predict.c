@@ -54,7 +54,9 @@ static enum sl_status predict(const struct sl_options *options, const char *trac
   struct sl_setup setup;
   SL_TRY(check_steps(options, trace));
   SL_TRY(sl_setup_job(&setup, options, SL_SETUP_SIMULATION));
-  enum sl_status status = sl_fit_check(options, &setup);
+  enum sl_status status = SL_OK;
+  if (options->measured_steps == 0) status = sl_output_check_profile(options, &setup.config);
+  if (status == SL_OK) status = sl_fit_check(options, &setup);
   if (status == SL_OK && options->per_rank && setup.plan.world > SL_MAX_RANKS_APART)
     status = sl_fail(SL_ERR_INPUT, "--per-rank: lists %d ranks; expected at most %lld", setup.plan.world,
                      (long long)SL_MAX_RANKS_APART);

@@ -197,7 +197,15 @@ static enum sl_status sync_folder(const char *path) {
   return status;
 }
 
+enum sl_status sl_new_file_check(const char *flag, const char *path) {
+  struct stat info;
+  if (path == NULL || stat(path, &info) != 0 || S_ISREG(info.st_mode)) return SL_OK;
+  return sl_fail(SL_ERR_INPUT, "%s%s%s: is not a plain file; expected a file to write", flag != NULL ? flag : "",
+                 flag != NULL ? ": " : "", path);
+}
+
 enum sl_status sl_new_file_rename(const char *hidden, const char *path) {
+  SL_TRY(sl_new_file_check(NULL, path)); /* it may have come since the file was begun */
   if (rename(hidden, path) != 0) return refused(path, "be put in place");
   forget(hidden);
   return sync_folder(path);
@@ -251,6 +259,7 @@ enum sl_status sl_new_file_open(struct sl_new_file *file, const char *path) {
   int handle = -1;
   *file = (struct sl_new_file){0};
   SL_TRY(sl_was_read_check(NULL, path));
+  SL_TRY(sl_new_file_check(NULL, path));
   file->path = strdup(path);
   if (file->path == NULL) return sl_fail(SL_ERR_MEMORY, "out of memory: the name of a file");
   handle = create_nameless(path);

@@ -17,11 +17,15 @@ struct sl_new_file {
   FILE *stream;           /* owned */
 };
 
+/* Refuses the output `path` (may be NULL), named by `flag` (NULL: by no flag), where something else than a plain file
+ * has that name: a rename would put a file in the place of a FIFO or a device. Links are followed. Errors:
+ * SL_ERR_INPUT. */
+enum sl_status sl_new_file_check(const char *flag, const char *path);
 /* Begins the file `path` for one process. Errors: SL_ERR_IO with the path; SL_ERR_INPUT if this program has read that
- * file. */
+ * file, or as of sl_new_file_check. */
 enum sl_status sl_new_file_open(struct sl_new_file *file, const char *path);
 /* Puts the file in place. It is closed in any case, and on failure nothing remains. Errors: SL_ERR_IO, also of earlier
- * writes. */
+ * writes; SL_ERR_INPUT as of sl_new_file_check. */
 enum sl_status sl_new_file_finish(struct sl_new_file *file);
 /* Discards the file. A closed or zeroed one is accepted. */
 void sl_new_file_discard(struct sl_new_file *file);
@@ -49,5 +53,6 @@ void sl_new_file_drop_all(void);
 /* From now on a signal that ends this process calls sl_new_file_drop_all and sl_made_remove (core/base/made.h) first.
  * The first hidden file does the same. Handlers installed by others are kept. */
 void sl_new_file_watch(void);
-/* Gives the complete file `hidden` its final name, durably. Errors: SL_ERR_IO. */
+/* Gives the complete file `hidden` its final name, durably. Errors: SL_ERR_IO; SL_ERR_INPUT as of
+ * sl_new_file_check. */
 enum sl_status sl_new_file_rename(const char *hidden, const char *path);

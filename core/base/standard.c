@@ -13,10 +13,10 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+/* A new descriptor is the lowest that is free, here the one that is missing. */
 static void open_streams(void) {
-  int handle = open("/dev/null", O_RDWR);
-  while (handle >= 0 && handle <= STDERR_FILENO) handle = open("/dev/null", O_RDWR);
-  if (handle >= 0) close(handle);
+  for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; stream++)
+    if (fcntl(stream, F_GETFD) < 0) (void)open("/dev/null", stream == STDOUT_FILENO ? O_RDONLY : O_RDWR);
 }
 
 /* The kernel lets the stack grow up to its current limit. */
@@ -37,6 +37,12 @@ enum sl_status sl_standard_begin(void) {
   (void)signal(SIGPIPE, SIG_IGN);
   sl_was_read_begin();
   return check_stack();
+}
+
+enum sl_status sl_standard_check(void) {
+  const int flags = fcntl(STDOUT_FILENO, F_GETFL);
+  if (flags >= 0 && (flags & O_ACCMODE) != O_RDONLY) return SL_OK;
+  return sl_fail(SL_ERR_IO, "standard output: %s", strerror(EBADF));
 }
 
 static bool nobody_reads(int handle) {

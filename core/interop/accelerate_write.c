@@ -32,6 +32,11 @@ static bool is_on(const struct writer *w, const char *path) {
   return json_is_true(sl_interop_get(w->config, path));
 }
 
+/* DeepSpeed-Ulysses, the only context parallelism of type DEEPSPEED, and of no other. */
+static bool exchanges_heads(const struct writer *w) {
+  return strcmp(text_at(w, "shardlab.cp_comm_type"), "a2a") == 0;
+}
+
 static enum sl_status refuse(const char *path, const char *is, const char *expected) {
   return sl_fail(SL_ERR_INPUT, "--to accelerate: %s: is %s; expected %s", path, is[0] != '\0' ? is : "absent",
                  expected);
@@ -164,7 +169,7 @@ static enum sl_status put_deepspeed(const struct writer *w) {
           json_number_value(sl_interop_get(w->config, "gradient_clipping")));
   put_offload(w, "optimizer");
   put_offload(w, "param");
-  if (number_at(w, "shardlab.cp") > 1)
+  if (number_at(w, "shardlab.cp") > 1 && exchanges_heads(w))
     fprintf(w->out,
             "parallelism_config:\n  parallelism_config_sp_size: %lld\n  parallelism_config_sp_backend: deepspeed\n",
             (long long)number_at(w, "shardlab.cp"));
@@ -200,36 +205,63 @@ static enum sl_status put_megatron(const struct writer *w) {
   return SL_OK;
 }
 
-static bool is_said(const char *path) {
-  static const char *const said[] = {"bf16.enabled",
-                                     "fp16.enabled",
-                                     "communication_data_type",
-                                     "data_types.grad_accum_dtype",
-                                     "shardlab.preset",
-                                     "shardlab.tp",
-                                     "shardlab.cp",
-                                     "shardlab.cp_comm_type",
-                                     "shardlab.pp",
-                                     "shardlab.sequence_parallel",
-                                     "shardlab.shard_size",
-                                     "shardlab.recompute",
-                                     "shardlab.kernels",
-                                     "zero_optimization.stage",
-                                     "zero_optimization.offload_optimizer.device",
-                                     "zero_optimization.offload_optimizer.nvme_path",
-                                     "zero_optimization.offload_param.device",
-                                     "zero_optimization.offload_param.nvme_path",
-                                     NULL};
-  return sl_interop_among(said, path);
+/* ---- what the type that is written has no keys for ---- */
+
+/* Values that mean the same as no key at all. */
+static bool is_usual(const json_t *value) {
+  const char *text = json_string_value(value);
+  return json_is_null(value) || json_is_false(value) || (text != NULL && strcmp(text, "none") == 0) ||
+         (json_is_integer(value) && (json_integer_value(value) == 0 || json_integer_value(value) == 1));
 }
 
-/* These keys exist only for this distributed_type. */
-static bool is_said_of_deepspeed(const char *path) {
-  return is_said(path) || strcmp(path, "gradient_accumulation_steps") == 0 || strcmp(path, "gradient_clipping") == 0;
+/* The dimensions of a plan, which only some types have. */
+static bool is_said_dimension(const struct writer *w, const char *path) {
+  const bool fsdp = w->kind == FSDP || w->kind == FSDP2;
+  if (strcmp(path, "shardlab.tp") == 0) return w->kind == FSDP2 || w->kind == MEGATRON;
+  if (strcmp(path, "shardlab.cp") == 0)
+    return w->kind == FSDP2 || w->kind == MEGATRON || (w->kind == DEEPSPEED && exchanges_heads(w));
+  if (strcmp(path, "shardlab.cp_comm_type") == 0)
+    return number_at(w, "shardlab.cp") <= 1 || exchanges_heads(w) == (w->kind == DEEPSPEED);
+  if (strcmp(path, "shardlab.pp") == 0 || strcmp(path, "shardlab.sequence_parallel") == 0) return w->kind == MEGATRON;
+  if (strcmp(path, "shardlab.shard_size") == 0) return fsdp; /* put_groups refuses what FSDP cannot say */
+  return strcmp(path, "shardlab.recompute") == 0 && (fsdp || w->kind == MEGATRON);
 }
 
-static bool is_said_of_megatron(const char *path) {
-  return is_said_of_deepspeed(path) || strcmp(path, "shardlab.attention") == 0;
+static bool is_said_offload(const struct writer *w, const char *path) {
+  static const char *const keys[] = {
+      "zero_optimization.offload_optimizer.device", "zero_optimization.offload_optimizer.nvme_path",
+      "zero_optimization.offload_param.device", "zero_optimization.offload_param.nvme_path", NULL};
+  if (!sl_interop_among(keys, path)) return false;
+  if (w->kind == DEEPSPEED) return true;
+  /* of FSDP one key is for parameters and optimizer */
+  return (w->kind == FSDP || w->kind == FSDP2) && strcmp(text_at(w, path), "cpu") == 0 &&
+         strcmp(text_at(w, "zero_optimization.offload_param.device"), "cpu") == 0;
+}
+
+static bool is_said(const void *context, const char *path, const json_t *value) {
+  static const char *const always[] = {"bf16.enabled", "fp16.enabled", "shardlab.preset",
+                                       "zero_optimization.stage", /* follows from the preset, if it is not written */
+                                       NULL};
+  static const char *const types[] = {"communication_data_type", "data_types.grad_accum_dtype", NULL};
+  static const char *const usual[] = {"shardlab.tp",
+                                      "shardlab.cp",
+                                      "shardlab.pp",
+                                      "shardlab.sequence_parallel",
+                                      "shardlab.recompute",
+                                      "zero_optimization.offload_optimizer.device",
+                                      "zero_optimization.offload_param.device",
+                                      NULL};
+  const struct writer *w = context;
+  const bool fsdp = w->kind == FSDP || w->kind == FSDP2;
+  if (sl_interop_among(always, path)) return true;
+  if (sl_interop_among(usual, path) && is_usual(value)) return true;
+  if (sl_interop_among(types, path)) /* named by name_types where they are not FSDP's own */
+    return fsdp && (is_on(w, "bf16.enabled") || is_on(w, "fp16.enabled"));
+  if (strcmp(path, "shardlab.kernels") == 0) return w->kind != MEGATRON; /* named by put_head */
+  if (strcmp(path, "shardlab.attention") == 0) return w->kind == MEGATRON;
+  if (strcmp(path, "gradient_accumulation_steps") == 0 || strcmp(path, "gradient_clipping") == 0)
+    return w->kind == DEEPSPEED || w->kind == MEGATRON;
+  return is_said_dimension(w, path) || is_said_offload(w, path);
 }
 
 enum sl_status sl_accelerate_write(const json_t *config, const json_t *given, int64_t world, int64_t machines,
@@ -240,10 +272,6 @@ enum sl_status sl_accelerate_write(const json_t *config, const json_t *given, in
   if (w.kind == FSDP || w.kind == FSDP2) SL_TRY(put_fsdp(&w));
   if (w.kind == DEEPSPEED) SL_TRY(put_deepspeed(&w));
   if (w.kind == MEGATRON) SL_TRY(put_megatron(&w));
-  sl_interop_unsaid(given,
-                    w.kind == DEEPSPEED  ? is_said_of_deepspeed
-                    : w.kind == MEGATRON ? is_said_of_megatron
-                                         : is_said,
-                    unsaid);
+  sl_interop_unsaid(given, is_said, &w, unsaid);
   return SL_OK;
 }

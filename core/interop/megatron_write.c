@@ -96,8 +96,10 @@ static enum sl_status put_rest(const json_t *config, FILE *out) {
   if (json_integer_value(sl_interop_get(config, "shardlab.pp")) > 1 &&
       strcmp(schedule, interleaved ? "interleaved" : "1f1b") != 0)
     return refuse("shardlab.schedule", schedule, interleaved ? "interleaved" : "1f1b");
-  if (json_integer_value(sl_interop_get(config, "shardlab.cp")) > 1)
-    fprintf(out, "--cp-comm-type %s\n", text_at(config, "shardlab.cp_comm_type"));
+  const bool context = json_integer_value(sl_interop_get(config, "shardlab.cp")) > 1;
+  if (context) fprintf(out, "--cp-comm-type %s\n", text_at(config, "shardlab.cp_comm_type"));
+  if (context && strcmp(order, "tp-dp-pp") != 0)
+    return refuse("shardlab.rank_order", order, "tp-dp-pp beside context-parallel-size: cp is a part of dp here");
   if (strcmp(order, "tp-pp-dp") == 0) fputs("--use-tp-pp-dp-mapping\n", out);
   if (strcmp(order, "tp-pp-dp") != 0 && strcmp(order, "tp-dp-pp") != 0)
     return refuse("shardlab.rank_order", order, "tp-dp-pp or tp-pp-dp");
@@ -164,7 +166,8 @@ static enum sl_status put_model(const json_t *model, FILE *out) {
 
 /* ---- what Megatron-LM has no arguments for ---- */
 
-static bool is_said(const char *path) {
+static bool is_said(const void *context, const char *path, const json_t *value) {
+  (void)context, (void)value;
   static const char *const others[] = {"optimizer.type",
                                        "optimizer.params.betas",
                                        "shardlab.preset",
@@ -195,6 +198,6 @@ enum sl_status sl_megatron_write(const json_t *config, const json_t *given, cons
   SL_TRY(put_recompute(config, out));
   SL_TRY(put_rest(config, out));
   SL_TRY(put_model(model, out));
-  sl_interop_unsaid(given, is_said, unsaid);
+  sl_interop_unsaid(given, is_said, NULL, unsaid);
   return SL_OK;
 }

@@ -195,7 +195,8 @@ static enum sl_status put_parallelism(const json_t *config, const struct degrees
   return put_pipeline(config, d, out);
 }
 
-static bool is_said(const char *path) {
+static bool is_said(const void *context, const char *path, const json_t *value) {
+  (void)context, (void)value;
   static const char *const said[] = {"train_micro_batch_size_per_gpu",
                                      "train_batch_size",
                                      "gradient_accumulation_steps",
@@ -245,6 +246,6 @@ enum sl_status sl_torchtitan_write(const json_t *config, const json_t *given, co
   SL_TRY(put_parallelism(config, &d, out));
   SL_TRY(put_recompute(config, out));
   SL_TRY(put_kernels(config, out, unsaid));
-  sl_interop_unsaid(given, is_said, unsaid);
+  sl_interop_unsaid(given, is_said, NULL, unsaid);
   return SL_OK;
 }

@@ -10,7 +10,8 @@ bool sl_interop_among(const char *const *list, const char *path) {
   return *list != NULL;
 }
 
-static void walk(const json_t *given, const char *before, bool (*is_said)(const char *path), json_t *unsaid) {
+static void walk(const json_t *given, const char *before, sl_interop_said is_said, const void *context,
+                 json_t *unsaid) {
   const char *key;
   json_t *value;
   json_object_foreach((json_t *)(uintptr_t)given, key, value) {
@@ -18,12 +19,12 @@ static void walk(const json_t *given, const char *before, bool (*is_said)(const 
     const int n = snprintf(path, sizeof path, "%s%s%s", before, before[0] != '\0' ? "." : "", key);
     if (n < 0 || (size_t)n >= sizeof path) continue;
     if (json_is_object(value))
-      walk(value, path, is_said, unsaid);
-    else if (!is_said(path))
+      walk(value, path, is_said, context, unsaid);
+    else if (!is_said(context, path, value))
       json_array_append_new(unsaid, json_string(path));
   }
 }
 
-void sl_interop_unsaid(const json_t *given, bool (*is_said)(const char *path), json_t *unsaid) {
-  walk(given, "", is_said, unsaid);
+void sl_interop_unsaid(const json_t *given, sl_interop_said is_said, const void *context, json_t *unsaid) {
+  walk(given, "", is_said, context, unsaid);
 }

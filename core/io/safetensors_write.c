@@ -124,6 +124,7 @@ enum sl_status sl_safetensors_create(struct sl_safetensors_writer *writer, const
   enum sl_status status;
   SL_TRY(prepare(writer, path, tensors, count, metadata, &head, &head_bytes));
   SL_GO_FAIL(sl_was_read_check(NULL, path));
+  SL_GO_FAIL(sl_new_file_check(NULL, path));
   writer->fd = sl_new_file_create(writer->temporary);
   if (writer->fd < 0) SL_GO_FAIL(io_fail(writer->path, "be created"));
   writer->creator = true;

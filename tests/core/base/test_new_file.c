@@ -122,6 +122,45 @@ static void links_are_not_followed(void **state) {
   assert_int_equal(files_in_folder(), 0);
 }
 
+static bool is_pipe(const char *name) {
+  struct stat info;
+  return stat(name, &info) == 0 && S_ISFIFO(info.st_mode);
+}
+
+/* What is no plain file stays, also if it comes while the new file is written, or a link names it. */
+static void what_is_no_plain_file_is_not_replaced(void **state) {
+  (void)state;
+  static const char says[] = "is not a plain file; expected a file to write";
+  struct sl_new_file file;
+  char told[256];
+  assert_int_equal(mkfifo(other, 0600), 0);
+  assert_int_equal(symlink(other, path), 0);
+  const char *const names[] = {other, path, folder};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    assert_int_equal(sl_new_file_open(&file, names[i]), SL_ERR_INPUT);
+    snprintf(told, sizeof told, "%s: %s", names[i], says);
+    assert_string_equal(sl_error_message(), told);
+    sl_error_clear();
+    assert_int_equal(sl_new_file_check("--json", names[i]), SL_ERR_INPUT);
+    snprintf(told, sizeof told, "--json: %s: %s", names[i], says);
+    assert_string_equal(sl_error_message(), told);
+    sl_error_clear();
+  }
+  assert_true(is_pipe(other) && is_pipe(path));
+  unlink(other); /* the link leads nowhere now, and is replaced */
+  assert_int_equal(sl_new_file_check("--json", path), SL_OK);
+  assert_int_equal(sl_new_file_check("--json", NULL), SL_OK);
+  assert_int_equal(sl_new_file_open(&file, path), SL_OK);
+  unlink(path);
+  assert_int_equal(mkfifo(path, 0600), 0);
+  assert_int_equal(sl_new_file_finish(&file), SL_ERR_INPUT);
+  assert_non_null(strstr(sl_error_message(), says));
+  sl_error_clear();
+  assert_true(is_pipe(path));
+  unlink(path);
+  assert_int_equal(files_in_folder(), 0);
+}
+
 /* A child that is killed while it writes one file of each kind. */
 static void killed_by(int number, int left) {
   const pid_t child = fork();
@@ -378,6 +417,7 @@ int main(void) {
       cmocka_unit_test(folders_appear_whole),
       cmocka_unit_test(folders_go_with_their_files),
       cmocka_unit_test(links_are_not_followed),
+      cmocka_unit_test(what_is_no_plain_file_is_not_replaced),
       cmocka_unit_test(signals_leave_nothing),
       cmocka_unit_test(too_large_is_an_error),
       cmocka_unit_test(no_folder_is_an_error),

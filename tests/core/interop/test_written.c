@@ -1,0 +1,109 @@
+/* label: unit
+ * What is written of a plan in other frameworks' words, and which of its keys are named as left out. */
+#include "core/interop/accelerate_write.h"
+#include "core/interop/megatron_write.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static char text[8192], left_out[1024];
+
+static json_t *parse(const char *what) {
+  json_error_t error;
+  json_t *root = json_loads(what, 0, &error);
+  if (root == NULL) fail_msg("%s: %s", error.text, what);
+  return root;
+}
+
+/* Fills `text` and `left_out`. `model`: for Megatron-LM; NULL: for Accelerate. */
+static enum sl_status write_as(const char *what, const char *model) {
+  json_t *config = parse(what), *shape = model != NULL ? parse(model) : NULL, *unsaid = json_array(), *path;
+  FILE *out = fmemopen(text, sizeof text, "w");
+  size_t i;
+  assert_non_null(out);
+  const enum sl_status status = model != NULL ? sl_megatron_write(config, config, shape, out, unsaid)
+                                              : sl_accelerate_write(config, config, 8, 1, out, unsaid);
+  fclose(out);
+  left_out[0] = '\0';
+  json_array_foreach(unsaid, i, path) {
+    if (i > 0) strcat(left_out, " ");
+    strcat(left_out, json_string_value(path));
+  }
+  json_decref(config);
+  json_decref(shape);
+  json_decref(unsaid);
+  return status;
+}
+
+#define AS(preset, more) "{\"shardlab\": {\"preset\": \"" preset "\", " more "}}"
+#define EAGER "\"kernels\": \"torch-eager\""
+#define MANY "\"tp\": 2, \"pp\": 2, \"sequence_parallel\": true, \"recompute\": \"full\""
+#define ONE "\"tp\": 1, \"pp\": 1, \"cp\": 1, \"sequence_parallel\": false, \"recompute\": \"none\""
+#define NAMED "shardlab.tp shardlab.pp shardlab.sequence_parallel shardlab.recompute"
+
+/* A key is named exactly where the distributed_type has none for it; what is not used is not missed. */
+static void accelerate_names_what_its_type_lacks(void **state) {
+  (void)state;
+  static const struct {
+    const char *config, *left_out, *writes;
+  } cases[] = {
+      {AS("", MANY ", " EAGER), NAMED, "DEEPSPEED"},
+      {AS("deepspeed-3", ONE ", " EAGER), "", "DEEPSPEED"},
+      {AS("", "\"shard_size\": 4, \"attention\": \"flash\", " EAGER), "shardlab.shard_size shardlab.attention", ""},
+      {AS("", "\"cp\": 2, \"cp_comm_type\": \"a2a\", " EAGER), "", "parallelism_config_sp_size: 2"},
+      {AS("", "\"cp\": 2, \"cp_comm_type\": \"all_gather\", " EAGER), "shardlab.cp shardlab.cp_comm_type", ""},
+      {"{\"communication_data_type\": \"fp32\", \"gradient_clipping\": 1.0, \"shardlab\": {\"preset\": \"\", " EAGER
+       "}}",
+       "communication_data_type", "gradient_clipping: 1"},
+      {AS("ddp", MANY ", " EAGER), NAMED, "MULTI_GPU"},
+      {AS("fsdp", MANY ", " EAGER), "shardlab.tp shardlab.pp shardlab.sequence_parallel",
+       "fsdp_activation_checkpointing: true"},
+      {AS("fsdp2", MANY ", \"cp\": 2, \"cp_comm_type\": \"a2a\", " EAGER),
+       "shardlab.pp shardlab.sequence_parallel shardlab.cp_comm_type", "parallelism_config_tp_size: 2"},
+      {"{\"gradient_clipping\": 1.0, \"shardlab\": {\"preset\": \"fsdp\", \"recompute\": \"none\", " EAGER "}}",
+       "gradient_clipping", "FSDP"},
+      {AS("megatron-lm", MANY ", \"attention\": \"flash\""), "", "megatron_lm_pp_degree: 2"},
+      {AS("megatron-lm", ONE ", " EAGER), "shardlab.kernels", "MEGATRON_LM"},
+      {"{\"zero_optimization\": {\"offload_optimizer\": {\"device\": \"cpu\"}, \"offload_param\": {\"device\": "
+       "\"none\"}}, \"shardlab\": {\"preset\": \"megatron-lm\", " ONE "}}",
+       "zero_optimization.offload_optimizer.device", "MEGATRON_LM"},
+      {"{\"zero_optimization\": {\"offload_optimizer\": {\"device\": \"cpu\"}, \"offload_param\": {\"device\": "
+       "\"cpu\"}}, \"shardlab\": {\"preset\": \"fsdp\", \"recompute\": \"none\", " EAGER "}}",
+       "", "fsdp_offload_params: true"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    if (write_as(cases[i].config, NULL) != SL_OK) fail_msg("%s: %s", cases[i].config, sl_error_message());
+    if (strcmp(left_out, cases[i].left_out) != 0) fail_msg("%s: left out: %s", cases[i].config, left_out);
+    if (strstr(text, cases[i].writes) == NULL) fail_msg("%s: wrote %s", cases[i].config, text);
+    if (cases[i].writes[0] == '\0') assert_null(strstr(text, "parallelism_config"));
+  }
+}
+
+/* --from-megatron has no ranks of cp beside that mapping. */
+static void megatron_has_no_mapping_beside_cp(void **state) {
+  (void)state;
+#define LM(more)                                                                                                       \
+  "{\"optimizer\": {\"type\": \"AdamW\"}, \"shardlab\": {\"preset\": \"megatron-lm\", \"recompute\": \"none\", "       \
+  "\"attention\": \"flash\", \"cp_comm_type\": \"all_gather\", " more "}}"
+  static const char model[] = "{\"model_type\": \"gpt2\", \"n_layer\": 2, \"n_embd\": 8, \"n_head\": 2}";
+  assert_int_equal(write_as(LM("\"cp\": 2, \"rank_order\": \"tp-pp-dp\""), model), SL_ERR_INPUT);
+  assert_string_equal(sl_error_message(), "--to megatron: shardlab.rank_order: is \"tp-pp-dp\"; expected tp-dp-pp "
+                                          "beside context-parallel-size: cp is a part of dp here");
+  assert_int_equal(write_as(LM("\"cp\": 1, \"rank_order\": \"tp-pp-dp\""), model), SL_OK);
+  assert_non_null(strstr(text, "--use-tp-pp-dp-mapping\n"));
+  assert_int_equal(write_as(LM("\"cp\": 2, \"rank_order\": \"tp-dp-pp\""), model), SL_OK);
+  assert_non_null(strstr(text, "--cp-comm-type all_gather\n"));
+  assert_null(strstr(text, "mapping"));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(accelerate_names_what_its_type_lacks),
+                                     cmocka_unit_test(megatron_has_no_mapping_beside_cp)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
