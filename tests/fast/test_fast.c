@@ -78,8 +78,7 @@ static const struct family families[] = {
         24, 1, 4, 16, 0, 1e-3, 0.01, false),
     ROW("gradients that are complete in another order than theirs", "llama3-8b",
         "{" FP16 ADAMW "\"zero_optimization\": {\"stage\": 1, \"overlap_comm\": true, \"reduce_bucket_size\": 5e6,"
-        " \"allgather_bucket_size\": 9e6}, \"shardlab\": {\"seq_len\": 448, \"attention\": \"flash\","
-        " \"kernels\": \"torch-compile-blocks\"}}",
+        " \"allgather_bucket_size\": 9e6}, \"shardlab\": {\"seq_len\": 448, \"attention\": \"flash\"}}",
         24, 1, 1, 64, 1, 1e-3, 0.01, false),
     ROW("gradients that stay", "gpt2",
         "{" BF16 ADAMW "\"shardlab\": {\"seq_len\": 192, \"preset\": \"nanotron\", \"kernels\": \"megatron-fused\"}}",
