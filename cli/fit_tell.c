@@ -82,9 +82,11 @@ static void tell_changes(const json_t *verdict, double step_s, FILE *out) {
         out,
         "  fits with  no change: parameters and optimizer states are %s, more than all ranks and their hosts have\n",
         bytes_of(verdict, "states_bytes").text);
-  if (json_object_get(verdict, "least_bytes") != NULL)
-    fprintf(out, "  fits with  none of the changes that were tried: the least takes %s of the device\n",
-            bytes_of(verdict, "least_bytes").text);
+  if (json_object_get(verdict, "least_bytes") == NULL) return;
+  const json_t *device = json_object_get(verdict, "device");
+  const bool enough = integer(verdict, "least_bytes") <= integer(device, "limit_bytes");
+  fprintf(out, "  fits with  none of the changes that were tried: the least takes %s of the device%s\n",
+          bytes_of(verdict, "least_bytes").text, enough ? ", and more of its node than that has" : "");
 }
 
 void sl_fit_tell(const json_t *record, bool by_default, FILE *out) {

@@ -97,6 +97,24 @@ static void more_memory_fits_no_less(void **state) {
   assert_true(flips > 12); /* else nothing was near its limit */
 }
 
+/* Where a device would have room if hosts had, they are named. */
+static void hosts_that_lack_memory_are_named(void **state) {
+  (void)state;
+  static const char flags[] = "--model gpt2 --config ds.json --world 1 --seq 64 --micro-batch 1 --recompute full";
+  write_job();
+  write_cluster(100, 100, 0);
+  json_t *record = predict(flags);
+  const double memory = 0.6 * of_verdict(record, "device", "need_bytes") / GIB;
+  json_decref(record);
+  for (int none = 0; none < 2; none++) { /* where the device itself has too little, they are not */
+    write_cluster(none ? 0.3 : memory, none ? 100 : 0.4, 0);
+    assert_int_equal(shardlab(scratch, "predict --cluster cluster.json %s", flags), 0);
+    const char *line = strstr(out, "fits with  none of the changes that were tried: the least takes ");
+    if (line == NULL) fail_msg("%s", out);
+    assert_int_equal(strstr(line, " of the device, and more of its node than that has\n") != NULL, !none);
+  }
+}
+
 /* Each change that a verdict names, done. */
 static void what_is_said_to_help_helps(void **state) {
   (void)state;
@@ -335,6 +353,7 @@ static void to_require_is_to_fail(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(more_memory_fits_no_less),
+      cmocka_unit_test(hosts_that_lack_memory_are_named),
       cmocka_unit_test(what_is_said_to_help_helps),
       cmocka_unit_test(a_search_ends_where_fitting_does),
       cmocka_unit_test(a_search_names_its_limit),
