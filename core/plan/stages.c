@@ -32,14 +32,16 @@ struct cut {
   int last;
 };
 
-/* What a division is chosen for being least: by parameters, as DeepSpeed does, how much the runs differ; by flops, the
- * heaviest. */
-static double cost_of(const struct cut *c, enum sl_stages_by by) {
-  return c->heaviest - (by == SL_STAGES_PARAMETERS ? c->lightest : 0);
+/* Is division `a` preferred to `b`, which was found earlier? DeepSpeed wants the runs by parameters to differ least, and
+ * takes the last of equals; by flops the heaviest counts, and the first of equals has the shortest early stages, which
+ * hold the most micro-batches. */
+static bool preferred(const struct cut *a, const struct cut *b, enum sl_stages_by by) {
+  if (by == SL_STAGES_PARAMETERS) return a->heaviest - a->lightest <= b->heaviest - b->lightest;
+  return a->heaviest < b->heaviest;
 }
 
 /* Divides `n` weights into `parts` contiguous, non-empty runs: DeepSpeed's partition_balanced (runtime/utils.py), which
- * of the divisions of the first i items into k runs keeps a single one, the last of equals. */
+ * of the divisions of the first i items into k runs keeps a single one. */
 static enum sl_status cut_balanced(const double *prefix, int n, int parts, enum sl_stages_by by, int64_t *counts) {
   struct cut *best;
   const size_t row = (size_t)n + 1;
@@ -53,7 +55,7 @@ static enum sl_status cut_balanced(const double *prefix, int n, int parts, enum 
       for (int j = k - 1; j < i; j++) {
         const double run = prefix[i] - prefix[j];
         const struct cut c = {fmax(before[j].heaviest, run), fmin(before[j].lightest, run), j};
-        if (isfinite(c.heaviest) && cost_of(&c, by) <= cost_of(&now[i], by)) now[i] = c;
+        if (isfinite(c.heaviest) && preferred(&c, &now[i], by)) now[i] = c;
       }
     }
   }
