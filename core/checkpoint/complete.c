@@ -17,8 +17,8 @@
 
 /* ---- the parts of all ranks ---- */
 
-/* Is the folder there? Opened anew, it also shows what other hosts have just written there, where a network's file system
- * keeps what it knows of a folder for a while. */
+/* Is the folder there? Opened anew, it also shows what other hosts have just written there, where a network's file
+ * system keeps what it knows of a folder for a while. */
 static bool look_again(const char *folder) {
   const int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd >= 0) close(fd);

@@ -3,7 +3,7 @@
 
 #include "core/checkpoint/load.h"
 
-/* Does it match this model, optimizer and seed? Of the model everything counts that changes what a step computes: family,
- * sizes, heads, rotary embedding, windows, activation, epsilon. Its name, dropout, initialisation and longest sequence
- * may differ: they are settings of the training. Errors: SL_ERR_INPUT with what differs. */
+/* Does it match this model, optimizer and seed? Of the model everything counts that changes what a step computes:
+ * family, sizes, heads, rotary embedding, windows, activation, epsilon. Its name, dropout, initialisation and longest
+ * sequence may differ: they are settings of the training. Errors: SL_ERR_INPUT with what differs. */
 enum sl_status sl_checkpoint_fits(const struct sl_checkpoint *checkpoint, const struct sl_plan *plan);

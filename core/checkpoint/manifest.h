@@ -20,8 +20,9 @@
  *
  * "role" is "weight", "moment1" or "moment2". "row", "width", "lead" and "members" say how tensor parallelism sharded
  * the tensor (core/plan/cut.h); "lead" is missing where it is 1. A piece is elements [first, first + count) of a
- * member's local tensor, without padding. It is stored from byte `offset` of files[file] on or, without an offset, where
- * its elements belong in that file's tensor of the same name. The pieces of a tensor contain each of its elements once.
+ * member's local tensor, without padding. It is stored from byte `offset` of files[file] on or, without an offset,
+ * where its elements belong in that file's tensor of the same name. The pieces of a tensor contain each of its elements
+ * once.
  */
 #pragma once
 

@@ -8,8 +8,8 @@
 
 /* ---- layers to stages ---- */
 
-/* The weight of layer `layer`; that of layer -1 is the embedding's, that of the one beyond the last the final norm's and
- * the LM head's. */
+/* The weight of layer `layer`; that of layer -1 is the embedding's, that of the one beyond the last the final norm's
+ * and the LM head's. */
 static double weight_of(const struct sl_plan *plan, int layer) {
   const struct sl_model *m = plan->model;
   double sum = 0;
@@ -32,9 +32,9 @@ struct cut {
   int last;
 };
 
-/* Is division `a` preferred to `b`, which was found earlier? DeepSpeed wants the runs by parameters to differ least, and
- * takes the last of equals; by flops the heaviest counts, and the first of equals has the shortest early stages, which
- * hold the most micro-batches. */
+/* Is division `a` preferred to `b`, which was found earlier? DeepSpeed wants the runs by parameters to differ least,
+ * and takes the last of equals; by flops the heaviest counts, and the first of equals has the shortest early stages,
+ * which hold the most micro-batches. */
 static bool preferred(const struct cut *a, const struct cut *b, enum sl_stages_by by) {
   if (by == SL_STAGES_PARAMETERS) return a->heaviest - a->lightest <= b->heaviest - b->lightest;
   return a->heaviest < b->heaviest;

@@ -1,6 +1,6 @@
 /* label: unit
- * Checkpoints without a backend: what one plan saves any other reads, element by element; which stay; and nothing that is
- * damaged, cut short or missing is taken for one. */
+ * Checkpoints without a backend: what one plan saves any other reads, element by element; which stay; and nothing that
+ * is damaged, cut short or missing is taken for one. */
 #include "core/base/file.h"
 #include "core/checkpoint/fits.h"
 #include "core/checkpoint/folder.h"
@@ -252,7 +252,7 @@ static void the_newest_stay(void **state) {
   free(found);
 }
 
-/* --keep counts what the job has written: its newest stay, whatever else is in the folder, and nothing else is removed. */
+/* --keep counts what the job has written: its newest stay, whatever else is in the folder; nothing else is removed. */
 static void what_others_wrote_stays(void **state) {
   (void)state;
   snprintf(path, sizeof path, "%s/others", folder);

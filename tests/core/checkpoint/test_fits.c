@@ -1,6 +1,6 @@
 /* label: unit
- * A checkpoint of another model, optimizer or seed is not taken for one of this training, though its tensors may have the
- * same names and shapes. */
+ * A checkpoint of another model, optimizer or seed is not taken for one of this training, though its tensors may have
+ * the same names and shapes. */
 #include "core/checkpoint/fits.h"
 #include "core/checkpoint/folder.h"
 #include "tests/core/checkpoint/ranks.h"
