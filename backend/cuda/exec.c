@@ -5,6 +5,7 @@
  * Steps before options.timed_from are not timed op by op, because two events per op would separate kernels that
  * otherwise run back to back. Their completions carry the time at which the step ended. The time that an event itself
  * takes is measured and excluded from an op's time. */
+#include "backend/common/module.h"
 #include "backend/common/rank.h"
 #include "backend/cuda/cuda.h"
 #include "core/base/machine.h"
@@ -281,24 +282,4 @@ static void close_cuda(void *state) {
   sl_cuda_close(state);
 }
 
-static const struct sl_exec_ops cuda_ops = {
-    .name = "cuda",
-    .measures = true,
-    .probe = probe,
-    .open = open_cuda,
-    .begin = begin,
-    .issue = issue,
-    .advance = advance,
-    .now = now,
-    .read = read_back,
-    .write = write_over,
-    .report = report,
-    .anomaly = anomaly,
-    .exchange = exchange,
-    .agree = agree,
-    .close = close_cuda,
-};
-
-const struct sl_exec_ops *sl_exec_module(void) {
-  return &cuda_ops;
-}
+SL_BACKEND_MODULE(cuda, .probe = probe)

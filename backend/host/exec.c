@@ -3,6 +3,7 @@
  *
  * Transfers, which are communication and copies between memories, are driven as far as possible before each compute op:
  * this thread has to run them at some time, and the sooner a block is sent, the sooner another rank can go on. */
+#include "backend/common/module.h"
 #include "backend/common/rank.h"
 #include "backend/host/host.h"
 #include "core/base/machine.h"
@@ -296,23 +297,4 @@ static void close_host(void *state) {
   sl_host_close(state);
 }
 
-static const struct sl_exec_ops host_ops = {
-    .name = "host",
-    .measures = true,
-    .open = open_host,
-    .begin = begin,
-    .issue = issue,
-    .advance = advance,
-    .now = now,
-    .read = read_back,
-    .write = write_over,
-    .report = report,
-    .anomaly = anomaly,
-    .exchange = exchange,
-    .agree = agree,
-    .close = close_host,
-};
-
-const struct sl_exec_ops *sl_exec_module(void) {
-  return &host_ops;
-}
+SL_BACKEND_MODULE(host, .probe = NULL)
