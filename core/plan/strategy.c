@@ -168,7 +168,9 @@ enum sl_status sl_strategy_choose(struct sl_strategy *s, struct sl_config *confi
   SL_TRY(choose_offload(s, config));
   s->master_beside_fp32 = (preset.family & SL_FAMILY_DEEPSPEED) && s->shard_optimizer &&
                           (s->offload_optimizer || config->sl.kernels != SL_KERNELS_SHARDLAB);
-  s->copies_gradients = s->master_beside_fp32 && s->units == SL_UNITS_FLAT && !s->offload_optimizer;
+  /* BF16_Optimizer, which DeepSpeed takes at stage 1 for gradients that are summed in fp32, has them flat */
+  const bool flat = s->zero_stage == 1 && config->param_dtype == SL_BF16 && config->grad_accum_dtype == SL_F32;
+  s->copies_gradients = s->master_beside_fp32 && s->units == SL_UNITS_FLAT && !s->offload_optimizer && !flat;
   const bool scaling = preset.family & SL_FAMILY_SCALING;
   s->sums_whole = s->shard_optimizer && !s->shard_grads && (scaling || (preset.family & SL_FAMILY_NANOTRON));
   s->fp32_reductions = s->reduces_last = s->pair_messages = scaling;

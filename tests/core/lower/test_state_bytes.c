@@ -175,25 +175,31 @@ static void optimizers_read_the_type_that_gradients_accumulate_in(void **state) 
 }
 
 /* DeepSpeed's own program beside ours: its ZeRO has a master of fp32 parameters, too, and its stages 1 and 2 update from
- * a copy of the gradients in fp32, made of one in their type. In 16 bits that is the 2 N + 18 N / dp of its estimator
- * while the step begins, and 2 N / dp more for the gradients themselves. */
+ * a copy of the gradients in fp32, made of one in their type. In 16 bits that is the 2 N + 18 N / dp of its estimator,
+ * once what was copied first has been let go. */
 static void deepspeed_copies_what_it_updates_from(void **state) {
   (void)state;
   static const struct {
     const char *kernels, *type;
     int stage;
+    const char *accumulate;
     double optimizer, copies; /* bytes an own element */
-  } cases[] = {{"shardlab", "bf16", 2, 12, 0},    {"shardlab", "fp32", 2, 8, 0},     {"torch-eager", "bf16", 1, 12, 6},
-               {"torch-eager", "bf16", 2, 12, 6}, {"torch-eager", "fp32", 2, 12, 4}, {"torch-eager", "fp32", 3, 12, 0}};
+  } cases[] = {
+      {"shardlab", "bf16", 2, "bf16", 12, 0},    {"shardlab", "fp32", 2, "fp32", 8, 0},
+      {"torch-eager", "bf16", 1, "bf16", 12, 6}, {"torch-eager", "bf16", 1, "fp32", 12, 0}, /* BF16_Optimizer */
+      {"torch-eager", "bf16", 2, "bf16", 12, 6}, {"torch-eager", "bf16", 2, "fp32", 12, 4},
+      {"torch-eager", "fp32", 2, "fp32", 12, 4}, {"torch-eager", "fp32", 3, "fp32", 12, 0}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     struct fixture f;
     char config[512];
     const bool half = strcmp(cases[i].type, "bf16") == 0;
     snprintf(config, sizeof config,
-             "{\"train_micro_batch_size_per_gpu\": 1, \"bf16\": {\"enabled\": %s}, \"optimizer\": {\"type\": "
-             "\"AdamW\"}, \"zero_optimization\": {\"stage\": %d, \"stage3_param_persistence_threshold\": 0}, "
+             "{\"train_micro_batch_size_per_gpu\": 1, \"bf16\": {\"enabled\": %s}, \"data_types\": "
+             "{\"grad_accum_dtype\": \"%s\"}, "
+             "\"optimizer\": {\"type\": \"AdamW\"}, \"zero_optimization\": {\"stage\": %d, "
+             "\"stage3_param_persistence_threshold\": 0}, "
              "\"shardlab\": {\"kernels\": \"%s\", \"seq_len\": 8}}",
-             half ? "true" : "false", cases[i].stage, cases[i].kernels);
+             half ? "true" : "false", cases[i].accumulate, cases[i].stage, cases[i].kernels);
     if (fixture_open(&f, "gpt2", config, "dgx-a100-80g", 2, NULL) != SL_OK) fail_msg("%s", sl_error_message());
     if (sl_check(&f.job) != SL_OK) fail_msg("%s: %s", config, sl_error_message());
     const struct sl_class *c = &f.job.classes[0];
