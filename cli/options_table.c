@@ -175,7 +175,7 @@ const struct sl_option sl_options_table[] = {
     {"save-every", INTEGER, FIELD(save_every), NULL, "N", 1, SL_MAX_STEPS, SL_CMD_PREDICT,
      "what `measure --save-every` would write, and how long steps would wait for it"},
     {"keep", INTEGER, FIELD(keep), NULL, "N", 1, SL_MAX_STEPS, SL_CMD_MEASURE,
-     "with --checkpoint: of those that this job writes the newest N stay (else all); others' are never removed"},
+     "with --checkpoint: of those that this job writes the newest N stay (else all); no others are removed"},
     {"resume", TEXT, FIELD(resume), NULL, "latest|PATH", 0, 0, SL_CMD_MEASURE,
      "go on from a checkpoint, whatever plan wrote it: the latest of --checkpoint, or the one at PATH; --steps counts "
      "from "

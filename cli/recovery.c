@@ -88,10 +88,11 @@ static enum sl_status is_there(const char *path) {
   return SL_OK;
 }
 
-/* Sets r->from to the checkpoint of `step` if this job has written it and it is intact, otherwise to NULL. */
+/* Sets r->from to the checkpoint of `step` if this job has written it and it is intact, otherwise to NULL. What may be
+ * this job's and is damaged is named. */
 static enum sl_status try_step(struct recovery *r, int64_t step) {
   SL_TRY(sl_folder_step(&r->from, r->options.checkpoint, step));
-  if (sl_owner_is(r->from, r->told.job)) {
+  if (sl_owner_of(r->from, r->told.job) != SL_OWNER_OTHER) {
     if (is_good(r, r->from) == SL_OK) return SL_OK;
     sl_warn("%s", sl_error_message());
     sl_error_clear();

@@ -229,7 +229,7 @@ static int by_step(const struct dirent **a, const struct dirent **b) {
 static bool is_of(const char *folder, const char *name, const char *job) {
   char *path;
   if (sl_file_join(&path, folder, name) != SL_OK) return false;
-  const bool is = sl_owner_is(path, job);
+  const bool is = sl_owner_of(path, job) == SL_OWNER_THIS;
   free(path);
   return is;
 }

@@ -130,6 +130,7 @@ struct sl_config {
   struct {
     int stage; /* 0..3 */
     bool overlap_comm;
+    bool reduce_scatter; /* false: ZeRO-1 all-reduces whole buckets */
     int64_t reduce_bucket_size, allgather_bucket_size; /* elements */
     int64_t prefetch_bucket_size, param_persistence_threshold, model_persistence_threshold, max_live_parameters,
         max_reuse_distance; /* elements, stage 3 */

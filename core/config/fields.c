@@ -151,6 +151,7 @@ const struct sl_field sl_fields[] = {
   M(ZERO, "reduce_bucket_size", INT, zero.reduce_bucket_size, D("5e8"), GT(0)),
   M(ZERO, "allgather_bucket_size", INT, zero.allgather_bucket_size, D("5e8"), GE(0)),
   M(ZERO, "overlap_comm", BOOL, zero.overlap_comm, NUL),
+  M(ZERO, "reduce_scatter", BOOL, zero.reduce_scatter, D("true")),
   M(ZERO, "stage3_prefetch_bucket_size", INT, zero.prefetch_bucket_size, D("5e7"), GE(0), ALIAS("prefetch_bucket_size")),
   M(ZERO, "stage3_param_persistence_threshold", INT, zero.param_persistence_threshold, D("100000"), GE(0),
     ALIAS("param_persistence_threshold")),

@@ -49,7 +49,8 @@ static enum sl_status check_keys(const struct sl_json *doc) {
 
 /* ---- ranks ---- */
 
-/* --world makes it more machines, or fewer, of as many processes as the file has on one. */
+/* --world makes it more machines, or fewer, of as many processes as the file has on one; a single machine is also taken
+ * for one of another size, where those do not divide the world. */
 static enum sl_status read_world(struct accelerate *a, bool single) {
   int64_t processes = single ? 1 : 0, machines = 1;
   const int64_t flag = a->world;
@@ -63,8 +64,9 @@ static enum sl_status read_world(struct accelerate *a, bool single) {
   if (flag > 0 && flag < a->together) a->together = flag;
   a->world = flag > 0 ? flag : processes;
   if (a->world % a->together != 0 && machines > 1)
-    return sl_settings_fail(&a->s, "num_machines", "machines of a divisor of the %lld ranks of --world",
-                            (long long)flag);
+    return sl_settings_fail(&a->s, "num_machines",
+                            "--world, here %lld, to be a multiple of the %lld processes of a machine", (long long)flag,
+                            (long long)a->together);
   if (a->world % a->together != 0) a->together = a->world;
   const bool said = flag == 0 && sl_settings_has(&a->s, "num_machines"); /* also that it is one */
   a->per_machine = machines > 1 || said ? a->together : 0;

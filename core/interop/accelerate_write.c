@@ -107,13 +107,15 @@ static enum sl_status put_head(const struct writer *w) {
   return SL_OK;
 }
 
-/* FSDP reduces in the type in which it gathers, into fp32 shards; no key of Accelerate's sets other types. */
+/* FSDP reduces in the type in which it gathers, into fp32 shards; Megatron-LM sums and reduces fp16 in fp16 and bf16 in
+ * fp32. No key of Accelerate's sets other types. */
 static void name_types(const struct writer *w) {
-  const bool bf16 = is_on(w, "bf16.enabled");
+  const bool bf16 = is_on(w, "bf16.enabled"), megatron = w->kind == MEGATRON;
+  const char *sent = !bf16 ? "fp16" : megatron ? "fp32" : "bf16", *kept = megatron ? sent : "fp32";
   if (!bf16 && !is_on(w, "fp16.enabled")) return;
-  if (strcmp(text_at(w, "communication_data_type"), bf16 ? "bf16" : "fp16") != 0)
+  if (strcmp(text_at(w, "communication_data_type"), sent) != 0)
     json_array_append_new(w->unsaid, json_string("communication_data_type"));
-  if (strcmp(text_at(w, "data_types.grad_accum_dtype"), "fp32") != 0)
+  if (strcmp(text_at(w, "data_types.grad_accum_dtype"), kept) != 0)
     json_array_append_new(w->unsaid, json_string("data_types.grad_accum_dtype"));
 }
 
@@ -255,8 +257,8 @@ static bool is_said(const void *context, const char *path, const json_t *value) 
   const bool fsdp = w->kind == FSDP || w->kind == FSDP2;
   if (sl_interop_among(always, path)) return true;
   if (sl_interop_among(usual, path) && is_usual(value)) return true;
-  if (sl_interop_among(types, path)) /* named by name_types where they are not FSDP's own */
-    return fsdp && (is_on(w, "bf16.enabled") || is_on(w, "fp16.enabled"));
+  if (sl_interop_among(types, path)) /* named by name_types where they are not the framework's own */
+    return (fsdp || w->kind == MEGATRON) && (is_on(w, "bf16.enabled") || is_on(w, "fp16.enabled"));
   if (strcmp(path, "shardlab.kernels") == 0) return w->kind != MEGATRON; /* named by put_head */
   if (strcmp(path, "shardlab.attention") == 0) return w->kind == MEGATRON;
   if (strcmp(path, "gradient_accumulation_steps") == 0 || strcmp(path, "gradient_clipping") == 0)
@@ -272,6 +274,7 @@ enum sl_status sl_accelerate_write(const json_t *config, const json_t *given, in
   if (w.kind == FSDP || w.kind == FSDP2) SL_TRY(put_fsdp(&w));
   if (w.kind == DEEPSPEED) SL_TRY(put_deepspeed(&w));
   if (w.kind == MEGATRON) SL_TRY(put_megatron(&w));
+  if (w.kind == MEGATRON) name_types(&w);
   sl_interop_unsaid(given, is_said, &w, unsaid);
   return SL_OK;
 }

@@ -143,7 +143,6 @@ enum sl_status sl_reduce_begin(struct sl_lowering *l, struct sl_pass pass) {
   return SL_OK;
 }
 
-/* Has an earlier backward of the step left part of this gradient? */
 /* Shall the gradient be reduced in the current backward, once it is complete? Sharded ones always: there is no place to
  * keep them whole. */
 static bool reduces(const struct sl_lowering *l, int placed) {

@@ -393,6 +393,13 @@ static bool always_overlaps(struct question *q) {
   return q->preset->row.overlap && !q->config->zero.overlap_comm;
 }
 
+/* ZeRO-2 would take its part out of what was all-reduced. */
+static bool scatters_anyway(struct question *q) {
+  const struct sl_strategy *s = &q->preset->row;
+  return !q->config->zero.reduce_scatter && s->zero_stage > 0 &&
+         (s->shard_grads || !(q->preset->family & SL_FAMILY_DEEPSPEED));
+}
+
 static bool gathers_as_it_does(struct question *q) {
   return !(q->preset->family & (SL_FAMILY_FSDP | SL_FAMILY_FSDP2)) && !q->config->sl.limit_all_gathers;
 }
@@ -413,6 +420,7 @@ static const struct limit overruled[] = {
     {ANY, 0, ZERO("reduce_bucket_size"), by_layer, "each wrapped block is a bucket"},
     {ANY, 0, ZERO("allgather_bucket_size"), by_bucket, "parameters are gathered by gradient bucket"},
     {ANY, 0, ZERO("allgather_bucket_size"), by_owner, "each parameter is broadcast by its owner"},
+    {ANY, 0, ZERO("reduce_scatter"), scatters_anyway, "all-reduced buckets are modelled with ZeRO-1 alone"},
     {ANY, 0, ZERO("overlap_comm"), always_overlaps, "communication overlaps with computation"},
     {ANY, 0, "shardlab.limit_all_gathers", gathers_as_it_does, "the switch is FSDP's"},
     STAGE3("prefetch_bucket_size", "one wrapped block ahead is gathered"),

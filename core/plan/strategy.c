@@ -172,7 +172,8 @@ enum sl_status sl_strategy_choose(struct sl_strategy *s, struct sl_config *confi
   const bool flat = s->zero_stage == 1 && config->param_dtype == SL_BF16 && config->grad_accum_dtype == SL_F32;
   s->copies_gradients = s->master_beside_fp32 && s->units == SL_UNITS_FLAT && !s->offload_optimizer && !flat;
   const bool scaling = preset.family & SL_FAMILY_SCALING;
-  s->sums_whole = s->shard_optimizer && !s->shard_grads && (scaling || (preset.family & SL_FAMILY_NANOTRON));
+  const bool whole = (preset.family & SL_FAMILY_DEEPSPEED) && !config->zero.reduce_scatter;
+  s->sums_whole = s->shard_optimizer && !s->shard_grads && (scaling || whole || (preset.family & SL_FAMILY_NANOTRON));
   s->fp32_reductions = s->reduces_last = s->pair_messages = scaling;
   s->pipeline_engine = (preset.family & SL_FAMILY_PIPELINE_ENGINE) != 0;
   s->pair_messages |= s->pipeline_engine;

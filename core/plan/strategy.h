@@ -68,7 +68,9 @@ struct sl_strategy {
   bool overlap; /* reductions and gathers overlap with compute */
   bool
       overlap_param_gather; /* the next step's forward gathers the updated parameters, bucket by bucket (Megatron-LM) */
-  bool sums_whole;          /* whole gradients are all-reduced, although the optimizer state is sharded (nanotron) */
+  /* whole gradients are all-reduced, although the optimizer state is sharded (nanotron; DeepSpeed's ZeRO-1 with
+   * "reduce_scatter": false, stage_1_and_2.py, average_tensor) */
+  bool sums_whole;
   bool pipeline_engine;     /* DeepSpeed's pipeline engine, see plan/communicators.h */
   bool pair_messages;       /* pipeline messages are sent without a group, so each pair of ranks has a communicator */
   /* The pipeline uses torch.distributed.send and recv instead of isend and irecv: the compute stream waits for each

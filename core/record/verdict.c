@@ -77,7 +77,7 @@ static void understood(struct line *line, const struct sl_plan *plan) {
     say(line, ", ZeRO-%d", config->zero.stage);
   else
     say(line, ", ZeRO-%d", plan->strategy.zero_stage);
-  if (plan->strategy.nothing_to_shard) say(line, " (one data-parallel rank: as ZeRO-0)");
+  if (plan->strategy.nothing_to_shard) say(line, " (one data-parallel rank: nothing is sharded)");
   if (device->kind == SL_DEVICE_GPU)
     say(line, " on %d x %s, %s kernels", plan->world, device->name, sl_kernel_set(config->sl.kernels)->name);
   else

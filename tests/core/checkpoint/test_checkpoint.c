@@ -269,7 +269,19 @@ static void what_others_wrote_stays(void **state) {
   save_at(path, 5, 2);
   assert_true(is_there("step-000003") && is_there("step-000005") && !is_there("step-000009"));
   snprintf(other, sizeof other, "%s/step-000005", path);
-  assert_true(sl_owner_is(other, one_job) && !sl_owner_is(other, other_job));
+  assert_int_equal(sl_owner_of(other, one_job), SL_OWNER_THIS);
+  assert_int_equal(sl_owner_of(other, other_job), SL_OWNER_OTHER);
+  char manifest[700];
+  snprintf(manifest, sizeof manifest, "%s/manifest.json", other);
+  FILE *file = fopen(manifest, "r+");
+  assert_non_null(file);
+  assert_true(fseek(file, 40, SEEK_SET) == 0 && fputc('#', file) == '#' && fclose(file) == 0);
+  assert_int_equal(sl_owner_of(other, one_job), SL_OWNER_UNKNOWN);
+  assert_int_equal(truncate(manifest, 20), 0);
+  assert_int_equal(sl_owner_of(other, one_job), SL_OWNER_UNKNOWN);
+  assert_true(unlink(manifest) == 0 && sl_owner_of(other, one_job) == SL_OWNER_UNKNOWN);
+  assert_int_equal(mkfifo(manifest, 0600), 0); /* nobody writes to it, and nobody waits */
+  assert_int_equal(sl_owner_of(other, one_job), SL_OWNER_UNKNOWN);
 }
 
 static void unfinished(const char *name) {

@@ -248,11 +248,11 @@ static void warnings_given(void **state) {
         "zero_optimization.round_robin_gradients, aio.use_gds");
   warns("{\"optimizer\": {\"type\": \"Adam\"}, \"prescale_gradients\": true, \"gradient_predivide_factor\": 3,\n"
         "\"steps_per_print\": 7, \"bf16\": {\"enabled\": true, \"immediate_grad_update\": true},\n"
-        "\"zero_optimization\": {\"stage\": 2, \"contiguous_gradients\": false, \"reduce_scatter\": false,\n"
+        "\"zero_optimization\": {\"stage\": 2, \"contiguous_gradients\": false,\n"
         "\"allgather_partitions\": false, \"sub_group_size\": 5e8, \"offload_optimizer\": {\"pin_memory\": false}}}",
         "ds.json: known to DeepSpeed, not modelled yet and so without effect here: prescale_gradients, "
         "gradient_predivide_factor, bf16.immediate_grad_update, zero_optimization.contiguous_gradients, "
-        "zero_optimization.reduce_scatter, zero_optimization.allgather_partitions");
+        "zero_optimization.allgather_partitions");
   warns("{\"optimizer\": {\"type\": \"SGD\"}, \"zero_optimization\": {\"stage\": 1}}",
         "ds.json:1:16: optimizer.type: You are using an untested ZeRO Optimizer. DeepSpeed would refuse it; please add "
         "<\"zero_allow_untested_optimizer\": true> in the configuration file to use it there.");

@@ -156,7 +156,7 @@ static const struct {
      "ds.json:1:24: expected ',' or a closing bracket after a value, found '\"'"},
     {"{\"zero_optimization\": {\"fastest\": 1}}",
      "ds.json:1:24: zero_optimization.fastest: unknown key; expected one of stage, reduce_bucket_size, "
-     "allgather_bucket_size, overlap_comm, stage3_prefetch_bucket_size, prefetch_bucket_size, "
+     "allgather_bucket_size, overlap_comm, reduce_scatter, stage3_prefetch_bucket_size, prefetch_bucket_size, "
      "stage3_param_persistence_threshold, param_persistence_threshold, stage3_model_persistence_threshold, ..."},
     {"{\"gradient_allreduce_op\": \"sum\", \"zero_optimization\": {\"zenflow\": {}}}",
      "ds.json:1:2: gradient_allreduce_op: gradient_allreduce_op='sum' is not supported with ZenFlow"},

@@ -235,7 +235,7 @@ static const struct {
      "f:5:3: deepspeed_config.zero_stage: is 2; expected none beside deepspeed_config_file, which says it", false, 0},
     {FSDP "num_machines: 3\n" WRAP, "f:4:1: num_machines: is 3; expected a divisor of the 8 processes", false, 0},
     {FSDP "num_machines: 2\n" WRAP,
-     "f:4:1: num_machines: is 2; expected machines of a divisor of the 6 ranks of --world", false, 6},
+     "f:4:1: num_machines: is 2; expected --world, here 6, to be a multiple of the 4 processes of a machine", false, 6},
 };
 
 static void what_is_not_modelled_is_refused_with_its_key(void **state) {

@@ -41,6 +41,7 @@ static enum sl_status write_as(const char *what, const char *model) {
   return status;
 }
 
+#define SUMS(type) "\"communication_data_type\": \"" type "\", \"data_types\": {\"grad_accum_dtype\": \"" type "\"}"
 #define AS(preset, more) "{\"shardlab\": {\"preset\": \"" preset "\", " more "}}"
 #define EAGER "\"kernels\": \"torch-eager\""
 #define MANY "\"tp\": 2, \"pp\": 2, \"sequence_parallel\": true, \"recompute\": \"full\""
@@ -70,6 +71,12 @@ static void accelerate_names_what_its_type_lacks(void **state) {
        "gradient_clipping", "FSDP"},
       {AS("megatron-lm", MANY ", \"attention\": \"flash\""), "", "megatron_lm_pp_degree: 2"},
       {AS("megatron-lm", ONE ", " EAGER), "shardlab.kernels", "MEGATRON_LM"},
+      {"{\"fp16\": {\"enabled\": true}, " SUMS("fp32") ", \"shardlab\": {\"preset\": \"megatron-lm\", " ONE "}}",
+       "communication_data_type data_types.grad_accum_dtype", "MEGATRON_LM"},
+      {"{\"fp16\": {\"enabled\": true}, " SUMS("fp16") ", \"shardlab\": {\"preset\": \"megatron-lm\", " ONE "}}", "",
+       "mixed_precision: 'fp16'"},
+      {"{\"bf16\": {\"enabled\": true}, " SUMS("bf16") ", \"shardlab\": {\"preset\": \"megatron-lm\", " ONE "}}",
+       "communication_data_type data_types.grad_accum_dtype", "MEGATRON_LM"},
       {"{\"zero_optimization\": {\"offload_optimizer\": {\"device\": \"cpu\"}, \"offload_param\": {\"device\": "
        "\"none\"}}, \"shardlab\": {\"preset\": \"megatron-lm\", " ONE "}}",
        "zero_optimization.offload_optimizer.device", "MEGATRON_LM"},

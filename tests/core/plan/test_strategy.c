@@ -155,6 +155,11 @@ static const struct {
      "data_types.grad_accum_dtype: is \"bf16\", which has no effect: preset deepspeed-2 (DeepSpeed): gradients in host "
      "memory are fp32\n"},
     {"", ZERO_KEY("\"stage\": 1, \"offload_optimizer\": {\"device\": \"cpu\"}") ", " BF16 ", " KEPT, NULL},
+    {"", ZERO_KEY("\"stage\": 1, \"reduce_scatter\": false"), NULL},
+    {"ddp", ZERO_KEY("\"reduce_scatter\": false"), NULL}, /* it all-reduces anyway */
+    {"", ZERO_KEY("\"stage\": 2, \"reduce_scatter\": false"),
+     "zero_optimization.reduce_scatter: is false, which has no effect: preset deepspeed-2 (DeepSpeed): all-reduced "
+     "buckets are modelled with ZeRO-1 alone\n"},
     {"ddp", ZERO_KEY("\"reduce_bucket_size\": 1000001"),
      "zero_optimization.reduce_bucket_size: is 1000001, which has no effect: preset ddp (PyTorch DDP): buckets of "
      "6553600 elements\n"},
