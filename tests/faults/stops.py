@@ -46,10 +46,10 @@ class Stop(Event):
 
 
 def stops(args, first, random_, every):
-    """Points of the start and of the end; every one, or one of each neighbouring four."""
+    """Points of the start and of the end; every one, or one of each neighbouring five."""
     points = list(range(0, START)) + list(range(36, 55))
     if not every:
-        points = [point + random_.randrange(4) for point in points[:-3:4]]
+        points = [point + random_.randrange(5) for point in points[:-4:5]]
     points += [54, AFTER_ALL]
     kinds = [("mpirun", 0), ("mpirun", 1), ("measure", 0), ("measure", 1)]
     chosen = [(kind, point) for point in points for kind in (kinds if every else [random_.choice(kinds)])]

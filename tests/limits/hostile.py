@@ -32,7 +32,7 @@ HOSTILE = """-9223372036854775809 -9223372036854775808 -1e300 -4294967295 -1 0 0
     18446744073709551617 1e300 1e309""".split()
 FLAG_ONLY = ["nan", "inf", "0x10", "1e3", "1,5", "5x"]  # no numbers of a flag, which takes digits
 LEAKS_EVERY = 7  # the search for leaks is most of the time of a sanitized run: one of so many is searched, of every row some
-A_ROW = 4  # hostile values of a row, besides its limits, unless all are asked for
+A_ROW = 3  # hostile values of a row, besides its limits, unless all are asked for
 
 CONFIG = {"train_micro_batch_size_per_gpu": 1, "optimizer": {"type": "AdamW", "params": {"lr": 0.001}}}
 MODELS = {

@@ -50,7 +50,9 @@ static inline float ranks_value(enum sl_role role, int tensor, int64_t logical) 
   return (float)(logical + 1) + 0.25F * (float)state + (tensor % 2 ? -0.125F : 0);
 }
 
-/* Calls `each` with every element of a state that a rank holds, with logical -1 for padding. */
+/* Calls `each` with the elements of a state that a rank holds, with logical -1 for padding: with all, or those whose
+ * logical number is a multiple of ranks_stride. */
+static int64_t ranks_stride = 1;
 typedef void (*ranks_each)(float *at, enum sl_role role, int tensor, int64_t logical);
 static inline void ranks_walk(struct ranks *r, int rank, enum sl_role role, ranks_each each) {
   const struct sl_plan *plan = &r->f.plan;
@@ -63,7 +65,10 @@ static inline void ranks_walk(struct ranks *r, int rank, enum sl_role role, rank
     float *x = (float *)(void *)(r->memory[rank][where.buffer] + where.offset);
     for (int64_t local = where.first; local < where.first + where.count;) {
       const struct sl_run_of run = sl_cut_run(&cut, cut.members > 1 ? at.tp : 0, local, where.first + where.count);
-      for (int64_t k = 0; k < run.count; k++) each(x++, role, tensor, run.logical < 0 ? -1 : run.logical + k);
+      const int64_t first = run.logical < 0 ? 0 : (ranks_stride - run.logical % ranks_stride) % ranks_stride;
+      for (int64_t k = first; k < run.count; k += ranks_stride)
+        each(x + k, role, tensor, run.logical < 0 ? -1 : run.logical + k);
+      x += run.count;
       local += run.count;
     }
   }
