@@ -11,6 +11,19 @@
 
 #include <stdlib.h>
 
+/* A scratch folder: group setup and teardown. */
+static char ranks_folder[] = "/tmp/shardlab-checkpoint-XXXXXX";
+static inline int ranks_make_folder(void **state) {
+  (void)state;
+  return mkdtemp(ranks_folder) == NULL ? -1 : 0;
+}
+static inline int ranks_remove_folder(void **state) {
+  (void)state;
+  char command[128];
+  snprintf(command, sizeof command, "rm -rf %s", ranks_folder);
+  return system(command);
+}
+
 struct ranks {
   struct fixture f;
   char ***memory; /* per rank, per buffer of its class that holds a state or the control block; otherwise NULL */

@@ -27,19 +27,7 @@
 #define BATCH "\"train_batch_size\": 48, \"gradient_accumulation_steps\": 4"
 #define ADAM "\"optimizer\": {\"type\": \"AdamW\", \"params\": {\"lr\": 0.1}}"
 
-static char folder[] = "/tmp/shardlab-checkpoint-XXXXXX", path[128], other[256];
-
-static int make_folder(void **state) {
-  (void)state;
-  return mkdtemp(folder) == NULL ? -1 : 0;
-}
-
-static int remove_folder(void **state) {
-  (void)state;
-  char command[128];
-  snprintf(command, sizeof command, "rm -rf %s", folder);
-  return system(command);
-}
+static char path[128], other[256];
 
 /* --- any plan --- */
 
@@ -105,7 +93,7 @@ static void reads(const struct plan *plan, const char *model, const char *step) 
 static void any_plan_of(const char *model, const char *name) {
   for (int p = 0; p < PLANS; p++) {
     struct ranks r;
-    snprintf(path, sizeof path, "%s/%s-%s", folder, name, plans[p].name);
+    snprintf(path, sizeof path, "%s/%s-%s", ranks_folder, name, plans[p].name);
     ranks_open(&r, model, plans[p].config, plans[p].world);
     ranks_fill(&r, 7);
     const struct sl_saver_options options = {.folder = path, .every = 7, .data_samples = 100};
@@ -129,11 +117,11 @@ static void large_tensors_are_cut(void **state) {
   (void)state;
   struct ranks r;
   static const struct plan two = {"two", "{" BATCH ", " ADAM ", \"zero_optimization\": {\"stage\": 1}}", 2};
-  snprintf(other, sizeof other, "%s/wide.json", folder);
+  snprintf(other, sizeof other, "%s/wide.json", ranks_folder);
   FILE *file = fopen(other, "w");
   fputs("{\"model_type\": \"mlp\", \"dims\": [2100, 4300, 3]}", file);
   fclose(file);
-  snprintf(path, sizeof path, "%s/wide", folder);
+  snprintf(path, sizeof path, "%s/wide", ranks_folder);
   ranks_open(&r, other, plans[1].config, plans[1].world); /* who hold the same, and share */
   ranks_fill(&r, 7);
   const struct sl_saver_options options = {.folder = path, .every = 7, .data_samples = 100};
@@ -170,7 +158,7 @@ static void copies_are_aligned_with_files(void **state) {
   struct ranks r;
   struct sl_checkpoint from;
   int64_t *places, bytes, moved = 0;
-  snprintf(path, sizeof path, "%s/aligned", folder);
+  snprintf(path, sizeof path, "%s/aligned", ranks_folder);
   ranks_open(&r, GPT2, plans[2].config, plans[2].world);
   ranks_fill(&r, 7);
   const struct sl_saver_options options = {.folder = path, .every = 7, .data_samples = 100};
@@ -238,7 +226,7 @@ static bool is_there(const char *name) {
 static void the_newest_stay(void **state) {
   (void)state;
   char *found;
-  snprintf(path, sizeof path, "%s/kept", folder);
+  snprintf(path, sizeof path, "%s/kept", ranks_folder);
   for (int64_t step = 8; step <= 11; step++) save_at(path, step, 2);
   assert_int_equal(steps_in(path), 2);
   assert_int_equal(sl_folder_find(&found, path, "latest"), SL_OK);
@@ -255,7 +243,7 @@ static void the_newest_stay(void **state) {
 /* --keep counts what the job has written: its newest stay, whatever else is in the folder; nothing else is removed. */
 static void what_others_wrote_stays(void **state) {
   (void)state;
-  snprintf(path, sizeof path, "%s/others", folder);
+  snprintf(path, sizeof path, "%s/others", ranks_folder);
   for (int64_t step = 2; step <= 10; step += 2) save_as(other_job, path, step, 0);
   for (int64_t step = 5; step <= 9; step++) save_at(path, step, 2); /* 6 and 8 take the others' places */
   assert_int_equal(steps_in(path), 5);
@@ -297,7 +285,7 @@ static void unfinished(const char *name) {
 /* What a job that is gone left is removed; what another one is writing stays. */
 static void nobodys_leftovers_go(void **state) {
   (void)state;
-  snprintf(path, sizeof path, "%s/kept", folder);
+  snprintf(path, sizeof path, "%s/kept", ranks_folder);
   unfinished(".checkpoint.dead.0.tmp");
   snprintf(other, sizeof other, "%s/.latest.dead.0.tmp", path);
   fclose(fopen(other, "w"));
@@ -347,7 +335,7 @@ static void every_file_is_asked_for(void **state) {
                                       "model-00001-of-00001.safetensors",
                                       "optimizer-00001-of-00002.safetensors",
                                       "optimizer-00002-of-00002.safetensors"};
-  snprintf(path, sizeof path, "%s/asked", folder);
+  snprintf(path, sizeof path, "%s/asked", ranks_folder);
   save_at(path, 7, 0);
   snprintf(other, sizeof other, "%s/step-000007", path);
   for (size_t n = 0; n < sizeof names / sizeof *names; n++) {
@@ -387,7 +375,7 @@ static void what_is_claimed_is_verified(void **state) {
     struct ranks r;
     struct stat info;
     char name[512];
-    snprintf(other, sizeof other, "%s/asked/step-000007", folder);
+    snprintf(other, sizeof other, "%s/asked/step-000007", ranks_folder);
     snprintf(name, sizeof name, "%s/model-00001-of-00001.safetensors", other);
     assert_int_equal(stat(name, &info), 0);
     ranks_open(&r, GPT2, plan->config, plan->world);
@@ -412,13 +400,13 @@ static void what_cannot_be_written_ends_in_one_line(void **state) {
   (void)state;
   struct ranks r;
   char below[160];
-  snprintf(path, sizeof path, "%s/asked/step-000007/config.json", folder); /* a file */
+  snprintf(path, sizeof path, "%s/asked/step-000007/config.json", ranks_folder); /* a file */
   struct sl_saver *saver;
   ranks_open(&r, GPT2, plans[0].config, 1);
   ranks_fill(&r, 7);
   struct sl_saver_options options = {.folder = path, .every = 7, .data_samples = 100};
   fails(sl_saver_open(&saver, &options, &r.f.job), "expected a folder");
-  snprintf(below, sizeof below, "%s/gone", folder);
+  snprintf(below, sizeof below, "%s/gone", ranks_folder);
   options.folder = below;
   assert_int_equal(sl_saver_open(&saver, &options, &r.f.job), SL_OK);
   assert_int_equal(access(below, F_OK), -1); /* the first save makes it */
@@ -445,5 +433,5 @@ int main(void) {
       cmocka_unit_test(what_is_claimed_is_verified),
       cmocka_unit_test(what_cannot_be_written_ends_in_one_line),
   };
-  return cmocka_run_group_tests_name("checkpoint", tests, make_folder, remove_folder);
+  return cmocka_run_group_tests_name("checkpoint", tests, ranks_make_folder, ranks_remove_folder);
 }

@@ -19,19 +19,7 @@
 #define ADAM "\"optimizer\": {\"type\": \"AdamW\", \"params\": {\"lr\": 0.1}}"
 #define ONE "{" BATCH ", " ADAM "}"
 
-static char folder[] = "/tmp/shardlab-fits-XXXXXX", path[128];
-
-static int make_folder(void **state) {
-  (void)state;
-  return mkdtemp(folder) == NULL ? -1 : 0;
-}
-
-static int remove_folder(void **state) {
-  (void)state;
-  char command[128];
-  snprintf(command, sizeof command, "rm -rf %s", folder);
-  return system(command);
-}
+static char path[128];
 
 static void fails(enum sl_status status, const char *word) {
   assert_int_not_equal(status, SL_OK);
@@ -44,10 +32,10 @@ static void save(const char *model) {
   struct ranks r;
   ranks_open(&r, model, ONE, 2);
   ranks_fill(&r, 7);
-  const struct sl_saver_options options = {.folder = folder, .every = 7, .data_samples = 100};
+  const struct sl_saver_options options = {.folder = ranks_folder, .every = 7, .data_samples = 100};
   if (ranks_save(&r, &options, 7) != SL_OK) fail_msg("%s", sl_error_message());
   ranks_close(&r);
-  snprintf(path, sizeof path, "%s/step-000007", folder);
+  snprintf(path, sizeof path, "%s/step-000007", ranks_folder);
 }
 
 static void fits_what(const char *model, const char *config, const char *word) {
@@ -133,5 +121,5 @@ int main(void) {
       cmocka_unit_test(of_a_model_of_the_same_tensors),
       cmocka_unit_test(with_tensors_to_spare),
   };
-  return cmocka_run_group_tests_name("fits", tests, make_folder, remove_folder);
+  return cmocka_run_group_tests_name("fits", tests, ranks_make_folder, ranks_remove_folder);
 }
