@@ -147,18 +147,16 @@ static bool ready_at(struct flow *f, struct walker *w, int lane, double *ready) 
 }
 
 /* Moves past the next op of a rank, which is returned. */
-static uint32_t go_on(struct walker *w) {
+static inline uint32_t go_on(struct walker *w) {
   sl_issue_next(w->table->program, &w->at);
   return w->next++;
 }
 
-/* Does the next op of a rank begin when its last compute op ends? It does if it is a compute op and waits for nothing
- * else. */
-static bool goes_on(const struct walker *w) {
-  const struct sl_program *p = w->table->program;
-  if (w->next == p->issue_count) return false;
-  const struct sl_sim_cost *cost = &w->table->costs[w->at.stored->op];
-  return w->at.stored->wait_count == 0 && cost->lane == SL_LANE_COMPUTE && cost->call < 0;
+/* Does the next op of a rank begin when its last compute op ends? It does if it is a compute op, which is no
+ * rendezvous, and waits for nothing else. */
+static inline bool goes_on(const struct walker *w) {
+  if (w->next == w->table->program->issue_count || w->at.stored->wait_count > 0) return false;
+  return w->table->costs[w->at.stored->op].lane == SL_LANE_COMPUTE;
 }
 
 /* Reports `count` compute ops from `first` on, in one call if the observer supports that. */
@@ -176,8 +174,9 @@ static void compute_on(struct flow *f, int local, double ready) {
   enum { MOST = 64 };
   struct walker *w = &f->walkers[local];
   struct lane *l = &w->lanes[SL_LANE_COMPUTE];
-  double times[MOST + 1] = {ready};
+  double times[MOST + 1];
   uint32_t first = w->next, count = 0;
+  times[0] = ready;
   do {
     const double cost = w->table->costs[w->at.stored->op].seconds;
     const uint32_t issue = go_on(w);

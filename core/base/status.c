@@ -74,8 +74,7 @@ enum sl_status sl_malloc(void *out, size_t count, size_t size) {
   return SL_OK;
 }
 
-enum sl_status sl_grow(void *items, size_t *capacity, size_t count, size_t size) {
-  if (count <= *capacity) return SL_OK;
+enum sl_status sl_grow_beyond(void *items, size_t *capacity, size_t count, size_t size) {
   size_t grown = *capacity > 0 ? *capacity : 16;
   while (grown < count) grown *= 2;
   void *block;

@@ -3,17 +3,20 @@
 
 static const struct {
   const char *name;
-  enum sl_op_class op_class;
   int dims;
   unsigned moves;
 } op_info[] = {
-#define X(name, text, op_class, dims) {text, SL_CLASS_##op_class, dims, 0},
+#define X(name, text, op_class, dims) {text, dims, 0},
     SL_OP_MAP(X)
 #undef X
-#define X(name, text, op_class, dims, moves) {text, SL_CLASS_##op_class, dims, moves},
+#define X(name, text, op_class, dims, moves) {text, dims, moves},
         SL_COMM_MAP(X)
 #undef X
 };
+
+#define X(name, text, op_class, ...) SL_CLASS_##op_class,
+const unsigned char sl_op_classes[SL_OP_COUNT] = {SL_OP_MAP(X) SL_COMM_MAP(X)};
+#undef X
 
 const char *sl_op_name(enum sl_op_kind kind) {
   return op_info[kind].name;
@@ -61,10 +64,6 @@ struct sl_op sl_op_epilogue(const struct sl_op *op) {
     e.dim[1] = op->dim[op->flags & SL_OP_BGRAD_A ? 0 : 1];
   }
   return e;
-}
-
-enum sl_op_class sl_op_class_of(enum sl_op_kind kind) {
-  return op_info[kind].op_class;
 }
 
 int sl_op_dims(enum sl_op_kind kind) {

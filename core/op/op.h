@@ -170,7 +170,10 @@ enum sl_op_kind {
       SL_OP_COUNT
 };
 const char *sl_op_name(enum sl_op_kind kind);
-enum sl_op_class sl_op_class_of(enum sl_op_kind kind);
+extern const unsigned char sl_op_classes[SL_OP_COUNT]; /* enum sl_op_class */
+static inline enum sl_op_class sl_op_class_of(enum sl_op_kind kind) {
+  return (enum sl_op_class)sl_op_classes[kind];
+}
 int sl_op_dims(enum sl_op_kind kind); /* how many of its first dimensions are above 0 */
 /* A collective, a send or a receive: an op that is a rendezvous of several ranks. */
 bool sl_op_is_comm(enum sl_op_kind kind);

@@ -14,8 +14,8 @@
 #include <string.h>
 
 enum {
-  NOTED_LIVES = 4,    /* of an item: the first and the last, as far as it has them */
-  MOMENT_LIVES = 256, /* that begin in a moment of sl_busy */
+  NOTED_LIVES = 2,    /* of an item: the first and the last, as far as it has them */
+  MOMENT_LIVES = 1024, /* that begin in a moment of sl_busy */
   MANY_CONFLICTS = 32 /* after which an item asks what is busy during its lives */
 };
 
@@ -45,6 +45,7 @@ struct span {
 struct placed {
   struct item **all;
   size_t count, low, capacity;
+  int64_t top; /* none reaches above it */
 };
 
 /* All that are placed, by n. Of items of one size class those that reach above an offset are found by their own
@@ -163,9 +164,11 @@ static struct item *item_at(const struct placed *l, size_t i) {
   return l->all[i < l->low ? i : i + l->capacity - l->count];
 }
 
-/* The first from the low-th on that is at `offset` or above. */
+/* The first from the low-th on that is at `offset` or above: seldom far from there. */
 static size_t first_from(const struct placed *l, size_t low, int64_t offset) {
-  for (size_t high = l->count; low < high;) {
+  size_t high = low;
+  for (size_t step = 1; high < l->count && item_at(l, high)->offset < offset; step *= 2) low = high + 1, high += step;
+  for (high = high < l->count ? high : l->count; low < high;) {
     const size_t middle = (low + high) / 2;
     if (item_at(l, middle)->offset < offset) {
       low = middle + 1;
@@ -262,7 +265,7 @@ static enum sl_status find_place(struct planner *p, struct item *x) {
     before = s.offset;
     for (uint64_t rest = p->used; rest != 0; rest &= rest - 1) {
       const int n = __builtin_ctzll(rest);
-      SL_TRY(pass_class(p, &s, n, &at[n]));
+      if (p->placed[n].top > s.offset) SL_TRY(pass_class(p, &s, n, &at[n]));
     }
   }
   x->offset = s.offset;
@@ -278,13 +281,14 @@ static enum sl_status put(struct planner *p, struct item *x) {
   move_gap(l, at);
   l->all[l->low++] = x;
   l->count++;
+  if (x->offset + x->bytes > l->top) l->top = x->offset + x->bytes;
   p->used |= UINT64_C(1) << size_class(x->bytes);
   return share(p, x, x);
 }
 
 /* Places items in their current order above the persistent buffers; *top: the arena's size. */
 static enum sl_status place(struct planner *p, int64_t *top) {
-  for (int n = 0; n < SIZE_CLASSES; n++) p->placed[n].count = p->placed[n].low = 0;
+  for (int n = 0; n < SIZE_CLASSES; n++) p->placed[n].count = p->placed[n].low = 0, p->placed[n].top = 0;
   p->used = 0;
   *top = p->persistent;
   p->at_peak.count = p->noted = 0;

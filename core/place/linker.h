@@ -37,6 +37,9 @@ struct linker {
   uint32_t *lane_issue[SL_LANE_COUNT]; /* issue index of each op of a lane */
   size_t lane_capacity[SL_LANE_COUNT];
   int places[SL_GROUP_COUNT];       /* ranks of the class's group of each kind */
-  uint32_t lanes;                   /* bit l: the program has an op on lane l */
-  uint32_t blocking[SL_LANE_COUNT]; /* what the next compute op must wait for */
+  uint32_t blocking[SL_LANE_COUNT]; /* what the next compute op must wait for ... */
+  uint32_t blocks;                  /* ... bit l: on lane l */
 };
+
+/* Makes room for `more` lifetimes in k->lives. Errors: SL_ERR_MEMORY. */
+enum sl_status sl_waits_room(struct linker *k, size_t more);

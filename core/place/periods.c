@@ -134,16 +134,29 @@ static struct sl_life finished(const struct sl_life *life, const struct sl_life 
   return out;
 }
 
-/* Bit i: the lifetime covers the i-th of the latest derived periods. */
-static uint64_t periods_of(const struct sl_periods *s, const struct sl_life *life) {
-  uint64_t bits = 0;
-  const size_t last = s->count - 1, first = last > 64 ? last - 64 : 0;
-  for (size_t i = first; i < last; i++)
-    if (life->first < s->marks[i].issue && life->last >= s->marks[i + 1].issue) bits |= UINT64_C(1) << (i - first);
-  return bits;
+/* The first mark from `low` to before `high` that is behind `issue`, or `high`. */
+static size_t mark_behind(const struct sl_periods *s, size_t low, size_t high, uint32_t issue) {
+  while (low < high) {
+    const size_t middle = (low + high) / 2;
+    if (s->marks[middle].issue <= issue) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
 }
 
-/* What is known about the slots that change when copying is considered. */
+/* Bit i: the lifetime covers the i-th of the latest derived periods. */
+static uint64_t periods_of(const struct sl_periods *s, const struct sl_life *life) {
+  const size_t last = s->count - 1, first = last > 64 ? last - 64 : 0;
+  const size_t from = mark_behind(s, first, last, life->first), end = mark_behind(s, from, last + 1, life->last);
+  if (end <= from + 1) return 0; /* it reaches no second mark */
+  const uint64_t some = end - 1 - from == 64 ? UINT64_MAX : (UINT64_C(1) << (end - 1 - from)) - 1;
+  return some << (from - first);
+}
+
+/* What is known about the slots that change when copying is considered; of the others nothing is filled in. */
 struct turning {
   struct sl_life *over;     /* per slot: its newest lifetime, finished */
   uint64_t *through;        /* per slot: periods that it lives through */
@@ -154,10 +167,10 @@ struct turning {
 static enum sl_status open_turning(struct turning *t, const struct sl_periods *s) {
   const size_t slots = s->k->rank_class->slot_count;
   *t = (struct turning){0};
-  SL_TRY(sl_calloc(&t->over, slots, sizeof *t->over));
-  SL_TRY(sl_calloc(&t->through, slots, sizeof *t->through));
-  SL_TRY(sl_calloc(&t->moved, slots, sizeof *t->moved));
-  return sl_calloc(&t->newest, slots, sizeof *t->newest);
+  SL_TRY(sl_malloc(&t->over, slots, sizeof *t->over));
+  SL_TRY(sl_malloc(&t->through, slots, sizeof *t->through));
+  SL_TRY(sl_malloc(&t->moved, slots, sizeof *t->moved));
+  return sl_malloc(&t->newest, slots, sizeof *t->newest);
 }
 
 static void close_turning(struct turning *t) {
@@ -328,7 +341,7 @@ static void move_newest(struct sl_periods *s, size_t slot, const struct sl_mark 
 static enum sl_status turn_slot(struct sl_periods *s, struct turning *t, size_t slot, const struct sl_mark *jump,
                                 uint32_t copies) {
   struct linker *k = s->k;
-  SL_TRY(sl_grow(&k->lives->items, &k->lives->capacity, k->lives->count + 1, sizeof *k->lives->items));
+  SL_TRY(sl_waits_room(k, 1));
   struct sl_life life = k->lives->items[k->last_life[slot]];
   k->lives->items[k->last_life[slot]] = t->over[slot];
   move_life(&life, &s->marks[0], jump, (int32_t)copies * s->r.micro_batches);

@@ -207,17 +207,21 @@ static int slot_numbers(const struct sl_class *c) {
   return numbers;
 }
 
-/* The shortest period whose run is a quarter of the program, otherwise the one with the longest run. */
-static uint32_t best_period(struct finder *f, uint32_t middle) {
+/* Finds the shortest period whose run is a quarter of the program, otherwise the one with the longest run, and that
+ * run; false: there is none. */
+static bool find_best(struct finder *f, uint32_t middle, uint32_t *first, uint32_t *end) {
   const uint32_t count = (uint32_t)f->p->instance_count;
-  uint32_t best = 0, longest = 0, first, end;
+  uint32_t best = 0, longest = 0;
   for (f->period = 1; middle + 2 * f->period < count; f->period++) {
-    const uint32_t length = run_around(f, middle, &first, &end);
+    const uint32_t length = run_around(f, middle, first, end);
     if (length <= longest) continue;
     best = f->period, longest = length;
-    if (longest >= count / 4) break;
+    if (longest >= count / 4) return true;
   }
-  return best;
+  if (best == 0) return false;
+  f->period = best;
+  run_around(f, middle, first, end); /* once more: the slots have turned by other periods since */
+  return true;
 }
 
 enum sl_status sl_repeat_find(const struct sl_class *c, const struct sl_program *p, struct sl_repeat *out) {
@@ -228,9 +232,7 @@ enum sl_status sl_repeat_find(const struct sl_class *c, const struct sl_program 
   *out = (struct sl_repeat){.turn = 1};
   if (numbers > MOST_NUMBERS) return SL_OK;
   SL_GO(open_finder(&f, numbers));
-  f.period = best_period(&f, middle);
-  if (f.period == 0) goto done;
-  run_around(&f, middle, &out->first, &out->end);
+  if (!find_best(&f, middle, &out->first, &out->end)) goto done;
   out->period = f.period;
   out->micro_batches = f.micro_batches;
   SL_GO(take(&f, out));

@@ -108,6 +108,18 @@ static void raise(uint32_t *value, uint32_t to) {
   if (to > *value) *value = to;
 }
 
+/* How many ops of each lane must be complete. */
+struct needs {
+  uint32_t count[SL_LANE_COUNT];
+  uint32_t lanes; /* bit l: of lane l more than none */
+};
+
+static void need(struct needs *n, int lane, uint32_t count) {
+  if (count == 0) return;
+  raise(&n->count[lane], count);
+  n->lanes |= UINT32_C(1) << lane;
+}
+
 /* The bytes that a slice may touch on any rank of the class. */
 static void slice_range(const struct linker *k, const struct sl_op *op, const struct sl_slice *s, int64_t *lo,
                         int64_t *hi) {
@@ -117,7 +129,7 @@ static void slice_range(const struct linker *k, const struct sl_op *op, const st
 }
 
 static enum sl_status access_slice(struct linker *k, const struct sl_op *op, const struct sl_slice *s, uint32_t slot,
-                                   uint32_t own, uint32_t need[SL_LANE_COUNT]) {
+                                   uint32_t own, struct needs *needs) {
   struct sl_history *h = &k->histories[slot];
   int64_t lo, hi;
   size_t first, end;
@@ -126,11 +138,11 @@ static enum sl_status access_slice(struct linker *k, const struct sl_op *op, con
   SL_TRY(isolate(h, lo, hi, &first, &end));
   for (size_t i = first; i < end; i++) {
     struct sl_span *x = sl_span_at(h, i);
-    if (x->writer_lane >= 0) raise(&need[x->writer_lane], x->written);
+    if (x->writer_lane >= 0) need(needs, x->writer_lane, x->written);
     if (s->access & SL_WRITE) {
       for (uint32_t lanes = x->readers; lanes != 0; lanes &= lanes - 1) {
         const int lane = __builtin_ctz(lanes);
-        raise(&need[lane], x->read[lane]);
+        need(needs, lane, x->read[lane]);
       }
     } else {
       x->readers |= UINT32_C(1) << op->lane;
@@ -157,39 +169,42 @@ static void learn(const struct linker *k, uint32_t clock[SL_LANE_COUNT], int lan
 
 /* Turns needs into the fewest waits: the op issued last is considered first, because it is likely to imply the
  * others. */
-static enum sl_status add_waits(struct linker *k, struct sl_issue *e, uint32_t need[SL_LANE_COUNT],
+static enum sl_status add_waits(struct linker *k, struct sl_issue *e, struct needs *needs,
                                 uint32_t clock[SL_LANE_COUNT]) {
+  const uint32_t *count = needs->count;
   struct sl_program *p = k->p;
   e->wait = (uint32_t)p->wait_count;
   for (;;) {
     int best = -1;
-    for (uint32_t lanes = k->lanes; lanes != 0; lanes &= lanes - 1) {
+    for (uint32_t lanes = needs->lanes; lanes != 0; lanes &= lanes - 1) {
       const int lane = __builtin_ctz(lanes);
-      if (need[lane] <= clock[lane]) continue;
-      if (best < 0 || k->lane_issue[lane][need[lane] - 1] > k->lane_issue[best][need[best] - 1]) best = lane;
+      if (count[lane] <= clock[lane])
+        needs->lanes &= ~(UINT32_C(1) << lane);
+      else if (best < 0 || k->lane_issue[lane][count[lane] - 1] > k->lane_issue[best][count[best] - 1])
+        best = lane;
     }
     if (best < 0) break;
     SL_TRY(sl_grow(&p->waits, &p->wait_capacity, p->wait_count + 1, sizeof *p->waits));
-    p->waits[p->wait_count++] = (struct sl_wait){(uint32_t)best, need[best]};
-    learn(k, clock, best, need[best]);
+    p->waits[p->wait_count++] = (struct sl_wait){(uint32_t)best, count[best]};
+    learn(k, clock, best, count[best]);
   }
   e->wait_count = (unsigned)(p->wait_count - e->wait) & 0xff;
   return SL_OK;
 }
 
 /* What program order requires besides data: the end of a program, and how communication is ordered with compute. */
-static void need_control(struct linker *k, const struct sl_op *op, uint32_t need[SL_LANE_COUNT]) {
+static void need_control(struct linker *k, const struct sl_op *op, struct needs *needs) {
   const struct sl_program *p = k->p;
   if (op->kind == SL_OP_JOIN) {
-    for (int lane = 0; lane < SL_LANE_COUNT; lane++) raise(&need[lane], p->lane_ops[lane]);
+    for (int lane = 0; lane < SL_LANE_COUNT; lane++) need(needs, lane, p->lane_ops[lane]);
   }
-  if (op->flags & SL_OP_AFTER_COMPUTE) raise(&need[SL_LANE_COMPUTE], p->lane_ops[SL_LANE_COMPUTE]);
+  if (op->flags & SL_OP_AFTER_COMPUTE) need(needs, SL_LANE_COMPUTE, p->lane_ops[SL_LANE_COMPUTE]);
   for (int lane = SL_LANE_SEND_F; lane <= SL_LANE_RECV_B && (op->flags & SL_OP_IN_TURN); lane++)
-    raise(&need[lane], p->lane_ops[lane]);
+    need(needs, lane, p->lane_ops[lane]);
   if (op->lane != SL_LANE_COMPUTE) return;
-  for (uint32_t lanes = k->lanes; lanes != 0; lanes &= lanes - 1) {
-    const int lane = __builtin_ctz(lanes);
-    raise(&need[lane], k->blocking[lane]);
+  for (; k->blocks != 0; k->blocks &= k->blocks - 1) {
+    const int lane = __builtin_ctz(k->blocks);
+    need(needs, lane, k->blocking[lane]);
     k->blocking[lane] = 0;
   }
 }
@@ -202,11 +217,17 @@ static bool overwrites(const struct sl_op *op, const struct sl_buffer *b, const 
   return s->access == SL_WRITE && !piece && s->shard_stride == 0 && s->offset == 0 && s->bytes == b->bytes;
 }
 
-/* Makes room for one more lifetime, which is filled in at once: unlike sl_grow's, it is not zeroed. There may be
- * millions, which realloc moves without a second copy. */
-static enum sl_status make_room(struct sl_lives *lives) {
-  if (lives->count < lives->capacity) return SL_OK;
-  const size_t capacity = lives->capacity > 0 ? 2 * lives->capacity : 256;
+/* Most slots have a few. */
+enum { FIRST_LIVES = 256, LIVES_OF_SLOT = 8 };
+
+/* What is added is filled in at once: unlike sl_grow's, it is not zeroed. There may be millions, which realloc moves
+ * without a second copy. */
+enum sl_status sl_waits_room(struct linker *k, size_t more) {
+  struct sl_lives *lives = k->lives;
+  const size_t least = lives->count + more;
+  if (least <= lives->capacity) return SL_OK;
+  size_t capacity = lives->capacity > 0 ? 2 * lives->capacity : FIRST_LIVES + LIVES_OF_SLOT * k->rank_class->slot_count;
+  if (capacity < least) capacity = least;
   struct sl_life *items = reallocarray(lives->items, capacity, sizeof *items);
   if (items == NULL) return sl_fail(SL_ERR_MEMORY, "out of memory: %zu lifetimes of buffers", capacity);
   lives->items = items;
@@ -225,7 +246,7 @@ static enum sl_status record_life(struct linker *k, uint32_t slot, int32_t buffe
   const bool new_life =
       life == NULL || passed_on || life->micro_batch != key || (overwritten && scope >= SL_SCOPE_MICRO && !same_op);
   if (new_life) {
-    SL_TRY(make_room(k->lives));
+    SL_TRY(sl_waits_room(k, 1));
     const int32_t before = k->last_life[slot];
     k->last_life[slot] = (int32_t)k->lives->count;
     life = &k->lives->items[k->lives->count++];
@@ -257,7 +278,7 @@ static enum sl_status link_op(struct linker *k, uint32_t op_index, uint32_t inst
   const struct sl_op *op = &p->ops[op_index];
   const struct sl_instance *n = &p->instances[instance];
   const uint32_t issue = (uint32_t)p->issue_count, own = p->lane_ops[op->lane];
-  uint32_t need[SL_LANE_COUNT] = {0};
+  struct needs needs = {0};
   SL_TRY(sl_grow(&k->lane_issue[op->lane], &k->lane_capacity[op->lane], (size_t)own + 1, sizeof(uint32_t)));
   struct sl_issue *e = &p->issues[issue - sl_issues_repeated(p)];
   p->issue_count++;
@@ -268,15 +289,15 @@ static enum sl_status link_op(struct linker *k, uint32_t op_index, uint32_t inst
   for (int i = 0; i < op->slice_count; i++) {
     const struct sl_slice *s = &p->slices[op->slice + i];
     const struct sl_buffer *b = &c->buffers[s->buffer];
-    SL_TRY(access_slice(k, op, s, slot_of(p, b, s, n), own, need));
+    SL_TRY(access_slice(k, op, s, slot_of(p, b, s, n), own, &needs));
   }
-  need_control(k, op, need);
-  need[op->lane] = 0; /* FIFO */
+  need_control(k, op, &needs);
+  needs.lanes &= ~(UINT32_C(1) << op->lane); /* FIFO */
   uint32_t *clock = &k->clocks[(size_t)issue * SL_LANE_COUNT];
   memset(clock, 0, SL_LANE_COUNT * sizeof *clock);
   if (own > 0) memcpy(clock, clock_behind(k, (int)op->lane, own), SL_LANE_COUNT * sizeof *clock);
   clock[op->lane] = own;
-  SL_TRY(add_waits(k, e, need, clock));
+  SL_TRY(add_waits(k, e, &needs, clock));
   for (int i = 0; i < op->slice_count; i++) {
     const struct sl_slice *s = &p->slices[op->slice + i];
     const struct sl_buffer *b = &c->buffers[s->buffer];
@@ -284,7 +305,7 @@ static enum sl_status link_op(struct linker *k, uint32_t op_index, uint32_t inst
     SL_TRY(record_life(k, slot_of(p, b, s, n), s->buffer, n->micro_batch, issue, op, own, overwrites(op, b, s)));
   }
   p->lane_ops[op->lane]++;
-  if (op->flags & SL_OP_BLOCKING) k->blocking[op->lane] = own + 1;
+  if (op->flags & SL_OP_BLOCKING) k->blocking[op->lane] = own + 1, k->blocks |= UINT32_C(1) << op->lane;
   return SL_OK;
 }
 
@@ -347,7 +368,6 @@ enum sl_status sl_waits_derive(const struct sl_plan *plan, struct sl_class *rank
   for (size_t i = 0; i < slots; i++) k.last_life[i] = -1;
   for (int g = 0; g < SL_GROUP_COUNT; g++)
     k.places[g] = sl_plan_group(plan, (enum sl_group)g, rank_class->first_rank).size;
-  for (size_t i = 0; i < p->op_count; i++) k.lanes |= UINT32_C(1) << p->ops[i].lane;
   SL_GO(link_instances(&k, options->memory_curve));
 done:
   for (int lane = 0; lane < SL_LANE_COUNT; lane++) free(k.lane_issue[lane]);

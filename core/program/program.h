@@ -107,8 +107,8 @@ static inline struct sl_issue_ref sl_issue_find(const struct sl_program *program
   const size_t end = r->first + r->length, repeated = sl_issues_repeated(program);
   if (i < end) return (struct sl_issue_ref){&program->issues[i], 0};
   if (i >= end + repeated) return (struct sl_issue_ref){&program->issues[i - repeated], 0};
-  return (struct sl_issue_ref){&program->issues[r->first + (i - end) % r->length],
-                               (uint32_t)((i - end) / r->length) + 1};
+  const uint32_t behind = (uint32_t)(i - end), length = (uint32_t)r->length; /* short numbers divide faster */
+  return (struct sl_issue_ref){&program->issues[r->first + behind % length], behind / length + 1};
 }
 
 /* Advances to the next issue of the expanded list. */

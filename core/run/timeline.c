@@ -74,8 +74,8 @@ static void begin_step(struct sl_timeline_rank *rank, int64_t step) {
 }
 
 /* The rank to which an op is added; NULL: it does not count, or timeline->status says why it is lost. */
-static struct sl_timeline_rank *rank_of(struct sl_timeline *timeline, int local, int64_t step,
-                                        const struct sl_program *program) {
+static inline struct sl_timeline_rank *rank_of(struct sl_timeline *timeline, int local, int64_t step,
+                                               const struct sl_program *program) {
   if (!sl_program_is_step(program->kind) || timeline->status != SL_OK) return NULL;
   const size_t need = (size_t)local + 1;
   if (timeline->count < need) {
