@@ -27,9 +27,10 @@ struct lane {
 
 struct walker {
   struct lane lanes[SL_LANE_COUNT];
-  uint32_t next;          /* issue */
-  struct sl_issue_ref at; /* its reference */
-  int parked;             /* the lane whose end it needs; -1: none */
+  uint32_t next, end;          /* issue; behind the last one */
+  struct sl_issue_ref at;      /* the reference of `next` */
+  const struct sl_issue *turn; /* sl_issues_turn of the program */
+  int parked;                  /* the lane whose end it needs; -1: none */
   struct sl_sim_rank *rank;
   const struct sl_sim_program *table;
 };
@@ -148,14 +149,14 @@ static bool ready_at(struct flow *f, struct walker *w, int lane, double *ready) 
 
 /* Moves past the next op of a rank, which is returned. */
 static inline uint32_t go_on(struct walker *w) {
-  sl_issue_next(w->table->program, &w->at);
+  sl_issue_step(w->table->program, w->turn, &w->at);
   return w->next++;
 }
 
 /* Does the next op of a rank begin when its last compute op ends? It does if it is a compute op, which is no
  * rendezvous, and waits for nothing else. */
 static inline bool goes_on(const struct walker *w) {
-  if (w->next == w->table->program->issue_count || w->at.stored->wait_count > 0) return false;
+  if (w->next == w->end || w->at.stored->wait_count > 0) return false;
   return w->table->costs[w->at.stored->op].lane == SL_LANE_COMPUTE;
 }
 
@@ -174,14 +175,15 @@ static void compute_on(struct flow *f, int local, double ready) {
   enum { MOST = 64 };
   struct walker *w = &f->walkers[local];
   struct lane *l = &w->lanes[SL_LANE_COMPUTE];
-  double times[MOST + 1];
+  const struct sl_sim_cost *costs = w->table->costs;
+  double times[MOST + 1], end = ready;
   uint32_t first = w->next, count = 0;
   times[0] = ready;
   do {
-    const double cost = w->table->costs[w->at.stored->op].seconds;
+    const double cost = costs[w->at.stored->op].seconds;
     const uint32_t issue = go_on(w);
-    times[count + 1] = times[count] + sl_jitter_seconds(f->sim, w->rank, issue, cost);
-    l->ends[l->count++ & l->mask] = times[++count];
+    end += sl_jitter_seconds(f->sim, w->rank, issue, cost);
+    l->ends[l->count++ & l->mask] = times[++count] = end;
     if (count < MOST) continue;
     emit_run(f, local, first, times, count);
     times[0] = times[count];
@@ -222,8 +224,7 @@ static void reach(struct flow *f, int local, int32_t call, int lane, double read
 
 static void walk(struct flow *f, int local) {
   struct walker *w = &f->walkers[local];
-  const struct sl_program *p = w->table->program;
-  while (w->next < p->issue_count && !f->astray) {
+  while (w->next < w->end && !f->astray) {
     const struct sl_sim_cost *cost = &w->table->costs[w->at.stored->op];
     double ready;
     if (!ready_at(f, w, cost->lane, &ready)) return;
@@ -278,7 +279,9 @@ static void open_walkers(struct flow *f, enum sl_program_kind kind, const uint32
     struct walker *w = &f->walkers[i];
     w->rank = &f->sim->ranks[i];
     w->table = &f->sim->programs[w->rank->class_index][kind];
+    w->end = (uint32_t)w->table->program->issue_count;
     w->at = sl_issue_find(w->table->program, 0);
+    w->turn = sl_issues_turn(w->table->program);
     w->parked = -1;
     for (int lane = 0; lane < SL_LANE_COUNT; lane++) {
       const uint32_t size = reach[w->rank->class_index * SL_LANE_COUNT + lane];
@@ -293,7 +296,7 @@ static void open_walkers(struct flow *f, enum sl_program_kind kind, const uint32
 static bool all_over(const struct flow *f) {
   for (int i = 0; i < f->sim->count; i++) {
     const struct walker *w = &f->walkers[i];
-    if (w->next < w->table->program->issue_count) return false;
+    if (w->next < w->end) return false;
     for (int lane = 0; lane < SL_LANE_COUNT; lane++)
       if (w->lanes[lane].open) return false;
   }

@@ -111,16 +111,26 @@ static inline struct sl_issue_ref sl_issue_find(const struct sl_program *program
   return (struct sl_issue_ref){&program->issues[r->first + behind % length], behind / length + 1};
 }
 
-/* Advances to the next issue of the expanded list. */
-static inline void sl_issue_next(const struct sl_program *program, struct sl_issue_ref *at) {
+/* Behind the stored run that repeats; NULL: nothing repeats. */
+static inline const struct sl_issue *sl_issues_turn(const struct sl_program *program) {
   const struct sl_repetition *r = &program->repeated;
-  at->stored++;
-  if (r->times == 0 || at->stored != &program->issues[r->first + r->length]) return;
+  return r->times > 0 ? &program->issues[r->first + r->length] : NULL;
+}
+
+/* Advances to the next issue of the expanded list; `turn`: sl_issues_turn, which a loop asks for once. */
+static inline void sl_issue_step(const struct sl_program *program, const struct sl_issue *turn,
+                                 struct sl_issue_ref *at) {
+  if (++at->stored != turn) return;
+  const struct sl_repetition *r = &program->repeated;
   if (at->turn < r->times) {
     at->stored -= r->length, at->turn++;
   } else {
     at->turn = 0;
   }
+}
+
+static inline void sl_issue_next(const struct sl_program *program, struct sl_issue_ref *at) {
+  sl_issue_step(program, sl_issues_turn(program), at);
 }
 
 static inline uint32_t sl_issue_instance(const struct sl_program *program, struct sl_issue_ref at) {

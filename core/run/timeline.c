@@ -106,11 +106,11 @@ void sl_timeline_add_run(struct sl_timeline *timeline, int local, int64_t step, 
   struct sl_timeline_rank *rank = rank_of(timeline, local, step, program);
   if (rank == NULL) return;
   double *busy = rank->busy_s[SL_LANE_COMPUTE];
+  const struct sl_op *ops = program->ops;
+  const struct sl_issue *turn = sl_issues_turn(program);
   struct sl_issue_ref at = sl_issue_find(program, first);
-  for (uint32_t i = 0; i < count; i++, sl_issue_next(program, &at)) {
-    const struct sl_op *op = &program->ops[at.stored->op];
-    busy[sl_op_class_of(op->kind)] += times[i + 1] - times[i];
-  }
+  for (uint32_t i = 0; i < count; i++, sl_issue_step(program, turn, &at))
+    busy[sl_op_class_of(ops[at.stored->op].kind)] += times[i + 1] - times[i];
   timeline->status = add_run(rank, times[0], times[count]);
 }
 
