@@ -8,6 +8,7 @@
 #include "core/cluster/provenance.h"
 #include "core/job/job.h"
 
+#include <malloc.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -131,6 +132,13 @@ enum sl_status sl_setup_plan(struct sl_setup *setup, const struct sl_options *op
   return status;
 }
 
+/* The programs of one rank are built after those of another, in memory of the same sizes: what is given back stays with
+ * the process, so that the kernel does not have to clear it once more. */
+static void keep_memory(void) {
+  mallopt(M_MMAP_THRESHOLD, 32 << 20); /* bytes, the most that there may be */
+  mallopt(M_TRIM_THRESHOLD, 64 << 20);
+}
+
 enum sl_status sl_setup_job(struct sl_setup *setup, const struct sl_options *options, enum sl_setup_for use) {
   const char *what = options->operand_count > 0 ? options->operand[0] : ""; /* the subject of show */
   const bool shared = use == SL_SETUP_RANK || use == SL_SETUP_WORKER;       /* the machine, with others like it */
@@ -143,6 +151,7 @@ enum sl_status sl_setup_job(struct sl_setup *setup, const struct sl_options *opt
   SL_TRY(sl_setup_plan(setup, options));
   /* the size of scratch memory depends on the threads */
   if (options->threads > 0) setup->plan.threads = (int)options->threads;
+  if (use != SL_SETUP_RANK) keep_memory();
   status = sl_job_build(&setup->job, &setup->plan, &build);
   if (status != SL_OK) sl_setup_free(setup);
   return status;
