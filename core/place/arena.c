@@ -14,9 +14,9 @@
 #include <string.h>
 
 enum {
-  NOTED_LIVES = 2,    /* of an item: the first and the last, as far as it has them */
+  NOTED_LIVES = 2,     /* of an item: the first and the last */
   MOMENT_LIVES = 1024, /* that begin in a moment of sl_busy */
-  MANY_CONFLICTS = 32 /* after which an item asks what is busy during its lives */
+  MANY_CONFLICTS = 32  /* after which an item asks what is busy during its lives */
 };
 
 struct item {
@@ -400,13 +400,9 @@ static void mark_items(struct planner *p) {
     struct item *x = &p->items[i];
     for (size_t k = x->first_life; k < x->first_life + x->lives; k++)
       x->at_peak = x->at_peak || (p->spans[k].first <= p->peak && p->peak <= p->spans[k].last);
-    for (size_t k = 0; k < NOTED_LIVES; k++) {
-      const bool late = k >= NOTED_LIVES / 2;
-      const size_t behind = NOTED_LIVES - k; /* from the end; where there are fewer, none */
-      const size_t at = !late ? k : x->lives >= behind ? x->lives - behind : x->lives;
-      const struct span *a = at < x->lives ? &p->spans[x->first_life + at] : NULL;
-      x->noted[k] = a != NULL ? (struct sl_busy_life){a->first, a->last} : (struct sl_busy_life){1, 0};
-    }
+    const struct span *a = &p->spans[x->first_life], *z = a + x->lives - 1;
+    x->noted[0] = (struct sl_busy_life){a->first, a->last};
+    x->noted[1] = (struct sl_busy_life){z->first, z->last};
   }
 }
 

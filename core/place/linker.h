@@ -23,17 +23,31 @@ static inline struct sl_span *sl_span_at(const struct sl_history *h, size_t i) {
   return &h->spans[i < h->low ? i : i + h->capacity - h->count];
 }
 
+/* What an op does with an operand, found once for all of its issues. */
+struct sl_use {
+  int64_t lo, hi; /* the bytes of a slot that it may touch on any rank of the class */
+  uint32_t slot;  /* the first of the buffer's, in class->slot_offsets */
+  int32_t number; /* which of an instance's slot numbers says how many slots further; -1: none */
+  int32_t buffer;
+  bool writes;
+  bool lives;    /* it has lifetimes: the buffer is not persistent */
+  bool of_micro; /* ... one per micro-batch */
+  bool renews;   /* ... a new one begins, unless the same op reads the content of before */
+};
+
 struct linker {
   const struct sl_plan *plan;
   struct sl_class *rank_class;
   const enum sl_scope *scopes;
   struct sl_program *p;
   struct sl_lives *lives;
-  bool repeated;                       /* sl_build_options.repeated */
-  struct sl_history *histories;        /* one per slot of the class */
-  struct sl_span *first_spans;         /* one per slot, where a history of no more than one span lies */
-  int32_t *last_life;                  /* newest life of each slot in this program, -1 none */
-  uint32_t *clocks;                    /* SL_LANE_COUNT per issue: ops that are complete for certain at its start */
+  bool repeated;                /* sl_build_options.repeated */
+  struct sl_history *histories; /* one per slot of the class */
+  struct sl_span *first_spans;  /* one per slot, where a history of no more than one span lies */
+  int32_t *last_life;           /* newest life of each slot in this program, -1 none */
+  uint32_t *clocks;             /* SL_LANE_COUNT per issue: ops that are complete for certain at its start */
+  struct sl_use *uses;          /* one per operand: those of an op from first_use[op] on */
+  uint32_t *first_use;
   uint32_t *lane_issue[SL_LANE_COUNT]; /* issue index of each op of a lane */
   size_t lane_capacity[SL_LANE_COUNT];
   int places[SL_GROUP_COUNT];       /* ranks of the class's group of each kind */

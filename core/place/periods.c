@@ -134,26 +134,12 @@ static struct sl_life finished(const struct sl_life *life, const struct sl_life 
   return out;
 }
 
-/* The first mark from `low` to before `high` that is behind `issue`, or `high`. */
-static size_t mark_behind(const struct sl_periods *s, size_t low, size_t high, uint32_t issue) {
-  while (low < high) {
-    const size_t middle = (low + high) / 2;
-    if (s->marks[middle].issue <= issue) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
-  return low;
-}
-
 /* Bit i: the lifetime covers the i-th of the latest derived periods. */
 static uint64_t periods_of(const struct sl_periods *s, const struct sl_life *life) {
   const size_t last = s->count - 1, first = last > 64 ? last - 64 : 0;
-  const size_t from = mark_behind(s, first, last, life->first), end = mark_behind(s, from, last + 1, life->last);
-  if (end <= from + 1) return 0; /* it reaches no second mark */
-  const uint64_t some = end - 1 - from == 64 ? UINT64_MAX : (UINT64_C(1) << (end - 1 - from)) - 1;
-  return some << (from - first);
+  const size_t from = sl_mark_behind(s, first, last, life->first), end = sl_mark_behind(s, from, last + 1, life->last);
+  const size_t count = end > from ? end - from - 1 : 0;
+  return count == 0 ? 0 : UINT64_MAX >> (64 - count) << (from - first);
 }
 
 /* What is known about the slots that change when copying is considered; of the others nothing is filled in. */

@@ -24,6 +24,19 @@ struct sl_periods {
   size_t alike; /* the first period from which on all are identical */
 };
 
+/* The first mark from `low` to before `high` that is behind `issue`, or `high`. */
+static inline size_t sl_mark_behind(const struct sl_periods *periods, size_t low, size_t high, uint32_t issue) {
+  while (low < high) {
+    const size_t middle = (low + high) / 2;
+    if (periods->marks[middle].issue <= issue) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
 /* Without `active` no period is searched for. Close it after a failure too. */
 enum sl_status sl_periods_open(struct sl_periods *periods, struct linker *k, bool active);
 /* Called before instance *instance is derived. If it begins a period that is known to be identical to those before,

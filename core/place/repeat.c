@@ -30,12 +30,6 @@ struct finder {
 
 /* ---- which slots an instance uses ---- */
 
-/* The slot number by which a slice of `b` finds its slot; -1: the buffer has only one. */
-static int number_of(const struct sl_buffer *b, const struct sl_slice *s) {
-  if (b->slots == 1) return -1;
-  return b->slot < SL_SLOT_ACTIVATION ? (int)s->slot : SL_SLOT_ACTIVATION + b->pool;
-}
-
 /* IN and OUT are slots of one buffer. */
 static int pool_of_number(int number) {
   return number == SL_SLOT_OUT ? SL_SLOT_IN : number;
@@ -47,7 +41,7 @@ static uint64_t used_by(const struct finder *f, const struct sl_instance *n) {
   for (const struct sl_op *op = &f->p->ops[n->first_op]; op < &f->p->ops[n->first_op + n->op_count]; op++)
     for (int i = 0; i < op->slice_count; i++) {
       const struct sl_slice *s = &f->p->slices[op->slice + i];
-      const int number = number_of(&f->c->buffers[s->buffer], s);
+      const int number = sl_slice_number(&f->c->buffers[s->buffer], s);
       if (number >= 0) bits |= UINT64_C(1) << number;
     }
   f->listed[n->first_op] = true;

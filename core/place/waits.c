@@ -120,36 +120,27 @@ static void need(struct needs *n, int lane, uint32_t count) {
   n->lanes |= UINT32_C(1) << lane;
 }
 
-/* The bytes that a slice may touch on any rank of the class. */
-static void slice_range(const struct linker *k, const struct sl_op *op, const struct sl_slice *s, int64_t *lo,
-                        int64_t *hi) {
-  const int places = k->places[op->place_group];
-  *lo = s->offset;
-  *hi = s->offset + s->bytes + (places - 1) * s->shard_stride;
-}
-
-static enum sl_status access_slice(struct linker *k, const struct sl_op *op, const struct sl_slice *s, uint32_t slot,
-                                   uint32_t own, struct needs *needs) {
+/* Op `own` of a lane uses a slot. */
+static enum sl_status access_slot(struct linker *k, const struct sl_use *use, uint32_t slot, int own_lane, uint32_t own,
+                                  struct needs *needs) {
   struct sl_history *h = &k->histories[slot];
-  int64_t lo, hi;
   size_t first, end;
-  slice_range(k, op, s, &lo, &hi);
-  if (hi <= lo) return SL_OK;
-  SL_TRY(isolate(h, lo, hi, &first, &end));
+  if (use->hi <= use->lo) return SL_OK;
+  SL_TRY(isolate(h, use->lo, use->hi, &first, &end));
   for (size_t i = first; i < end; i++) {
     struct sl_span *x = sl_span_at(h, i);
     if (x->writer_lane >= 0) need(needs, x->writer_lane, x->written);
-    if (s->access & SL_WRITE) {
+    if (use->writes) {
       for (uint32_t lanes = x->readers; lanes != 0; lanes &= lanes - 1) {
         const int lane = __builtin_ctz(lanes);
         need(needs, lane, x->read[lane]);
       }
     } else {
-      x->readers |= UINT32_C(1) << op->lane;
-      x->read[op->lane] = own + 1; /* the ops of a lane complete in order */
+      x->readers |= UINT32_C(1) << own_lane;
+      x->read[own_lane] = own + 1; /* the ops of a lane complete in order */
     }
   }
-  if (s->access & SL_WRITE) overwrite_spans(h, first, end, lo, hi, (int)op->lane, own + 1);
+  if (use->writes) overwrite_spans(h, first, end, use->lo, use->hi, own_lane, own + 1);
   return SL_OK;
 }
 
@@ -235,16 +226,15 @@ enum sl_status sl_waits_room(struct linker *k, size_t more) {
   return SL_OK;
 }
 
-static enum sl_status record_life(struct linker *k, uint32_t slot, int32_t buffer, int32_t micro_batch, uint32_t issue,
-                                  const struct sl_op *op, uint32_t own, bool overwritten) {
-  const enum sl_scope scope = k->scopes[buffer];
+/* Op `own` of a lane, which has `issue`, uses a slot for `micro_batch`. */
+static enum sl_status record_life(struct linker *k, const struct sl_use *use, uint32_t slot, int32_t micro_batch,
+                                  uint32_t issue, int own_lane, uint32_t own) {
   const uint32_t *clock = &k->clocks[(size_t)issue * SL_LANE_COUNT];
   struct sl_life *life = k->last_life[slot] >= 0 ? &k->lives->items[k->last_life[slot]] : NULL;
-  const int32_t key = scope == SL_SCOPE_MICRO ? micro_batch : -1;
-  const bool same_op = life != NULL && life->last == issue;      /* read and overwritten by one op */
-  const bool passed_on = life != NULL && life->buffer != buffer; /* to another stage */
-  const bool new_life =
-      life == NULL || passed_on || life->micro_batch != key || (overwritten && scope >= SL_SCOPE_MICRO && !same_op);
+  const int32_t key = use->of_micro ? micro_batch : -1, buffer = use->buffer;
+  const bool passed_on = life != NULL && life->buffer != buffer;             /* to another stage */
+  const bool renewed = use->renews && (life == NULL || life->last != issue); /* not read and overwritten by one op */
+  const bool new_life = life == NULL || passed_on || life->micro_batch != key || renewed;
   if (new_life) {
     SL_TRY(sl_waits_room(k, 1));
     const int32_t before = k->last_life[slot];
@@ -256,27 +246,56 @@ static enum sl_status record_life(struct linker *k, uint32_t slot, int32_t buffe
   }
   life->last = issue;
   /* later ops of a lane know no less than its first, so the first is what counts */
-  if (!new_life && !(life->lanes >> op->lane & 1))
+  if (!new_life && !(life->lanes >> own_lane & 1))
     for (int lane = 0; lane < SL_LANE_COUNT; lane++)
       life->known[lane] = clock[lane] < life->known[lane] ? clock[lane] : life->known[lane];
-  life->lanes |= UINT32_C(1) << op->lane;
-  life->done[op->lane] = own + 1;
+  life->lanes |= UINT32_C(1) << own_lane;
+  life->done[own_lane] = own + 1;
   return SL_OK;
 }
 
 /* ---- one op ---- */
 
-/* Index in class->slot_offsets. */
-static uint32_t slot_of(const struct sl_program *p, const struct sl_buffer *b, const struct sl_slice *s,
-                        const struct sl_instance *n) {
-  return (uint32_t)(b->first_slot + sl_slice_slot(p, b, s, n));
+static struct sl_use use_of(const struct linker *k, const struct sl_op *op, const struct sl_slice *s) {
+  const struct sl_buffer *b = &k->rank_class->buffers[s->buffer];
+  const enum sl_scope scope = k->scopes[s->buffer];
+  const int64_t further = (k->places[op->place_group] - 1) * s->shard_stride;
+  return (struct sl_use){.lo = s->offset,
+                         .hi = s->offset + s->bytes + further,
+                         .slot = (uint32_t)b->first_slot,
+                         .number = sl_slice_number(b, s),
+                         .buffer = s->buffer,
+                         .writes = s->access & SL_WRITE,
+                         .lives = !b->persistent,
+                         .of_micro = scope == SL_SCOPE_MICRO,
+                         .renews = scope >= SL_SCOPE_MICRO && overwrites(op, b, s)};
+}
+
+static enum sl_status list_uses(struct linker *k) {
+  const struct sl_program *p = k->p;
+  uint32_t count = 0;
+  SL_TRY(sl_malloc(&k->first_use, p->op_count, sizeof *k->first_use));
+  for (size_t i = 0; i < p->op_count; i++) {
+    k->first_use[i] = count;
+    count += (uint32_t)p->ops[i].slice_count;
+  }
+  SL_TRY(sl_malloc(&k->uses, count, sizeof *k->uses));
+  for (size_t i = 0; i < p->op_count; i++)
+    for (int j = 0; j < p->ops[i].slice_count; j++)
+      k->uses[k->first_use[i] + (uint32_t)j] = use_of(k, &p->ops[i], &p->slices[p->ops[i].slice + j]);
+  return SL_OK;
+}
+
+/* The slot that an instance uses, in class->slot_offsets. */
+static uint32_t slot_of(const struct sl_use *use, const struct sl_program *p, const struct sl_instance *n) {
+  return use->number < 0 ? use->slot : use->slot + (uint32_t)p->slots[n->slots + use->number];
 }
 
 static enum sl_status link_op(struct linker *k, uint32_t op_index, uint32_t instance) {
   struct sl_program *p = k->p;
-  const struct sl_class *c = k->rank_class;
   const struct sl_op *op = &p->ops[op_index];
   const struct sl_instance *n = &p->instances[instance];
+  const struct sl_use *uses = &k->uses[k->first_use[op_index]];
   const uint32_t issue = (uint32_t)p->issue_count, own = p->lane_ops[op->lane];
   struct needs needs = {0};
   SL_TRY(sl_grow(&k->lane_issue[op->lane], &k->lane_capacity[op->lane], (size_t)own + 1, sizeof(uint32_t)));
@@ -286,24 +305,19 @@ static enum sl_status link_op(struct linker *k, uint32_t op_index, uint32_t inst
   k->rank_class->work.derived++;
   k->lane_issue[op->lane][own] = issue;
 
-  for (int i = 0; i < op->slice_count; i++) {
-    const struct sl_slice *s = &p->slices[op->slice + i];
-    const struct sl_buffer *b = &c->buffers[s->buffer];
-    SL_TRY(access_slice(k, op, s, slot_of(p, b, s, n), own, &needs));
-  }
+  for (const struct sl_use *use = uses; use < uses + op->slice_count; use++)
+    SL_TRY(access_slot(k, use, slot_of(use, p, n), (int)op->lane, own, &needs));
   need_control(k, op, &needs);
   needs.lanes &= ~(UINT32_C(1) << op->lane); /* FIFO */
   uint32_t *clock = &k->clocks[(size_t)issue * SL_LANE_COUNT];
-  memset(clock, 0, SL_LANE_COUNT * sizeof *clock);
-  if (own > 0) memcpy(clock, clock_behind(k, (int)op->lane, own), SL_LANE_COUNT * sizeof *clock);
+  if (own > 0)
+    memcpy(clock, clock_behind(k, (int)op->lane, own), SL_LANE_COUNT * sizeof *clock);
+  else
+    memset(clock, 0, SL_LANE_COUNT * sizeof *clock);
   clock[op->lane] = own;
   SL_TRY(add_waits(k, e, &needs, clock));
-  for (int i = 0; i < op->slice_count; i++) {
-    const struct sl_slice *s = &p->slices[op->slice + i];
-    const struct sl_buffer *b = &c->buffers[s->buffer];
-    if (b->persistent) continue;
-    SL_TRY(record_life(k, slot_of(p, b, s, n), s->buffer, n->micro_batch, issue, op, own, overwrites(op, b, s)));
-  }
+  for (const struct sl_use *use = uses; use < uses + op->slice_count; use++)
+    if (use->lives) SL_TRY(record_life(k, use, slot_of(use, p, n), n->micro_batch, issue, (int)op->lane, own));
   p->lane_ops[op->lane]++;
   if (op->flags & SL_OP_BLOCKING) k->blocking[op->lane] = own + 1, k->blocks |= UINT32_C(1) << op->lane;
   return SL_OK;
@@ -368,11 +382,14 @@ enum sl_status sl_waits_derive(const struct sl_plan *plan, struct sl_class *rank
   for (size_t i = 0; i < slots; i++) k.last_life[i] = -1;
   for (int g = 0; g < SL_GROUP_COUNT; g++)
     k.places[g] = sl_plan_group(plan, (enum sl_group)g, rank_class->first_rank).size;
+  SL_GO(list_uses(&k));
   SL_GO(link_instances(&k, options->memory_curve));
 done:
   for (int lane = 0; lane < SL_LANE_COUNT; lane++) free(k.lane_issue[lane]);
   close_histories(&k, slots);
   free(k.last_life);
   free(k.clocks);
+  free(k.uses);
+  free(k.first_use);
   return status;
 }

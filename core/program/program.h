@@ -263,12 +263,17 @@ static inline int sl_job_class_of(const struct sl_job *job, int rank) {
   return sl_job_class_at(job, sl_plan_coord(job->plan, rank));
 }
 
+/* Which of an instance's slot numbers says which of its buffer's slots a slice uses; -1: `buffer` has only one. */
+static inline int32_t sl_slice_number(const struct sl_buffer *buffer, const struct sl_slice *slice) {
+  if (buffer->slots == 1) return -1;
+  return buffer->slot < SL_SLOT_ACTIVATION ? (int32_t)slice->slot : SL_SLOT_ACTIVATION + buffer->pool;
+}
+
 /* Which of its buffer's slots a slice of `buffer` uses in an instance. */
 static inline int32_t sl_slice_slot(const struct sl_program *program, const struct sl_buffer *buffer,
                                     const struct sl_slice *slice, const struct sl_instance *instance) {
-  if (buffer->slots == 1) return 0;
-  const int32_t number = buffer->slot < SL_SLOT_ACTIVATION ? (int32_t)slice->slot : SL_SLOT_ACTIVATION + buffer->pool;
-  return program->slots[instance->slots + number];
+  const int32_t number = sl_slice_number(buffer, slice);
+  return number < 0 ? 0 : program->slots[instance->slots + number];
 }
 
 /* The operands of an op of `program`; NULL if it has none. */

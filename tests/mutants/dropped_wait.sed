@@ -1,4 +1,4 @@
 # An op does not wait for the earlier writer of what it overwrites.
 # file: core/place/waits.c
 # tests: test_lowering grid3d_2
-s/if (x->writer_lane >= 0) raise/if (x->writer_lane >= 0 \&\& (s->access \& SL_READ)) raise/
+s/if (x->writer_lane >= 0) need/if (x->writer_lane >= 0 \&\& !use->writes) need/
