@@ -54,6 +54,3 @@ struct linker {
   uint32_t blocking[SL_LANE_COUNT]; /* what the next compute op must wait for ... */
   uint32_t blocks;                  /* ... bit l: on lane l */
 };
-
-/* Makes room for `more` lifetimes in k->lives. Errors: SL_ERR_MEMORY. */
-enum sl_status sl_waits_room(struct linker *k, size_t more);

@@ -327,7 +327,7 @@ static void move_newest(struct sl_periods *s, size_t slot, const struct sl_mark 
 static enum sl_status turn_slot(struct sl_periods *s, struct turning *t, size_t slot, const struct sl_mark *jump,
                                 uint32_t copies) {
   struct linker *k = s->k;
-  SL_TRY(sl_waits_room(k, 1));
+  SL_TRY(sl_lives_room(k->lives, k->rank_class->slot_count));
   struct sl_life life = k->lives->items[k->last_life[slot]];
   k->lives->items[k->last_life[slot]] = t->over[slot];
   move_life(&life, &s->marks[0], jump, (int32_t)copies * s->r.micro_batches);

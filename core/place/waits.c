@@ -208,24 +208,6 @@ static bool overwrites(const struct sl_op *op, const struct sl_buffer *b, const 
   return s->access == SL_WRITE && !piece && s->shard_stride == 0 && s->offset == 0 && s->bytes == b->bytes;
 }
 
-/* Most slots have a few. */
-enum { FIRST_LIVES = 256, LIVES_OF_SLOT = 8 };
-
-/* What is added is filled in at once: unlike sl_grow's, it is not zeroed. There may be millions, which realloc moves
- * without a second copy. */
-enum sl_status sl_waits_room(struct linker *k, size_t more) {
-  struct sl_lives *lives = k->lives;
-  const size_t least = lives->count + more;
-  if (least <= lives->capacity) return SL_OK;
-  size_t capacity = lives->capacity > 0 ? 2 * lives->capacity : FIRST_LIVES + LIVES_OF_SLOT * k->rank_class->slot_count;
-  if (capacity < least) capacity = least;
-  struct sl_life *items = reallocarray(lives->items, capacity, sizeof *items);
-  if (items == NULL) return sl_fail(SL_ERR_MEMORY, "out of memory: %zu lifetimes of buffers", capacity);
-  lives->items = items;
-  lives->capacity = capacity;
-  return SL_OK;
-}
-
 /* Op `own` of a lane, which has `issue`, uses a slot for `micro_batch`. */
 static enum sl_status record_life(struct linker *k, const struct sl_use *use, uint32_t slot, int32_t micro_batch,
                                   uint32_t issue, int own_lane, uint32_t own) {
@@ -236,7 +218,7 @@ static enum sl_status record_life(struct linker *k, const struct sl_use *use, ui
   const bool renewed = use->renews && (life == NULL || life->last != issue); /* not read and overwritten by one op */
   const bool new_life = life == NULL || passed_on || life->micro_batch != key || renewed;
   if (new_life) {
-    SL_TRY(sl_waits_room(k, 1));
+    SL_TRY(sl_lives_room(k->lives, k->rank_class->slot_count));
     const int32_t before = k->last_life[slot];
     k->last_life[slot] = (int32_t)k->lives->count;
     life = &k->lives->items[k->lives->count++];
