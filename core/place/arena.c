@@ -377,8 +377,8 @@ static enum sl_status order_lives(struct planner *p) {
 
 static enum sl_status gather_items(struct planner *p) {
   struct sl_class *c = p->c;
-  SL_TRY(sl_calloc(&p->order, p->all->count, sizeof *p->order));
-  SL_TRY(sl_calloc(&p->spans, p->all->count, sizeof *p->spans));
+  SL_TRY(sl_malloc(&p->order, p->all->count, sizeof *p->order));
+  SL_TRY(sl_malloc(&p->spans, p->all->count, sizeof *p->spans));
   SL_TRY(sl_calloc(&p->items, c->slot_count, sizeof *p->items));
   SL_TRY(order_lives(p));
   for (size_t i = 0; i < p->life_count; i++) {

@@ -16,10 +16,6 @@ struct live {
   uint32_t peak; /* see sl_live_report */
 };
 
-int64_t sl_live_aligned(int64_t bytes) {
-  return (bytes + SL_ALIGN - 1) / SL_ALIGN * SL_ALIGN;
-}
-
 /* The lifetimes of a program by their ends, as linked lists: the list of the lifetimes whose last use is issue i begins
  * with last[i] - 1 and continues with next[life] - 1. */
 struct ends {
@@ -117,11 +113,12 @@ static enum sl_status walk(struct live *p, struct sl_memory_report *r, const str
   return SL_OK;
 }
 
-static void list_ends(const struct live *p, enum sl_program_kind kind, struct ends *ends) {
+/* The program's lifetimes begin with the from-th. */
+static void list_ends(const struct live *p, enum sl_program_kind kind, size_t from, struct ends *ends) {
   memset(ends->last, 0, p->c->programs[kind].issue_count * sizeof *ends->last);
-  for (size_t i = 0; i < p->all->count; i++) {
+  for (size_t i = from; i < p->all->count && p->all->items[i].program == kind; i++) {
     const struct sl_life *x = &p->all->items[i];
-    if (x->program != kind || p->buffer_of[x->slot] == NULL) continue;
+    if (p->buffer_of[x->slot] == NULL) continue;
     ends->next[i] = ends->last[x->last];
     ends->last[x->last] = (uint32_t)i + 1;
   }
@@ -141,10 +138,10 @@ static enum sl_status walk_all(struct live *p) {
   }
   for (int k = 0; k < SL_PROGRAM_COUNT; k++)
     if (p->c->programs[k].issue_count > longest) longest = p->c->programs[k].issue_count;
-  SL_GO(sl_calloc(&ends.last, longest, sizeof *ends.last));
-  SL_GO(sl_calloc(&ends.next, p->all->count, sizeof *ends.next));
+  SL_GO(sl_malloc(&ends.last, longest, sizeof *ends.last));
+  SL_GO(sl_malloc(&ends.next, p->all->count, sizeof *ends.next));
   for (int k = 0; k < SL_PROGRAM_COUNT; k++) {
-    list_ends(p, (enum sl_program_kind)k, &ends);
+    list_ends(p, (enum sl_program_kind)k, at, &ends);
     SL_GO(walk(p, r, &p->c->programs[k], base, &ends, &at));
   }
 done:

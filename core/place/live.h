@@ -4,7 +4,9 @@
 #include "core/place/lives.h"
 
 /* Bytes that a buffer takes in an arena. */
-int64_t sl_live_aligned(int64_t bytes);
+static inline int64_t sl_live_aligned(int64_t bytes) {
+  return (bytes + SL_ALIGN - 1) / SL_ALIGN * SL_ALIGN;
+}
 /* Issues are counted over all programs: the first one of a program. */
 uint32_t sl_live_first_issue(const struct sl_class *rank_class, enum sl_program_kind kind);
 /* Fills the report of one space, except what the arena adds to it; *peak: the issue, counted over all programs, at

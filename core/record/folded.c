@@ -20,7 +20,8 @@ struct row {
   const struct sl_op *like; /* one of the calls */
   struct bound *bounds;     /* by member; the first is of member 0 */
   size_t count, room;
-  size_t at; /* the last place found: ranks ask in turn */
+  size_t at;           /* the last place found: ranks ask in turn ... */
+  const json_t *asked; /* ... with the same row of a record */
 };
 
 struct sl_folded_class {
@@ -186,16 +187,25 @@ static int64_t bytes_of(struct row *row, int index) {
   return row->bounds[row->at].bytes;
 }
 
-int64_t sl_folded_wire_bytes(const struct sl_folded *f, int rank, const json_t *row) {
-  struct sl_folded_class *class = &f->classes[sl_job_class_of(f->job, rank)];
+/* The row that is called what `row` of a record is; NULL: there is none. */
+static struct row *row_of(const struct sl_folded_class *class, const json_t *row) {
+  for (size_t i = 0; i < class->row_count; i++)
+    if (class->rows[i].asked == row) return &class->rows[i];
   const enum sl_program_kind kind = program_of(row);
   for (size_t i = 0; i < class->row_count; i++) {
     struct row *r = &class->rows[i];
     if (r->kind != kind || !counts_in(row, r->like)) continue;
-    const bool alone = sl_op_class_of(r->like->kind) == SL_CLASS_P2P;
-    return bytes_of(r, alone ? 0 : sl_plan_group(f->job->plan, r->like->group, rank).index);
+    r->asked = row;
+    return r;
   }
-  return 0;
+  return NULL;
+}
+
+int64_t sl_folded_wire_bytes(const struct sl_folded *f, int rank, const json_t *row) {
+  struct row *r = row_of(&f->classes[sl_job_class_of(f->job, rank)], row);
+  if (r == NULL) return 0;
+  const bool alone = sl_op_class_of(r->like->kind) == SL_CLASS_P2P;
+  return bytes_of(r, alone ? 0 : sl_plan_group(f->job->plan, r->like->group, rank).index);
 }
 
 /* Copies stay within a rank, and ranks of one program make the same ones. */

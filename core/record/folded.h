@@ -17,7 +17,8 @@ enum sl_status sl_folded_open(struct sl_folded *folded, const struct sl_job *job
 void sl_folded_close(struct sl_folded *folded);
 /* Do ranks of the class of `rank` send the same amount, whatever their place? */
 bool sl_folded_even(const struct sl_folded *folded, int rank);
-/* Bytes that `rank` sends in a step in the calls of `row` of a record's traffic. */
+/* Bytes that `rank` sends in a step in the calls of `row` of a record's traffic; the row must stay until `folded` is
+ * closed. */
 int64_t sl_folded_wire_bytes(const struct sl_folded *folded, int rank, const json_t *row);
 /* Writes these bytes to every row of `entry`, the entry of `rank` in `ranks`, and to its sum, which is that of the last
  * step. The entry must not share its rows with another. */
