@@ -1,6 +1,7 @@
 /* Intervals of the last step: merged as ops complete, then summed and subtracted; see timeline.h. */
 #include "core/run/timeline.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,18 +54,21 @@ static bool inside_stage(enum sl_group group) {
   return group != SL_GROUP_MODEL && group != SL_GROUP_WORLD && group != SL_GROUP_EMBED;
 }
 
+static enum sl_kept kept_of(const struct sl_op *op, enum sl_op_class op_class) {
+  if (op->lane == SL_LANE_COMPUTE) return SL_KEPT_COMPUTE;
+  if (op_class == SL_CLASS_COLLECTIVE) return SL_KEPT_GROUP + (enum sl_kept)op->group;
+  if (op_class == SL_CLASS_P2P) return SL_KEPT_P2P;
+  if (!sl_lane_is_link(op->lane)) return SL_KEPT_OTHER;
+  return sl_lane_is_nvme(op->lane) ? SL_KEPT_NVME : SL_KEPT_COPIES;
+}
+
 static enum sl_status add_op(struct sl_timeline_rank *rank, const struct sl_op *op, double start, double end) {
   const enum sl_op_class op_class = sl_op_class_of(op->kind);
-  const bool computes = op->lane == SL_LANE_COMPUTE, collective = op_class == SL_CLASS_COLLECTIVE;
+  const enum sl_kept kept = kept_of(op, op_class);
   rank->busy_s[op->lane][op_class] += end - start;
-  SL_TRY(add(&rank->kept[SL_KEPT_ALL], start, end));
-  if (computes) SL_TRY(add(&rank->kept[SL_KEPT_COMPUTE], start, end));
-  if (computes || (collective && inside_stage(op->group))) SL_TRY(add(&rank->kept[SL_KEPT_OWN], start, end));
-  if (collective) SL_TRY(add(&rank->kept[SL_KEPT_GROUP + op->group], start, end));
-  if (sl_lane_is_link(op->lane))
-    SL_TRY(add(&rank->kept[sl_lane_is_nvme(op->lane) ? SL_KEPT_NVME : SL_KEPT_COPIES], start, end));
-  if (op_class == SL_CLASS_P2P) SL_TRY(add(&rank->kept[SL_KEPT_P2P], start, end));
-  return SL_OK;
+  if (kept == SL_KEPT_COMPUTE || (kept >= SL_KEPT_GROUP && inside_stage(op->group)))
+    SL_TRY(add(&rank->kept[SL_KEPT_OWN], start, end));
+  return add(&rank->kept[kept], start, end);
 }
 
 static void begin_step(struct sl_timeline_rank *rank, int64_t step) {
@@ -95,12 +99,6 @@ void sl_timeline_add(struct sl_timeline *timeline, int local, int64_t step, cons
   timeline->status = add_op(rank, sl_issue_op(program, done->index), done->start_s, done->end_s);
 }
 
-static enum sl_status add_run(struct sl_timeline_rank *rank, double start, double end) {
-  SL_TRY(add(&rank->kept[SL_KEPT_ALL], start, end));
-  SL_TRY(add(&rank->kept[SL_KEPT_COMPUTE], start, end));
-  return add(&rank->kept[SL_KEPT_OWN], start, end);
-}
-
 void sl_timeline_add_run(struct sl_timeline *timeline, int local, int64_t step, const struct sl_program *program,
                          uint32_t first, const double *times, uint32_t count) {
   struct sl_timeline_rank *rank = rank_of(timeline, local, step, program);
@@ -111,7 +109,8 @@ void sl_timeline_add_run(struct sl_timeline *timeline, int local, int64_t step, 
   struct sl_issue_ref at = sl_issue_find(program, first);
   for (uint32_t i = 0; i < count; i++, sl_issue_step(program, turn, &at))
     busy[sl_op_class_of(ops[at.stored->op].kind)] += times[i + 1] - times[i];
-  timeline->status = add_run(rank, times[0], times[count]);
+  timeline->status = add(&rank->kept[SL_KEPT_COMPUTE], times[0], times[count]);
+  if (timeline->status == SL_OK) timeline->status = add(&rank->kept[SL_KEPT_OWN], times[0], times[count]);
 }
 
 void sl_timeline_forget(struct sl_timeline *timeline) {
@@ -141,10 +140,39 @@ static double outside(const struct sl_intervals *a, const struct sl_intervals *b
   return sum;
 }
 
+/* Seconds in which anything ran. */
+static double joined(const struct sl_timeline_rank *rank) {
+  size_t next[SL_KEPT_COUNT] = {0};
+  struct sl_interval now = {-INFINITY, -INFINITY};
+  double sum = 0;
+  for (;;) {
+    int first = -1; /* of the sets whose next interval begins first */
+    for (int k = 0; k < SL_KEPT_COUNT; k++) {
+      const struct sl_intervals *set = &rank->kept[k];
+      if (next[k] == set->count) continue;
+      if (first < 0 || set->at[next[k]].start_s < rank->kept[first].at[next[first]].start_s) first = k;
+    }
+    const struct sl_interval *x = first >= 0 ? &rank->kept[first].at[next[first]++] : NULL;
+    if (x == NULL || x->start_s > now.end_s) {
+      if (now.start_s > -INFINITY) sum += now.end_s - now.start_s;
+      if (x == NULL) return sum;
+      now = *x;
+    } else if (x->end_s > now.end_s) {
+      now.end_s = x->end_s;
+    }
+  }
+}
+
 /* From the first op's start to the last one's end. */
 static double duration(const struct sl_timeline_rank *rank) {
-  const struct sl_intervals *all = &rank->kept[SL_KEPT_ALL];
-  return all->count > 0 ? all->at[all->count - 1].end_s - all->at[0].start_s : 0;
+  double start = INFINITY, end = -INFINITY;
+  for (int k = 0; k < SL_KEPT_COUNT; k++) {
+    const struct sl_intervals *set = &rank->kept[k];
+    if (set->count == 0) continue;
+    start = fmin(start, set->at[0].start_s);
+    end = fmax(end, set->at[set->count - 1].end_s);
+  }
+  return end > -INFINITY ? end - start : 0;
 }
 
 static int by_start(const void *a, const void *b) {
@@ -170,7 +198,9 @@ done:
 }
 
 static bool has_ops(const struct sl_timeline *timeline, int local) {
-  return (size_t)local < timeline->count && timeline->ranks[local].kept[SL_KEPT_ALL].count > 0;
+  for (int k = 0; k < SL_KEPT_COUNT && (size_t)local < timeline->count; k++)
+    if (timeline->ranks[local].kept[k].count > 0) return true;
+  return false;
 }
 
 enum sl_status sl_timeline_breakdown(const struct sl_timeline *timeline, int local, struct sl_breakdown *out) {
@@ -189,7 +219,7 @@ enum sl_status sl_timeline_breakdown(const struct sl_timeline *timeline, int loc
   out->exposed_nvme_s = outside(&kept[SL_KEPT_NVME], compute);
   SL_TRY(exposed_by_all(rank, &out->exposed_all_s));
   out->step_s = duration(rank);
-  out->idle_s = out->step_s - total(&kept[SL_KEPT_ALL]);
+  out->idle_s = out->step_s - joined(rank);
   out->bubble_s = out->step_s - total(&kept[SL_KEPT_OWN]);
   return SL_OK;
 }

@@ -15,11 +15,11 @@ struct sl_intervals {
   size_t count, capacity;
 };
 
-/* Whose intervals are kept: "own" is compute and collectives within one stage. */
+/* Whose intervals are kept: "own" is compute and collectives within one stage. All together are what ran at all. */
 enum sl_kept {
   SL_KEPT_COMPUTE,
   SL_KEPT_OWN,
-  SL_KEPT_ALL,
+  SL_KEPT_OTHER, /* ops of none of these */
   SL_KEPT_P2P,
   SL_KEPT_COPIES, /* between device and host memory */
   SL_KEPT_NVME,   /* to and from NVMe */
