@@ -14,8 +14,8 @@
 #include <string.h>
 
 enum {
-  NOTED_LIVES = 2,    /* of an item: the first and the last */
-  MOMENT_LIVES = 256, /* that begin in a moment of sl_busy: an eighth of all, from so many to four times as many */
+  NOTED_LIVES = 3,    /* of an item: the first two and the last */
+  MOMENT_LIVES = 256, /* that begin in a moment of sl_busy */
   MANY_CONFLICTS = 32 /* after which an item asks what is busy during its lives */
 };
 
@@ -198,12 +198,11 @@ struct search {
 static enum sl_status open_busy(struct planner *p) {
   enum sl_status status;
   uint32_t *starts = NULL, last = 0;
-  size_t count = 0, seen = 0, each = p->life_count / 8;
-  each = each < MOMENT_LIVES ? MOMENT_LIVES : each < 4 * MOMENT_LIVES ? each : 4 * MOMENT_LIVES;
-  SL_GO(sl_malloc(&starts, p->life_count / each, sizeof *starts));
+  size_t count = 0, seen = 0;
+  SL_GO(sl_malloc(&starts, p->life_count / MOMENT_LIVES, sizeof *starts));
   for (size_t i = 0; i < p->all->count; i++) {
     const struct sl_life *life = &p->all->items[i];
-    if (p->buffer_of[life->slot] == NULL || ++seen % each > 0) continue;
+    if (p->buffer_of[life->slot] == NULL || ++seen % MOMENT_LIVES > 0) continue;
     const uint32_t first = sl_live_first_issue(p->c, life->program) + life->first;
     if (first > last) starts[count++] = last = first;
   }
@@ -404,6 +403,8 @@ static void mark_items(struct planner *p) {
     const struct span *a = &p->spans[x->first_life], *z = a + x->lives - 1;
     x->noted[0] = (struct sl_busy_life){a->first, a->last};
     x->noted[1] = (struct sl_busy_life){z->first, z->last};
+    if (a < z) a++;
+    x->noted[2] = (struct sl_busy_life){a->first, a->last};
   }
 }
 
