@@ -400,11 +400,10 @@ static void mark_items(struct planner *p) {
     struct item *x = &p->items[i];
     for (size_t k = x->first_life; k < x->first_life + x->lives; k++)
       x->at_peak = x->at_peak || (p->spans[k].first <= p->peak && p->peak <= p->spans[k].last);
-    const struct span *a = &p->spans[x->first_life], *z = a + x->lives - 1;
+    const struct span *a = &p->spans[x->first_life], *z = a + x->lives - 1, *second = a < z ? a + 1 : a;
     x->noted[0] = (struct sl_busy_life){a->first, a->last};
-    x->noted[1] = (struct sl_busy_life){z->first, z->last};
-    if (a < z) a++;
-    x->noted[2] = (struct sl_busy_life){a->first, a->last};
+    x->noted[1] = (struct sl_busy_life){second->first, second->last};
+    x->noted[2] = (struct sl_busy_life){z->first, z->last};
   }
 }
 
