@@ -5,7 +5,7 @@
  *                "rank_order": "tp-dp-pp", "virtual_stages": 1, "schedule": "1f1b", "stages": "uniform",
  *                "recompute": "none", "recompute_modules": ["core_attn"], "recompute_every": 1, "preset": "",
  *                "sequence_parallel": false, "scatter_gather_tensors_in_pipeline": false, "shard_size": 0,
- *                "limit_all_gathers": true,
+ *                "limit_all_gathers": true, "no_sync": false,
  *                "unshard_ahead": 3, "store_dropout_masks": false, "make_vocab_size_divisible_by": null, "tf32": false,
  *                "fp8": false, "fp8_recipe": "tensorwise", "async_tp": false, "tp_comm_overlap": false,
  *                "overlap_param_gather": false, "seed": 1234, "seq_len": 0, "eval_interval": 0, "eval_iters": 100,
@@ -130,7 +130,7 @@ struct sl_config {
   struct {
     int stage; /* 0..3 */
     bool overlap_comm;
-    bool reduce_scatter; /* false: ZeRO-1 all-reduces whole buckets */
+    bool reduce_scatter;                               /* false: ZeRO-1 all-reduces whole buckets */
     int64_t reduce_bucket_size, allgather_bucket_size; /* elements */
     int64_t prefetch_bucket_size, param_persistence_threshold, model_persistence_threshold, max_live_parameters,
         max_reuse_distance; /* elements, stage 3 */
@@ -184,7 +184,10 @@ struct sl_config {
     int64_t recompute_every;                    /* n: recompute the layers whose number is a multiple of n */
     /* dp ranks that shard among themselves, groups of which are replicas; 0 = all. See sl_config_shard_size */
     int64_t shard_size;
-    bool limit_all_gathers;   /* FSDP only: a gather waits until the one before the last is freed */
+    bool limit_all_gathers; /* FSDP only: a gather waits until the one before the last is freed */
+    /* FSDP only: micro-batches are summed in whole gradients, which have the type in which they are reduced, and only
+     * the last of a step reduces them */
+    bool no_sync;
     int unshard_ahead;        /* stages of a pipeline rank whose parameters are gathered at a time */
     bool store_dropout_masks; /* forward stores them, a byte an element; else backward draws them again. Where the file
                                * says nothing: with any kernels but our own */

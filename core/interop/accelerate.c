@@ -201,6 +201,7 @@ static enum sl_status read_fsdp(struct accelerate *a) {
       /* has no effect: a fast host issues the gathers as early */
       sl_settings_bool(&a->s, FSDP "forward_prefetch", &ahead));
   put(a, "shardlab.recompute", json_string(recompute ? "full" : "none"));
+  put(a, "shardlab.no_sync", json_true()); /* accelerator.py, accumulate */
   return put_fsdp_types(a);
 }
 

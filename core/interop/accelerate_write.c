@@ -107,15 +107,20 @@ static enum sl_status put_head(const struct writer *w) {
   return SL_OK;
 }
 
-/* FSDP reduces in the type in which it gathers, into fp32 shards; Megatron-LM sums and reduces fp16 in fp16 and bf16 in
- * fp32. No key of Accelerate's sets other types. */
+static bool accumulates(const struct writer *w) {
+  return number_at(w, "gradient_accumulation_steps") > 1;
+}
+
+/* FSDP reduces in the type in which it gathers, into fp32 shards, and sums in that type what it does not reduce;
+ * Megatron-LM sums and reduces fp16 in fp16 and bf16 in fp32. No key of Accelerate's sets other types. */
 static void name_types(const struct writer *w) {
   const bool bf16 = is_on(w, "bf16.enabled"), megatron = w->kind == MEGATRON;
+  const bool in_shards = megatron || !is_on(w, "shardlab.no_sync") || !accumulates(w);
   const char *sent = !bf16 ? "fp16" : megatron ? "fp32" : "bf16", *kept = megatron ? sent : "fp32";
   if (!bf16 && !is_on(w, "fp16.enabled")) return;
   if (strcmp(text_at(w, "communication_data_type"), sent) != 0)
     json_array_append_new(w->unsaid, json_string("communication_data_type"));
-  if (strcmp(text_at(w, "data_types.grad_accum_dtype"), kept) != 0)
+  if (in_shards && strcmp(text_at(w, "data_types.grad_accum_dtype"), kept) != 0)
     json_array_append_new(w->unsaid, json_string("data_types.grad_accum_dtype"));
 }
 
@@ -143,6 +148,9 @@ static enum sl_status put_fsdp(const struct writer *w) {
   if (strcmp(recompute, "none") != 0 && strcmp(recompute, "full") != 0)
     return refuse("shardlab.recompute", recompute, "none or full");
   name_types(w);
+  /* what GradientAccumulationPlugin's sync_each_batch asks for, an argument of the script's */
+  if (accumulates(w) && !is_on(w, "shardlab.no_sync"))
+    json_array_append_new(w->unsaid, json_string("shardlab.no_sync"));
   fprintf(w->out,
           "fsdp_config:\n  fsdp_version: %d\n  %s: %s\n  fsdp_auto_wrap_policy: TRANSFORMER_BASED_WRAP\n"
           "  fsdp_activation_checkpointing: %s\n  fsdp_offload_params: %s\n",
@@ -260,6 +268,7 @@ static bool is_said(const void *context, const char *path, const json_t *value) 
   if (sl_interop_among(types, path)) /* named by name_types where they are not the framework's own */
     return (fsdp || w->kind == MEGATRON) && (is_on(w, "bf16.enabled") || is_on(w, "fp16.enabled"));
   if (strcmp(path, "shardlab.kernels") == 0) return w->kind != MEGATRON; /* named by put_head */
+  if (strcmp(path, "shardlab.no_sync") == 0) return fsdp;                /* named by put_fsdp */
   if (strcmp(path, "shardlab.attention") == 0) return w->kind == MEGATRON;
   if (strcmp(path, "gradient_accumulation_steps") == 0 || strcmp(path, "gradient_clipping") == 0)
     return w->kind == DEEPSPEED || w->kind == MEGATRON;

@@ -24,6 +24,7 @@ static const struct {
     {ZERO, "zero_quantized_weights", 0, SL_FAMILY_DEEPSPEED},
     {ZERO, "zero_quantized_gradients", 0, SL_FAMILY_DEEPSPEED},
     {"shardlab", "limit_all_gathers", 0, FSDP},
+    {"shardlab", "no_sync", 0, FSDP},
 };
 
 json_t *sl_effective_json(const struct sl_config *config) {

@@ -400,8 +400,14 @@ static bool scatters_anyway(struct question *q) {
          (s->shard_grads || !(q->preset->family & SL_FAMILY_DEEPSPEED));
 }
 
+static bool is_fsdp(const struct question *q) {
+  return q->preset->family & (SL_FAMILY_FSDP | SL_FAMILY_FSDP2);
+}
 static bool gathers_as_it_does(struct question *q) {
-  return !(q->preset->family & (SL_FAMILY_FSDP | SL_FAMILY_FSDP2)) && !q->config->sl.limit_all_gathers;
+  return !is_fsdp(q) && !q->config->sl.limit_all_gathers;
+}
+static bool reduces_as_it_does(struct question *q) {
+  return !is_fsdp(q) && q->config->sl.no_sync;
 }
 
 #define ZERO(key) "zero_optimization." key
@@ -423,6 +429,7 @@ static const struct limit overruled[] = {
     {ANY, 0, ZERO("reduce_scatter"), scatters_anyway, "all-reduced buckets are modelled with ZeRO-1 alone"},
     {ANY, 0, ZERO("overlap_comm"), always_overlaps, "communication overlaps with computation"},
     {ANY, 0, "shardlab.limit_all_gathers", gathers_as_it_does, "the switch is FSDP's"},
+    {ANY, 0, "shardlab.no_sync", reduces_as_it_does, "the switch is FSDP's"},
     STAGE3("prefetch_bucket_size", "one wrapped block ahead is gathered"),
     STAGE3("max_live_parameters", "one wrapped block ahead is gathered"),
     STAGE3("param_persistence_threshold", "wrapped blocks of any size are sharded"),

@@ -122,6 +122,7 @@ static void overrule(struct sl_config *c, const struct sl_strategy *s) {
   if (s->fp32_gradients || s->fp32_reductions) c->communication_data_type = SL_F32;
   if (s->fp32_gradients || sl_strategy_fp32_on_host(s)) c->grad_accum_dtype = SL_F32;
   if (s->fp32_reductions) c->grad_accum_dtype = c->param_dtype;
+  if (s->no_sync) c->grad_accum_dtype = c->communication_data_type;
   c->zero.overlap_comm = s->overlap;
   c->zero.reduce_bucket_size = s->bucket;
 }
@@ -157,9 +158,11 @@ enum sl_status sl_strategy_choose(struct sl_strategy *s, struct sl_config *confi
   choose_gradient_type(&preset, config);
   *s = preset.row;
   s->copies_gathered = preset.family & SL_FAMILY_FSDP2;
+  const bool fsdp = preset.family & (SL_FAMILY_FSDP | SL_FAMILY_FSDP2);
+  s->no_sync = fsdp && config->sl.no_sync && config->gradient_accumulation_steps > 1;
   /* gradients are summed whole, see strategy.h */
-  if (preset.family & SL_FAMILY_FSDP2 && config->sl.pp > 1) s->shard_grads = false;
-  s->gathers_at_once = (preset.family & (SL_FAMILY_FSDP | SL_FAMILY_FSDP2)) && !config->sl.limit_all_gathers;
+  if (s->no_sync || (preset.family & SL_FAMILY_FSDP2 && config->sl.pp > 1)) s->shard_grads = false;
+  s->gathers_at_once = fsdp && !config->sl.limit_all_gathers;
   SL_TRY(choose_shard_size(s, config, dp));
   s->sums_replicas_by_unit = s->shard_size > 0 && !(preset.family & SL_FAMILY_DEEPSPEED);
   s->quantized_weights = s->shard_params && config->zero.quantized_weights;

@@ -43,6 +43,11 @@ struct sl_strategy {
    * (set_requires_gradient_sync(False) until the last backward), torch/distributed/fsdp/_fully_shard/_fsdp_param.py,
    * to_accumulated_grad_if_needed. */
   bool shard_grads;
+  /* FSDP: so does every training loop that accumulates inside torch's no_sync() or with set_requires_gradient_sync(False):
+   * Accelerate's accumulate() and the Trainer of transformers, unless sync_each_batch is set. Whole gradients have the
+   * type in which they are reduced (the file just named; fsdp/_runtime_utils.py, _post_backward_hook, returns before
+   * its cast, with the type of the gathered parameters, in which Accelerate reduces). */
+  bool no_sync;
   bool shard_optimizer;
   /* Hybrid sharding: states are sharded within groups of this many consecutive data-parallel ranks (coordinates g S ..
    * g S + S - 1) and replicated across the groups; gradients are reduce-scattered within and all-reduced across. 0: one

@@ -174,6 +174,7 @@ static const struct key {
     {"shardlab", "scatter_gather_tensors_in_pipeline", "true", PLAN("\"tp\": 2, \"pp\": 2")},
     {"shardlab", "shard_size", "2", STAGE3},
     {"shardlab", "limit_all_gathers", "false", PLAN("\"preset\": \"fsdp\"")},
+    {"shardlab", "no_sync", "true", "\"gradient_accumulation_steps\": 2, " PLAN("\"preset\": \"fsdp\"")},
     {"shardlab", "unshard_ahead", "1",
      STAGE3
      ", \"gradient_accumulation_steps\": 4, " PLAN("\"pp\": 2, \"virtual_stages\": 2, \"schedule\": \"interleaved\"")},

@@ -185,6 +185,7 @@ def accelerate_config(r):
     if "fsdp" in kind:
         script += ["--grad-accum", r.choice([1, 2])]
         ours["recompute"] = r.choice(["none", "full"])
+        ours["no_sync"] = True
         if word:
             ds.update(communication_data_type=word, data_types={"grad_accum_dtype": "fp32"})
         if kind == "fsdp-hybrid-shard":
@@ -209,6 +210,8 @@ def accelerate_config(r):
         ours["sequence_parallel"] = ours["tp"] > 1 and r.random() < 0.5
         ds.update(gradient_accumulation_steps=r.choice([4, 8]), gradient_clipping=r.choice([1.0, 0.5]))
         world = max(world, 4) * context(r, ours, ours["attention"] != "materialised")
+        if word == "fp16":  # no key of Accelerate's asks for fp32 gradients
+            ds.update(communication_data_type=word, data_types={"grad_accum_dtype": word})
     else:
         script += ["--grad-accum", r.choice([1, 2])]
     return ds, world, script

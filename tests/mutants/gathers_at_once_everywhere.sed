@@ -1,4 +1,4 @@
 # limit_all_gathers, which is FSDP's, acts under any preset.
 # file: core/plan/strategy.c
 # tests: test_hybrid_traffic
-s/(preset.family \& (SL_FAMILY_FSDP | SL_FAMILY_FSDP2)) \&\& !config/!config/
+s/fsdp \&\& !config/!config/

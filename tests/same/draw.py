@@ -286,6 +286,7 @@ class Draw:
         """What is no part of the plan: epilogues, how far ahead a stage is unsharded, and how predict runs."""
         rng = self.rng
         self.put(c, "shardlab", "limit_all_gathers", self.chance(0.5))
+        self.put(c, "shardlab", "no_sync", self.chance(0.3))
         self.put(c, "shardlab", "unshard_ahead", rng.randint(1, 3))
         fuse = rng.choice(["gpu", "always", "never"])
         self.put(c, "shardlab", "fuse_epilogues", fuse)

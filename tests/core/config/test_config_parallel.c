@@ -301,7 +301,7 @@ static void dump_and_back(void **state) {
   static const char *const insides[] = {
       "\"shardlab\": {\"pp\": 2, \"tp\": 3, \"stages\": [5, 3], \"recompute\": [\"full\", \"selective\"], "
       "\"recompute_modules\": [\"layernorm\"], \"recompute_every\": 7, \"shard_size\": 5, \"limit_all_gathers\": "
-      "false, "
+      "false, \"no_sync\": true, "
       "\"unshard_ahead\": 2, \"store_dropout_masks\": true, \"sequence_parallel\": true, "
       "\"scatter_gather_tensors_in_pipeline\": true, \"tf32\": true, "
       "\"make_vocab_size_divisible_by\": 128, \"fuse_epilogues\": \"always\"}",

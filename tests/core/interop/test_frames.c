@@ -145,6 +145,7 @@ static void accelerates_settings_are_ours(void **state) {
       {FSDP WRAP "parallelism_config:\n  parallelism_config_dp_shard_size: 4\n  parallelism_config_tp_size: 2", 0,
        "shardlab.tp", "2"},
       {FSDP WRAP "  fsdp_activation_checkpointing: true", 0, "shardlab.recompute", "\"full\""},
+      {FSDP WRAP "  fsdp_version: 2", 0, "shardlab.no_sync", "true"},
       {FSDP WRAP "  fsdp_offload_params: true", 0, "zero_optimization.offload_param.device", "\"cpu\""},
       {ZERO "  zero_stage: 3\n  offload_param_device: cpu", 0, "zero_optimization.offload_param.device", "\"cpu\""},
       {ZERO "  gradient_clipping: auto\n", 0, "zero_optimization.stage", "2"},

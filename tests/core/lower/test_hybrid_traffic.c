@@ -8,7 +8,7 @@
  *   MiCS        3 M inside a group of s, and an all-reduce of M / s across (arXiv:2205.00119, section 3.2 and 3.4)
  *   FSDP        the same, but across as often as inside
  * M being the parameters, each volume times (n - 1) / n for a ring of n. And limit_all_gathers, which trades memory for
- * overlap. */
+ * overlap, and no_sync, which trades it for traffic. */
 #include "core/check/rendezvous.h"
 #include "core/program/memory_report.h"
 #include "core/run/timeline.h"
@@ -229,6 +229,34 @@ static void what_accumulates_is_summed_across_in_the_last_backward(void **unused
   }
 }
 
+/* FSDP under no_sync: gradients are whole, in the type in which they are reduced, and travel once a step instead of once
+ * a micro-batch; parameters are gathered as often as before. With one micro-batch there is nothing to keep back. */
+static void no_sync_keeps_whole_gradients_and_reduces_once(void **unused) {
+  (void)unused;
+  enum { WORLD = 8, STEPS = 4 };
+  static const char *const presets[] = {"fsdp", "fsdp2"};
+  for (size_t i = 0; i < sizeof presets / sizeof *presets; i++) {
+    for (int accumulate = 1; accumulate <= STEPS; accumulate += STEPS - 1) {
+      struct fixture each, once;
+      char sl[128];
+      snprintf(sl, sizeof sl, ", \"preset\": \"%s\"", presets[i]);
+      open_job(&each, "", sl, accumulate, WORLD);
+      snprintf(sl, sizeof sl, ", \"preset\": \"%s\", \"no_sync\": true", presets[i]);
+      open_job(&once, "", sl, accumulate, WORLD);
+      const struct sent a = run(&each), b = run(&once);
+      const double ring = (WORLD - 1.0) / WORLD, gradients = 2 * ring * (double)M;
+      assert_bytes(a.reduced[SL_GROUP_DP], accumulate * gradients, "a reduction a micro-batch");
+      assert_bytes(b.reduced[SL_GROUP_DP], gradients, "one reduction");
+      assert_int_equal(a.gathered[SL_GROUP_SHARD], b.gathered[SL_GROUP_SHARD]);
+      const struct sl_class *c = &once.job.classes[0];
+      const int64_t kept = c->buffers[c->role[SL_ROLE_GRAD].buffer].bytes;
+      assert_bytes(kept, accumulate > 1 ? 2 * (double)M : 4 * (double)M / WORLD, "gradients");
+      fixture_close(&each);
+      fixture_close(&once);
+    }
+  }
+}
+
 /* FSDP's flag, which changes nothing elsewhere. Without it gathers do not wait for compute: they hide better, or as
  * well, and more units are whole at a time. */
 static void gathers_without_a_limit_hide_better_and_need_more(void **unused) {
@@ -272,6 +300,7 @@ int main(void) {
       cmocka_unit_test(groups_that_shard_among_themselves_reduce_across_once),
       cmocka_unit_test(fsdp_sums_across_unit_by_unit),
       cmocka_unit_test(what_accumulates_is_summed_across_in_the_last_backward),
+      cmocka_unit_test(no_sync_keeps_whole_gradients_and_reduces_once),
       cmocka_unit_test(gathers_without_a_limit_hide_better_and_need_more),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,4 @@
+# FSDP under no_sync reduces every micro-batch all the same.
+# file: core/plan/strategy.c
+# tests: test_hybrid_traffic
+s/if (s->no_sync || (preset.family/if ((preset.family/
