@@ -20,7 +20,7 @@
  *
  * torchtitan at 9dec370 (December 2024): parallelisms/parallelize_llama.py (selective_ac_option "op" of
  * train_configs/llama3_8b.toml; apply_compile of each block), train.py (the loss is not compiled; in June 2025
- * components/loss.py compiles it), parallelisms/pipelining_utils.py, generate_split_points;
+ * components/loss.py compiles it), run_llama_train.sh (expandable segments), parallelisms/pipelining_utils.py, generate_split_points;
  * benchmarks/llama3_h100_202412_torchtitan.md, footnote 1, and metrics.py (max_reserved, the largest of all ranks).
  * FSDP's MixedPrecision keeps sharded gradients in the type of the parameters' shards, fp32
  * (torch/distributed/fsdp/api.py). */
@@ -71,6 +71,7 @@ static const struct sl_table_framework frameworks[] = {
      .unfused = "torch-eager",
      .selective = "selective_op",
      .memory = SL_MEMORY_LOGGED_MOST,
+     .expandable_segments = true,
      .grad_sum = "fp32"},
     {.name = "nanotron",
      .presets = {"nanotron", "nanotron-zero1", NULL, NULL},

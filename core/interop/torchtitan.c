@@ -308,6 +308,7 @@ static enum sl_status put_kernels(struct titan *t) {
   if (components != NULL && !json_is_array(components)) return sl_settings_fail(&t->s, "compile.components", "a list");
   const bool blocks = compile && compiles(components, "model"), loss = blocks && compiles(components, "loss");
   put(t, "shardlab.kernels", json_string(loss ? "torch-compile" : blocks ? "torch-compile-blocks" : "torch-eager"));
+  put(t, "shardlab.expandable_segments", json_true()); /* run_train.sh */
   put(t, "shardlab.attention", json_string("flash")); /* what scaled_dot_product_attention runs on GPUs */
   return SL_OK;
 }

@@ -84,6 +84,8 @@ static enum sl_status put_kernels(const json_t *config, FILE *out, json_t *unsai
   const bool whole = strcmp(kernels, "torch-compile") == 0, blocks = strcmp(kernels, "torch-compile-blocks") == 0;
   if (!whole && !blocks && strcmp(kernels, "torch-eager") != 0)
     json_array_append_new(unsaid, json_string("shardlab.kernels"));
+  if (!is_on(config, "shardlab.expandable_segments")) /* run_train.sh sets them */
+    json_array_append_new(unsaid, json_string("shardlab.expandable_segments"));
   if (strcmp(attention, "flash") != 0)
     return refuse("shardlab.attention", attention, "flash, which scaled_dot_product_attention runs");
   fprintf(out, "\n[compile]\nenable = %s\n", whole || blocks ? "true" : "false");
@@ -227,6 +229,7 @@ static bool is_said(const void *context, const char *path, const json_t *value) 
                                      "shardlab.recompute_every",
                                      "shardlab.attention",
                                      "shardlab.kernels",
+                                     "shardlab.expandable_segments", /* named by put_kernels */
                                      "shardlab.fp8",
                                      "shardlab.fp8_recipe",
                                      "shardlab.seq_len",

@@ -3,6 +3,7 @@
 
 #include "core/lower/home.h"
 #include "core/lower/init.h"
+#include "core/lower/messages.h"
 #include "core/lower/slots.h"
 #include "core/lower/step.h"
 #include "core/lower/zero.h"
@@ -81,6 +82,7 @@ enum sl_status sl_job_lower(struct sl_class *c, enum sl_scope **scopes, const st
   if (sl_program_compresses(l.plan->config)) SL_GO(sl_lower_step(&l, SL_PROGRAM_COMPRESSED));
   if (l.plan->config->sl.eval_interval > 0) SL_GO(sl_lower_step(&l, SL_PROGRAM_EVAL));
   SL_GO(lower_save_program(&l));
+  SL_GO(sl_messages_keep(&l));
   SL_GO(sl_slots_number(&l));
 done:
   *scopes = l.scopes;

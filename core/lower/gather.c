@@ -16,9 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/lower/flat_gather.h"
 #include "core/lower/lower.h"
 #include "core/lower/quantize.h"
-#include "core/plan/kernels.h"
 
 /* One op that uses parameters, by unit. */
 struct use {
@@ -117,6 +117,7 @@ enum sl_status sl_gather_open(struct sl_lowering *l) {
     SL_TRY(sl_build_buffer(l, &h->persistent[i], SL_SCOPE_PERSISTENT, SL_CATEGORY_PARAMETER, l->dtype, whole_of(l, i),
                            "%s", name_of(l, i)));
   }
+  SL_TRY(sl_flat_gather_open(l));
   return open_secondary(l);
 }
 
@@ -225,25 +226,6 @@ static struct sl_op gather_op(const struct sl_lowering *l, enum sl_phase phase, 
   return op;
 }
 
-/* Are weights gathered in 8 bits? torchao's WeightWithDynamicFloat8CastTensor (float8/fsdp_utils.py) casts shards
- * before FSDP2 gathers them, with one scale per tensor; torchtitan's root, the two embeddings, is gathered without a
- * cast. What arrives is counted as 16 bits. */
-static bool travels_in_fp8(const struct sl_lowering *l, int unit) {
-  const struct sl_config *config = l->plan->config;
-  return unit != 0 && l->plan->strategy.units == SL_UNITS_LAYER && sl_config_product_dtype(config) == SL_F8 &&
-         config->sl.fp8_recipe == SL_FP8_TENSORWISE && sl_kernel_set(config->sl.kernels)->fp8_casts == SL_CASTS_TORCHAO;
-}
-
-/* FSDP2 gathers into one buffer, and copies each parameter out of it before use, on the compute stream: reads and
- * writes (torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py, foreach_all_gather_copy_out). */
-static enum sl_status copy_out(const struct sl_lowering *l, struct sl_program *p, enum sl_phase phase, int unit) {
-  struct sl_op pass = sl_zero_op(SL_OP_PASS, SL_U8, phase, 0);
-  if (!l->plan->strategy.copies_gathered || l->plan->config->sl.kernels == SL_KERNELS_SHARDLAB) return SL_OK;
-  pass.dim[0] = 2 * sl_dtype_bytes(travels_in_fp8(l, unit) ? SL_F8 : l->dtype) * whole_of(l, unit);
-  pass.dim[1] = 1;
-  return sl_build_emit(p, pass, 0, NULL);
-}
-
 /* This rank's part of a unit's second copy. */
 static struct sl_operand secondary_part(const struct sl_lowering *l, int unit, enum sl_access access) {
   return sl_build_part(l, l->homes->secondary, access, l->homes->secondary_part[unit], secondary_of(l, unit));
@@ -281,7 +263,7 @@ static enum sl_status gather_from(struct sl_lowering *l, struct sl_program *p, e
       SL_TRY(device_part(l, p, unit, phase, &l->zero->wide[n++]));
     l->zero->wide[n++] = sl_build_write(l, g->live[unit]);
     op.dim[0] += whole_of(l, unit);
-    fp8 &= travels_in_fp8(l, unit);
+    fp8 &= sl_flat_gather_in_fp8(l, unit);
   }
   if (fp8) op.dtype = SL_F8;
   return n > 0 ? sl_quantize_gather(l, p, op, n, l->zero->wide) : SL_OK;
@@ -328,7 +310,7 @@ static void prefetch_unit(struct sl_lowering *l) {
  * too (_partition_param_sec); on a lane nothing waits for, it would bar the unit's place to what is gathered later. */
 static enum sl_status arrived(struct sl_lowering *l, struct sl_program *p, enum sl_phase phase, int unit) {
   const struct sl_gather *g = l->zero->gather;
-  SL_TRY(copy_out(l, p, phase, unit));
+  SL_TRY(sl_flat_gather_copy_out(l, p, phase, unit));
   const bool keeps = has_secondary(l, unit) && g->cursor < g->forward_uses;
   return keeps ? keep_secondary(l, p, unit, g->live[unit], SL_LANE_COMPUTE) : SL_OK;
 }
@@ -420,9 +402,9 @@ enum sl_status sl_gather_stage(struct sl_lowering *l, struct sl_program *p, bool
     else
       SL_TRY(device_part(l, p, i, SL_PHASE_FORWARD, &pair[0]));
     struct sl_op op = gather_op(l, SL_PHASE_FORWARD, group, whole_of(l, i));
-    if (travels_in_fp8(l, i)) op.dtype = SL_F8;
+    if (sl_flat_gather_in_fp8(l, i)) op.dtype = SL_F8;
     SL_TRY(sl_quantize_gather(l, p, op, 2, pair));
-    SL_TRY(copy_out(l, p, SL_PHASE_FORWARD, i));
+    SL_TRY(sl_flat_gather_copy_out(l, p, SL_PHASE_FORWARD, i));
     if (has_secondary(l, i) && !again) SL_TRY(keep_secondary(l, p, i, *unsharded(l, i), SL_LANE_SECONDARY));
   }
   return SL_OK;

@@ -405,6 +405,10 @@ static int slots_of(const struct sl_lowering *l, int32_t buffer) {
   return pool != NULL && pool->size > 1 ? pool->size : 1;
 }
 
+int sl_slots_messages(const struct sl_lowering *l) {
+  return l->slots->stream.size + l->slots->dx.size;
+}
+
 enum sl_status sl_slots_number(struct sl_lowering *l) {
   struct sl_class *c = l->rank_class;
   for (int32_t i = 0; i < (int32_t)c->buffer_count; i++) {

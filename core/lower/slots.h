@@ -13,6 +13,8 @@ int sl_slots_count(const struct sl_lowering *lowering);
 void sl_slots_take(struct sl_lowering *lowering, const struct sl_action *action, int32_t *numbers);
 /* Releases the slots that it leaves, or passes them to the next stage. */
 void sl_slots_give(struct sl_lowering *lowering, const struct sl_action *action);
+/* The most messages between stages that slots hold at a time, activations and gradients. */
+int sl_slots_messages(const struct sl_lowering *lowering);
 /* At the end of the step: numbers the slots of every buffer. Errors: SL_ERR_INPUT if there are more than
  * SL_MAX_SLOTS. */
 enum sl_status sl_slots_number(struct sl_lowering *lowering);

@@ -83,7 +83,7 @@ static bool behind_elementwise(const struct casts *c, const struct sl_operand *o
 
 /* Bytes per element; see casts.h. */
 static int bytes_of_torchao(const struct casts *c, const struct sl_operand *o, enum factor factor) {
-  const bool row = by_row(c->l), gathered = c->l->plan->strategy.shard_params;
+  const bool row = by_row(c->l), gathered = c->l->plan->strategy.shard_params && c->l->plan->shard > c->l->plan->cp;
   switch (factor) {
   case INPUT:
     return in_fp8(c, o) ? 0 : row || behind_elementwise(c, o) ? 3 : 5;

@@ -151,7 +151,7 @@ static const struct row rows[SL_OP_COUNT][MOST_ROWS + 1] = {
                    R(TARGETS, READ, DATA),
                    R(CONTROL, UPDATE, RECORD),
                    R(SCRATCH, WRITE, BYTES)},
-    [SL_OP_PASS] = {WITH(KEPT, WRITE, BYTES, SL_OP_KEEPS),
+    [SL_OP_PASS] = {WITH(KEPT, WRITE, ANY, SL_OP_KEEPS),
                     WITH(KEPT, READ, ANY, SL_OP_READS_KEPT),
                     WITH(SCRATCH, WRITE, ANY, SL_OP_WORKSPACE)},
     [SL_OP_SPLIT_QKV] = {WITHOUT(X, READ, DATA, SL_OP_INVERSE),

@@ -21,9 +21,13 @@ struct sl_allocator {
    * the device first (release_cached_blocks); if it still does, it is allocated anyway, and reserved_peak shows that
    * memory ran out. */
   int64_t capacity;
+  /* One segment grows by pages and serves all requests above 1 MiB (PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True):
+   * blocks of different sizes share it, and it returns free pages as well as whole segments. */
+  bool expandable;
   int64_t taken, reserved;           /* current bytes: of blocks in use, and of segments */
   int64_t taken_peak, reserved_peak; /* the most that they were */
   int64_t next_address;              /* of a new segment */
+  uint32_t last;                     /* block of the segment that expands, plus 1; 0: none */
   struct sl_allocator_block *blocks; /* owned */
   size_t block_count, block_capacity;
   uint32_t *free_blocks; /* by size, then by address; owned */

@@ -95,7 +95,7 @@ enum sl_status sl_place_class(const struct sl_plan *plan, const enum sl_scope *s
     if (allocations != NULL)
       SL_GO(sl_replay_report(&c->memory[SL_SPACE_DEVICE], plan, c->pp_rank, allocations, room, lead));
     else
-      SL_GO(sl_reserve_report(c, &lives, room, lead));
+      SL_GO(sl_reserve_report(c, &lives, room, lead, plan->config->sl.expandable_segments));
   }
   for (int k = 0; k < SL_PROGRAM_COUNT; k++) SL_GO(give_back(&c->programs[k]));
 done:

@@ -349,7 +349,7 @@ done:
 /* ---- the report ---- */
 
 static enum sl_status begin(struct replay *r, int64_t capacity) {
-  r->allocator = (struct sl_allocator){.capacity = capacity};
+  r->allocator = (struct sl_allocator){.capacity = capacity, .expandable = r->plan->config->sl.expandable_segments};
   for (size_t i = 0; i < (size_t)r->micro_batches * (size_t)r->blocks * SL_TENSORS_OF_STAGE; i++) r->kept[i] = NONE;
   for (int i = 0; i < SL_TENSORS; i++) r->moving[i] = NONE;
   for (int i = 0; i < SL_SCRIPT_THREADS; i++) r->workspaces[i] = NONE;

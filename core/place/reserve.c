@@ -16,6 +16,7 @@ struct replay {
   uint32_t *ends;   /* (count) issues after which the blocks of the lifetimes can be reused */
   uint32_t *by_end; /* (count) */
   uint32_t *blocks; /* (count) of lifetimes that have not ended */
+  bool expandable;
   struct sl_allocator allocator;
 };
 
@@ -97,7 +98,7 @@ static enum sl_status step(struct replay *r) {
 
 static enum sl_status replay(struct replay *r, int64_t capacity, int64_t *reserved) {
   enum sl_status status;
-  r->allocator = (struct sl_allocator){.capacity = capacity};
+  r->allocator = (struct sl_allocator){.capacity = capacity, .expandable = r->expandable};
   SL_GO(take_persistent(r));
   for (int i = 0; i < STEPS; i++) SL_GO(step(r));
   *reserved = r->allocator.reserved_peak;
@@ -117,8 +118,9 @@ static enum sl_status replay_within(struct replay *r, int64_t room, int64_t *res
   return SL_OK;
 }
 
-enum sl_status sl_reserve_report(struct sl_class *c, const struct sl_lives *lives, int64_t room, int64_t lead) {
-  struct replay r = {.c = c};
+enum sl_status sl_reserve_report(struct sl_class *c, const struct sl_lives *lives, int64_t room, int64_t lead,
+                                 bool expandable) {
+  struct replay r = {.c = c, .expandable = expandable};
   struct sl_memory_report *report = &c->memory[SL_SPACE_DEVICE];
   enum sl_status status;
   int64_t unled;

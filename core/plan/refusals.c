@@ -400,14 +400,11 @@ static bool scatters_anyway(struct question *q) {
          (s->shard_grads || !(q->preset->family & SL_FAMILY_DEEPSPEED));
 }
 
-static bool is_fsdp(const struct question *q) {
-  return q->preset->family & (SL_FAMILY_FSDP | SL_FAMILY_FSDP2);
-}
 static bool gathers_as_it_does(struct question *q) {
-  return !is_fsdp(q) && !q->config->sl.limit_all_gathers;
+  return !(q->preset->family & (SL_FAMILY_FSDP | SL_FAMILY_FSDP2)) && !q->config->sl.limit_all_gathers;
 }
 static bool reduces_as_it_does(struct question *q) {
-  return !is_fsdp(q) && q->config->sl.no_sync;
+  return !(q->preset->family & (SL_FAMILY_FSDP | SL_FAMILY_FSDP2)) && q->config->sl.no_sync;
 }
 
 #define ZERO(key) "zero_optimization." key

@@ -158,6 +158,7 @@ enum sl_status sl_strategy_choose(struct sl_strategy *s, struct sl_config *confi
   choose_gradient_type(&preset, config);
   *s = preset.row;
   s->copies_gathered = preset.family & SL_FAMILY_FSDP2;
+  s->keeps_messages = s->copies_gathered && config->sl.pp > 1;
   const bool fsdp = preset.family & (SL_FAMILY_FSDP | SL_FAMILY_FSDP2);
   s->no_sync = fsdp && config->sl.no_sync && config->gradient_accumulation_steps > 1;
   /* gradients are summed whole, see strategy.h */

@@ -76,8 +76,8 @@ struct sl_strategy {
   /* whole gradients are all-reduced, although the optimizer state is sharded (nanotron; DeepSpeed's ZeRO-1 with
    * "reduce_scatter": false, stage_1_and_2.py, average_tensor) */
   bool sums_whole;
-  bool pipeline_engine;     /* DeepSpeed's pipeline engine, see plan/communicators.h */
-  bool pair_messages;       /* pipeline messages are sent without a group, so each pair of ranks has a communicator */
+  bool pipeline_engine; /* DeepSpeed's pipeline engine, see plan/communicators.h */
+  bool pair_messages;   /* pipeline messages are sent without a group, so each pair of ranks has a communicator */
   /* The pipeline uses torch.distributed.send and recv instead of isend and irecv: the compute stream waits for each
    * message, one after the other (DeepSpeed's runtime/pipe/p2p.py; Aleph-Alpha/scaling's
    * src/scaling/core/nn/parallel_module/communicator.py). */
@@ -89,18 +89,20 @@ struct sl_strategy {
   enum sl_release release;
   /* optimizer state, and the reduced gradients that it reads, are in host memory, and the host runs the update */
   bool offload_optimizer;
-  bool offload_params;     /* parameter shards are in host memory and are copied to the device before each gather */
+  bool offload_params; /* parameter shards are in host memory and are copied to the device before each gather */
   /* The optimizer has an fp32 copy of fp32 parameters, too: DeepSpeed's ZeRO (stage_1_and_2.py, clone().float() of each
    * partition; stage3.py, _create_fp32_partitions), not FSDP. Without offload only in predictions of frameworks. */
   bool master_beside_fp32;
   /* The update reads a copy of the own gradients, made in their type, then in fp32 (stage_1_and_2.py, step: flatten and
    * to). Only in predictions of frameworks. */
   bool copies_gradients;
-  bool optimizer_on_nvme;  /* offloaded states are on NVMe, and in host memory only while they are updated */
-  bool params_on_nvme;     /* offloaded parameters are on NVMe, except as many as zero.param_max_in_cpu says */
-  bool gathers_at_once;    /* FSDP without limit_all_gathers: a gather does not wait for earlier compute */
-  /* gathered parameters are copied to where they are used (FSDP2); only in predictions of frameworks */
+  bool optimizer_on_nvme; /* offloaded states are on NVMe, and in host memory only while they are updated */
+  bool params_on_nvme;    /* offloaded parameters are on NVMe, except as many as zero.param_max_in_cpu says */
+  bool gathers_at_once;   /* FSDP without limit_all_gathers: a gather does not wait for earlier compute */
+  /* gathered parameters are copied to where they are used (FSDP2); only in predictions of frameworks
+   * (lower/flat_gather.h) */
   bool copies_gathered;
+  bool keeps_messages; /* of torch.distributed.pipelining; only in predictions of frameworks (lower/messages.h) */
   bool prefetch_units; /* prefetch one unit ahead (FSDP) instead of stage3_prefetch_bucket_size elements */
 };
 

@@ -3,6 +3,7 @@
  * plan, a program, the rules of the step state, a warning, an error, what training computes, or what it says
  * meanwhile. */
 #include "core/config/fields.h"
+#include "core/program/memory_report.h"
 #include "core/program/step_state.h"
 #include "tests/support/cli_run.h"
 #include "tests/support/job_fixture.h"
@@ -189,6 +190,7 @@ static const struct key {
     {"shardlab", "attention", "\"flash\"", ""},
     {"shardlab", "fuse_epilogues", "\"always\"", ""},
     {"shardlab", "launch_blocking", "true", ""},
+    {"shardlab", "expandable_segments", "true", PLAN("\"kernels\": \"torch-eager\"")},
     {"shardlab", "cuda_graph", "false", ""},
     {"shardlab", "kernels", "\"torch-eager\"", ""},
     {"shardlab", "fused_norm", "true", PLAN("\"kernels\": \"megatron-unfused\"")},
@@ -280,6 +282,7 @@ static char *consequences(const struct key *k, bool changed) {
     for (int i = 0; i < f.job.class_count; i++) print_class(&f.job.classes[i], to);
     print_control(f.plan.config, to);
     fprintf(to, "%d\n", f.plan.kernel_costs.launch_blocking);
+    fprintf(to, "%lld\n", (long long)f.job.classes[0].memory[SL_SPACE_DEVICE].reserved_bytes);
     fprintf(to, "%d\n", f.plan.config->sl.cuda_graph); /* what the cuda backend is told, see test_cuda_graph */
     /* what a backend's file on NVMe is told: struct sl_nvme_rules, see test_nvme */
     fprintf(to, "%d %d\n", f.plan.config->aio.single_submit, f.plan.config->aio.overlap_events);

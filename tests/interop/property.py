@@ -131,7 +131,7 @@ def torchtitan_config(r, layers, tied):
     accumulate = r.choice([1, 3]) if pp == 1 else r.choice([4, 8])
     ours = {"tp": tp, "pp": pp, "preset": r.choice(["fsdp2", "fsdp2-no-reshard"]), "seed": r.randrange(1, 10**6), "seq_len": r.choice([64, 128]),
             "attention": "flash", "recompute": r.choice(["none", "selective_op", "full"]), "sequence_parallel": tp > 1,
-            "kernels": r.choice(["torch-eager", "torch-compile", "torch-compile-blocks"])}
+            "kernels": r.choice(["torch-eager", "torch-compile", "torch-compile-blocks"]), "expandable_segments": True}
     if ours["recompute"] == "full":
         ours["recompute_every"] = r.choice([1, 2, 3])
     if tp > 1:

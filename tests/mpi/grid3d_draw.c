@@ -379,8 +379,7 @@ static void put_shardlab(struct draw *d, struct dice *dice, const struct strateg
   if (m->dropout && chance(dice, 1, 2)) put(d, ", \"store_dropout_masks\": true");
   put(d, ", \"limit_all_gathers\": %s, \"unshard_ahead\": %d", chance(dice, 1, 2) ? "true" : "false",
       1 + pick(dice, 3));
-  if (strstr(s->preset, "fsdp") && !strstr(s->preset, "megatron"))
-    put(d, ", \"no_sync\": %s", d->index % 3 != 0 ? "true" : "false"); /* not by the dice, likewise */
+  if (strstr(s->preset, "fsdp") && !strstr(s->preset, "megatron") && d->index % 3 != 0) put(d, ", \"no_sync\": true");
   if (m->transformer && chance(dice, 1, 3)) put(d, ", \"make_vocab_size_divisible_by\": %d", 2 + pick(dice, 40));
   put(d, "%s}}", chance(dice, 1, 2) ? ", \"fuse_epilogues\": \"always\"" : "");
 }

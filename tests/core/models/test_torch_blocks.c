@@ -1,6 +1,6 @@
 /* label: unit
  * Blocks as torch compiles them: the casts of torchao's float8, and of Transformer Engine's, by hand, gathers in 8 bits, transfers in pieces and
- * where they stand, and what recomputation by op keeps. */
+ * where they stand, and what recomputation by op, gathers and pipelines keep. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -198,6 +198,61 @@ static void blocks_are_gathered_in_fp8(void **state) {
   }
 }
 
+static int64_t bytes_named(const struct sl_class *c, const char *name) {
+  int64_t bytes = 0;
+  for (size_t i = 0; i < c->buffer_count; i++)
+    if (strcmp(c->buffers[i].name, name) == 0) bytes += c->buffers[i].bytes;
+  return bytes;
+}
+
+/* FSDP2's flat buffers, in which the two largest neighbours lie when both are on their way, here two blocks; and what only
+ * context parallelism shards is gathered in 16 bits. */
+static void two_neighbours_are_gathered_flat(void **state) {
+  (void)state;
+  enum { BLOCK = WEIGHTS + 2 * C };
+  static const struct {
+    const char *keys;
+    int64_t bytes;
+  } cases[] = {{COMPILED ", \"preset\": \"fsdp2\"", 4 * BLOCK},
+               {COMPILED ", \"preset\": \"fsdp2\", \"fp8\": true", 2 * BLOCK},
+               {COMPILED ", \"preset\": \"fsdp2\", \"fp8\": true, \"cp\": 4", 4 * BLOCK},
+               {COMPILED ", \"preset\": \"fsdp2\", \"fp8\": true, \"cp\": 2", 2 * BLOCK},
+               {COMPILED ", \"preset\": \"fsdp\"", 0},
+               {", \"preset\": \"fsdp2\"", 0}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct fixture f;
+    open_job(&f, 4, cases[i].keys);
+    assert_int_equal(bytes_named(&f.job.classes[0], "gather.flat"), cases[i].bytes);
+    fixture_close(&f);
+  }
+}
+
+/* torch's pipelines keep a message in, one out, and the gradients of both for each micro-batch, and its logits. */
+static void messages_are_kept(void **state) {
+  (void)state;
+  enum { RANKS = 3, MICRO = 5, MESSAGE = R * C * 2 };
+  static const char *const sets[] = {COMPILED, ""};
+  for (int s = 0; s < 2; s++) {
+    struct fixture f;
+    char keys[160];
+    snprintf(keys, sizeof keys, "%s, \"preset\": \"fsdp2\", \"pp\": %d}, \"gradient_accumulation_steps\": %d, \"x\": {",
+             sets[s], RANKS, MICRO);
+    open_job(&f, 2 * RANKS, keys);
+    for (int r = 0; r < RANKS; r++) {
+      const struct sl_class *c = &f.job.classes[r];
+      int64_t in_slots = 0;
+      for (size_t i = 0; i < c->buffer_count; i++)
+        if (strcmp(c->buffers[i].name, "stream") == 0 || strcmp(c->buffers[i].name, "dx") == 0)
+          in_slots += c->buffers[i].slots * c->buffers[i].bytes;
+      const int64_t all = MICRO * MESSAGE * (r == 0 || r == RANKS - 1 ? 2 : 4);
+      assert_true(in_slots > 0 && in_slots < all);
+      assert_int_equal(bytes_named(c, "messages.kept"), s == 0 ? all - in_slots : 0);
+      assert_int_equal(bytes_named(c, "logits.kept"), s == 0 && r == RANKS - 1 ? (MICRO - 1) * R * V * 2 : 0);
+    }
+    fixture_close(&f);
+  }
+}
+
 /* Every transfer of tensor parallelism is waited for where it stands, and the sum of inputs' gradients comes behind the
  * weights'. */
 static void transfers_are_waited_for(void **state) {
@@ -251,6 +306,8 @@ int main(void) {
       cmocka_unit_test(blocks_are_gathered_in_fp8),
       cmocka_unit_test(adamw_by_foreach),
       cmocka_unit_test(gathered_blocks_are_copied),
+      cmocka_unit_test(two_neighbours_are_gathered_flat),
+      cmocka_unit_test(messages_are_kept),
       cmocka_unit_test(transfers_are_waited_for),
       cmocka_unit_test(eager_keeps_what_it_chose),
   };

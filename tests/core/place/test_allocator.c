@@ -137,6 +137,66 @@ static void the_device_ends(void **state) {
   assert_int_equal(a.reserved_peak, 102 * MIB);
   sl_allocator_free(&a);
 }
+/* An expandable segment grows by pages of 20 MiB; what is free at its end counts for the next request. */
+static void pages_are_mapped_behind_the_last_block(void **state) {
+  struct sl_allocator a = {.expandable = true};
+  (void)state;
+  take(&a, 10 * MIB);
+  assert_int_equal(a.reserved, 20 * MIB);
+  take(&a, 23 * MIB + 7);
+  assert_int_equal(a.reserved, 40 * MIB);
+  assert_int_equal(a.taken, 33 * MIB + 512);
+  take(&a, 6 * MIB); /* of the 7 MiB less 512 that are left */
+  assert_int_equal(a.reserved, 40 * MIB);
+  take(&a, 700000); /* small ones have segments of their own */
+  assert_int_equal(a.reserved, 42 * MIB);
+  sl_allocator_free(&a);
+}
+
+/* Where segments of 20 MiB are apart (above), blocks of one segment are a place. */
+static void neighbours_of_an_expandable_segment_are_a_place(void **state) {
+  struct sl_allocator a = {.expandable = true};
+  (void)state;
+  const uint32_t first = take(&a, 20 * MIB), second = take(&a, 20 * MIB);
+  take(&a, 20 * MIB);
+  give(&a, first);
+  give(&a, second);
+  take(&a, 40 * MIB);
+  assert_int_equal(a.reserved_peak, 60 * MIB);
+  sl_allocator_free(&a);
+}
+
+/* A hole of 20 MiB is chosen before the 15 at the end, which could become more: then 20 MiB find only the end. */
+static void the_end_is_chosen_last(void **state) {
+  struct sl_allocator a = {.expandable = true};
+  (void)state;
+  const uint32_t first = take(&a, 20 * MIB);
+  take(&a, 20 * MIB);
+  take(&a, 25 * MIB);
+  assert_int_equal(a.reserved, 80 * MIB);
+  give(&a, first);
+  take(&a, 15 * MIB);
+  take(&a, 20 * MIB);
+  assert_int_equal(a.reserved, 100 * MIB);
+  sl_allocator_free(&a);
+}
+
+/* In need pages within the segment go back, and are mapped again when the hole is used. */
+static void in_need_free_pages_go_back(void **state) {
+  struct sl_allocator a = {.capacity = 120 * MIB, .expandable = true};
+  (void)state;
+  const uint32_t first = take(&a, 40 * MIB);
+  take(&a, 20 * MIB);
+  take(&a, 40 * MIB);
+  give(&a, first);
+  assert_int_equal(a.reserved, 100 * MIB);
+  take(&a, 50 * MIB);
+  assert_int_equal(a.reserved, 120 * MIB);
+  take(&a, 40 * MIB);
+  assert_int_equal(a.reserved, 150 * MIB); /* the 10 MiB behind the 50 went back for it, and it was not enough */
+  assert_int_equal(a.taken, 150 * MIB);
+  sl_allocator_free(&a);
+}
 
 static uint64_t random_number(uint64_t *seed) {
   *seed = *seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
@@ -167,13 +227,13 @@ static void at_random(struct sl_allocator *a, uint64_t seed) {
 static void holds_for_any_sequence(void **state) {
   (void)state;
   for (uint64_t seed = 1; seed <= 40; seed++) {
-    struct sl_allocator a = {.capacity = seed % 2};
+    struct sl_allocator a = {.capacity = seed % 2, .expandable = seed / 2 % 2};
     at_random(&a, seed);
     assert_int_equal(a.taken, 0);
     assert_true(a.reserved > 0);
     a.capacity = 1;
     take(&a, 4096 * MIB);
-    assert_int_equal(a.reserved, 4096 * MIB);
+    assert_true(a.reserved >= 4096 * MIB && a.reserved < (a.expandable ? 4116 : 4097) * MIB);
     sl_allocator_free(&a);
   }
 }
@@ -187,6 +247,10 @@ int main(void) {
       cmocka_unit_test(what_is_apart_is_no_place),
       cmocka_unit_test(in_need_free_segments_go_back),
       cmocka_unit_test(the_device_ends),
+      cmocka_unit_test(pages_are_mapped_behind_the_last_block),
+      cmocka_unit_test(neighbours_of_an_expandable_segment_are_a_place),
+      cmocka_unit_test(the_end_is_chosen_last),
+      cmocka_unit_test(in_need_free_pages_go_back),
       cmocka_unit_test(holds_for_any_sequence),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
