@@ -82,6 +82,7 @@ bool sl_fast_covers_strategy(const struct sl_strategy *s, const struct sl_config
   const bool kept =
       sl_kernel_set(config->sl.kernels)->keeps_gradients && config->grad_accum_dtype != config->param_dtype;
   const bool lists = sl_kernel_set(config->sl.kernels)->gathers_into_lists && s->shard_optimizer;
-  return units && !kept && !lists && !s->copies_gradients && !s->shard_grads && !s->shard_params && !s->reduces_last &&
-         !s->offload_optimizer && !s->offload_params && !groups && !recast;
+  const bool copies = s->copies_gradients && s->shard_optimizer;
+  return units && !kept && !lists && !copies && !s->shard_grads && !s->shard_params && !s->offload_optimizer &&
+         !s->offload_params && !groups && !recast;
 }

@@ -72,6 +72,10 @@ struct walk {
   bool other;            /* not the first micro-batch's backward */
   bool serial, travels, recast, sharded;
   bool whole; /* the stage is one bucket */
+  /* nothing is reduced before the backward is over; seconds from its end to the end of the reductions on both lanes */
+  bool last;
+  double tp_after, dp_after;
+  int64_t most; /* elements of the largest bucket */
   /* buckets whose reductions have not begun: they begin in the order of time, which may differ from that of places. A
    * run of tensors ends a bucket a tensor at most, and may find as many of the run before. */
   struct bucket waiting[2 * SL_FAST_TENSORS];
@@ -164,12 +168,23 @@ static void reduce_until(struct walk *w, double now) {
   }
 }
 
+/* Reduces a bucket when the backward is over, behind those before; in another type it is copied there and back. */
+static void reduce_after_all(struct walk *w, int64_t lo) {
+  if (w->count > w->most) w->most = w->count;
+  const double copy = w->recast ? w->copy_launch + (double)w->count * w->copy_per_element : 0;
+  if (w->partial > 0) w->tp_after += seconds_of(&w->sum, w->s->rank, w->partial, 0, false);
+  if (w->travels) w->dp_after = later(w->dp_after, w->tp_after) + 2 * copy + w->call + reduction(w, lo, w->hi);
+}
+
 /* Ends the open bucket, which goes down to `lo`. */
 static void end_bucket(struct walk *w, int64_t lo) {
   w->buckets++;
   if (!w->s->rank->kernel_costs.launch_blocking) w->host += host_of(w);
   w->opened++;
-  w->waiting[w->waiting_count++] = (struct bucket){lo, w->hi, w->count, w->partial, w->ready};
+  if (w->last)
+    reduce_after_all(w, lo);
+  else
+    w->waiting[w->waiting_count++] = (struct bucket){lo, w->hi, w->count, w->partial, w->ready};
   w->hi = lo;
   w->count = w->partial = 0;
   w->ready = 0;
@@ -197,7 +212,7 @@ static void wait_for_reduction(struct walk *w, double begins) {
 /* Notes the memory in use: `left` and the copies of all buckets that have closed. */
 static void note_live(struct walk *w, double left) {
   const double copies = (double)(w->unit - w->hi) * (double)sl_dtype_bytes(w->s->config->communication_data_type);
-  if (w->travels && w->recast) w->live = later(w->live, left + copies);
+  if (w->travels && w->recast && !w->last) w->live = later(w->live, left + copies);
 }
 
 /* Adds a tensor's gradient, which is complete at `ready`, to the open bucket. `left`: bytes in use then. */
@@ -348,7 +363,8 @@ void sl_fast_reduce(struct sl_fast_reduction *out, const struct sl_fast_setting 
                    .late = backward->late,
                    .blocks = blocks,
                    .travels = s->dp > 1,
-                   .serial = !s->strategy.overlap && !s->pipeline};
+                   .serial = !s->strategy.overlap && !s->pipeline,
+                   .last = s->strategy.reduces_last};
   *out = (struct sl_fast_reduction){0};
   w.sharded = s->strategy.shard_optimizer;
   w.whole = s->strategy.whole_later_stages && stage->place > SL_FAST_FIRST;
@@ -375,13 +391,17 @@ void sl_fast_reduce(struct sl_fast_reduction *out, const struct sl_fast_setting 
   out->held_before = w.held_before;
   out->tied_over = w.tied_over;
   out->over = later(w.dp_lane, w.tp_lane);
+  if (w.last) out->tied_over = out->over = w.at + later(w.dp_after, w.tp_after);
   out->buckets = w.buckets;
-  out->live = w.live;
   out->host = w.host;
   if (w.travels && w.recast && !s->rank->kernel_costs.launch_blocking)
     out->host_after = w.buckets * s->rank->kernel_costs.host_launch;
-  if (w.travels && w.recast) out->after = w.buckets * w.copy_launch + (double)numel * w.copy_per_element;
-  if (w.travels && w.recast) {
+  if (w.travels && w.recast && !w.last) out->after = w.buckets * w.copy_launch + (double)numel * w.copy_per_element;
+  if (w.travels && w.recast && w.last) /* activations are gone; gradients are there, and a bucket's copy at a time */
+    w.live = (double)w.most * (double)sl_dtype_bytes(s->config->communication_data_type) +
+             (stage->gradient > 0 ? 0 : (double)numel * (double)sl_dtype_bytes(s->config->grad_accum_dtype));
+  out->live = w.live;
+  if (w.travels && w.recast && !w.last) {
     const double element = (double)sl_dtype_bytes(s->config->communication_data_type);
     out->wire_before = element * (double)w.closed_before;
     out->wire_all = element * (double)w.unit;

@@ -105,8 +105,9 @@ static enum sl_status read_step(const struct sl_program *p, const struct sl_fast
     out->step[rest][out->step_count[rest]++] = work_of[i];
     struct sl_fast_moved *moved = op->kind == SL_OP_NORM ? &out->stage.norm : &out->stage.update;
     if (sl_op_is_comm(op->kind)) continue;
-    if (op->kind == SL_OP_PASS) { /* a pass of the kernel set next to an update (core/lower/update.c) */
-      out->stage.beside.launches.ends += (double)op->dim[1];
+    /* a pass of the kernel set next to an update, or a copy of what it reads (core/lower/update.c) */
+    if (op->kind == SL_OP_PASS || op->kind == SL_OP_COPY) {
+      out->stage.beside.launches.ends += op->kind == SL_OP_PASS ? (double)op->dim[1] : 1;
       out->stage.beside.bytes.ends += works->all[work_of[i]].work.bytes;
       continue;
     }

@@ -64,7 +64,7 @@ struct sl_fast_stage {
   struct sl_fast_tensor tensor[SL_FAST_TENSORS];
   int tensor_count;
   struct sl_fast_moved norm, update; /* the step's norm and update, done by one of `members` */
-  struct sl_fast_moved beside;       /* passes of the kernel set in addition to the update */
+  struct sl_fast_moved beside;       /* passes of the kernel set and copies in addition to the update */
   double control;                    /* seconds of the rest of the step, on the device */
   struct sl_fast_linear host;        /* the host's seconds for the step's launches */
   struct sl_fast_linear host_norm;   /* the part of it up to the norm */

@@ -148,6 +148,12 @@ static double accumulating(const struct sl_fast_stage *stage, double n) {
   return more > 0 ? more : 0;
 }
 
+/* Bytes of the copies that an update reads, which are made when nothing travels any more; of whole gradients. */
+static double copied_bytes(const struct sl_fast_setting *s, int64_t numel) {
+  const enum sl_gradient_copies copies = s->strategy.copies_gradients;
+  return (double)numel * (copies == SL_COPIES_LIST ? 8 : copies == SL_COPIES_FLOAT ? 4 : 0);
+}
+
 enum sl_status sl_fast_stage_price(struct sl_fast_stage_cost *out, const struct sl_fast_setting *setting,
                                    const struct sl_fast_stage *stage, int members, int64_t blocks,
                                    int64_t first_device) {
@@ -189,7 +195,8 @@ enum sl_status sl_fast_stage_price(struct sl_fast_stage_cost *out, const struct 
     out->gather = r.gather;
     const double bottom = sl_fast_at(stage->peak_last, n) + r.wire_before;
     out->work_bottom[only] = (r.live > bottom ? r.live : bottom) - (only ? accumulating(stage, n) : 0);
-    out->work_step = sl_fast_at(stage->peak_step, n) + r.wire_all;
+    const double step = sl_fast_at(stage->peak_step, n), travelling = step - copied_bytes(setting, out->numel);
+    out->work_step = travelling + r.wire_all > step ? travelling + r.wire_all : step;
   }
   out->kept = sl_fast_at(stage->kept, n);
   out->input = stage->input;

@@ -5,24 +5,23 @@
 
 #include <string.h>
 
-/* Sources: Megatron-LM megatron/training/arguments.py: make-vocab-size-divisible-by 128, hidden-dropout and
- * attention-dropout 0.1. Megatron-DeepSpeed has the same; bigscience-workshop/bigscience train/tr11-176B-ml (slurm
- * scripts) sets no other dropout. BigScience exported CUDA_LAUNCH_BLOCKING=1 (tr11-176B-ml.slurm, its last script; that
- * its experiments did so too is a guess).
+/* Sources: Megatron-LM megatron/training/arguments.py: make-vocab-size-divisible-by 128, hidden-dropout and attention-
+ * dropout 0.1. Megatron-DeepSpeed has the same; bigscience-workshop/bigscience train/tr11-176B-ml (slurm scripts) sets
+ * no other dropout. BigScience exported CUDA_LAUNCH_BLOCKING=1 (tr11-176B-ml.slurm, its last script; that its
+ * experiments did so too is a guess).
  *
  * Megatron-LM's megatron/p2p_communication.py and megatron/arguments.py of 2022: pipeline messages are scattered by
  * default, and bf16, unlike fp16, forces fp32 gradients; its megatron/core of 2023 scatters none. DeepSpeed's
- * runtime/config.py: pipe_partitioned and grad_partitioned; runtime/pipe/engine.py: _exec_reduce_grads runs after a
- * step's last backward.
+ * runtime/config.py: pipe_partitioned and grad_partitioned.
  *
  * Aleph-Alpha/scaling's src/scaling/core/nn/parallel_module/pipeline_partitioning.py, pipe_partition_uniform, divides
  * the embedding, the blocks, the last norm and the head, which transformer/model/model.py lists as layers of one kind.
  *
  * torchtitan at 9dec370 (December 2024): parallelisms/parallelize_llama.py (selective_ac_option "op" of
  * train_configs/llama3_8b.toml; apply_compile of each block), train.py (the loss is not compiled; in June 2025
- * components/loss.py compiles it), run_llama_train.sh (expandable segments), parallelisms/pipelining_utils.py, generate_split_points;
- * benchmarks/llama3_h100_202412_torchtitan.md, footnote 1, and metrics.py (max_reserved, the largest of all ranks).
- * FSDP's MixedPrecision keeps sharded gradients in the type of the parameters' shards, fp32
+ * components/loss.py compiles it), run_llama_train.sh (expandable segments), parallelisms/pipelining_utils.py,
+ * generate_split_points; benchmarks/llama3_h100_202412_torchtitan.md, footnote 1, and metrics.py (max_reserved, the
+ * largest of all ranks). FSDP's MixedPrecision keeps sharded gradients in the type of the parameters' shards, fp32
  * (torch/distributed/fsdp/api.py). */
 #define OF_MEGATRON                                                                                                    \
   .vocab_multiple = 128, .gpt_dropout = 0.1, .recompute = "full", .stages = "uniform", .unfused = "megatron-unfused",  \
@@ -30,7 +29,7 @@
 #define OF_MEGATRON_DEEPSPEED                                                                                          \
   OF_MEGATRON, .presets = {"deepspeed-pipeline", "deepspeed-pipeline", "deepspeed-2", "deepspeed-3"},                  \
                .stage_in_config = true, .dealt = SL_TABLE_STAGES_FILLED, .fused = "megatron-deepspeed",                \
-               .launch_blocking = true, .scatter_gather = true, .reduces_last = true
+               .launch_blocking = true, .scatter_gather = true
 static const struct sl_table_framework frameworks[] = {
     {.name = "megatron",
      .presets = {"megatron-lm", "megatron-distributed-optimizer", NULL, "megatron-fsdp"},
@@ -50,8 +49,7 @@ static const struct sl_table_framework frameworks[] = {
      .dealt = SL_TABLE_STAGES_FILLED,
      .fused = "megatron-fused",
      .unfused = "torch-eager",
-     .scatter_gather = true,
-     .reduces_last = true},
+     .scatter_gather = true},
     {.name = "fsdp",
      .presets = {NULL, NULL, "fsdp-shard-grad-op", "fsdp"},
      .vocab_multiple = 1,

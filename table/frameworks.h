@@ -31,9 +31,8 @@ struct sl_table_framework {
   bool launch_blocking;     /* the host waits for every kernel */
   bool expandable_segments; /* of torch's allocator */
   bool scatter_gather;      /* of pipeline messages, unless sequence parallelism has split them */
-  bool reduces_last;    /* gradients are reduced after a rank's last backward, though the preset could do it earlier */
-  const char *grad_sum; /* of accumulated gradients; NULL: the preset's */
-  const char *later;    /* shardlab.kernels instead of `fused` for versions from 2025 on; NULL: the same */
+  const char *grad_sum;     /* of accumulated gradients; NULL: the preset's */
+  const char *later;        /* shardlab.kernels instead of `fused` for versions from 2025 on; NULL: the same */
   enum sl_table_memory memory;
 };
 

@@ -250,9 +250,6 @@ static enum sl_status make_config(struct sl_config *config, const struct sl_tabl
   if (mixed) json_object_set_new(root, bf16 ? "bf16" : "fp16", json_pack("{s:b}", "enabled", 1));
   if (f->stage_in_config)
     json_object_set_new(root, "zero_optimization", json_pack("{s:I}", "stage", (json_int_t)r->zero_stage));
-  if (f->reduces_last && r->pp > 1) /* a single bucket is complete only when the last backward ends */
-    json_object_set_new(json_object_get(root, "zero_optimization"), "reduce_bucket_size",
-                        json_integer(SL_MAX_ELEMENTS));
   if (f->grad_type == NULL && r->grad_reduce_dtype[0] != '\0')
     json_object_set_new(root, "communication_data_type", json_string(r->grad_reduce_dtype));
   if (f->grad_type != NULL && f->stage_in_config) /* DeepSpeed's presets have no gradient type of their own */

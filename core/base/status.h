@@ -66,7 +66,7 @@ enum sl_status sl_calloc(void *out, size_t count, size_t size);
 /* The same without zeroing, for memory that is written before it is read. */
 enum sl_status sl_malloc(void *out, size_t count, size_t size);
 
-/* Grows the array *items (capacity *capacity) to hold at least `count` elements of `size` bytes; new ones are zeroed. */
+/* Grows the array *items (capacity *capacity) to hold `count` elements or more, of `size` bytes; new ones are zero. */
 enum sl_status sl_grow_beyond(void *items, size_t *capacity, size_t count, size_t size);
 static inline enum sl_status sl_grow(void *items, size_t *capacity, size_t count, size_t size) {
   return count <= *capacity ? SL_OK : sl_grow_beyond(items, capacity, count, size);

@@ -199,7 +199,7 @@ struct sl_config {
     enum sl_kernel_choice kernels; /* whose kernels are predicted */
     /* CUDA_LAUNCH_BLOCKING=1: the host of a prediction waits for every kernel it launches */
     bool launch_blocking;
-    /* PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: what a framework's allocator reserves is one segment that grows */
+    /* PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: a framework's allocator reserves one segment that grows */
     bool expandable_segments;
     bool fused_norm, fused_softmax; /* for a kernel set that has both forms: one kernel each */
     int vocab_multiple;             /* make_vocab_size_divisible_by; 0: the plan's choice, see core/plan/plan.h */

@@ -88,6 +88,10 @@ static enum sl_status put_sharding(struct titan *t) {
   SL_TRY(sl_settings_word(&t->s, reshard_key, "default|always|never", policy));
   const bool reshards = strcmp(policy, "default") == 0 ? t->pp == 1 : strcmp(policy, "always") == 0;
   put(t, "shardlab.preset", json_string(reshards ? "fsdp2" : "fsdp2-no-reshard"));
+  if (reshards && t->pp > 1)
+    sl_warn("%s: fsdp_reshard_after_forward = \"always\" beside a pipeline: gathers for each micro-batch are not "
+            "modelled; parameters are gathered once a step, as by \"never\"",
+            t->s.doc->name);
   put(t, "shardlab.tp", json_integer(t->tp));
   put(t, "shardlab.pp", json_integer(t->pp));
   SL_TRY(put_context(t));
@@ -309,7 +313,7 @@ static enum sl_status put_kernels(struct titan *t) {
   const bool blocks = compile && compiles(components, "model"), loss = blocks && compiles(components, "loss");
   put(t, "shardlab.kernels", json_string(loss ? "torch-compile" : blocks ? "torch-compile-blocks" : "torch-eager"));
   put(t, "shardlab.expandable_segments", json_true()); /* run_train.sh */
-  put(t, "shardlab.attention", json_string("flash")); /* what scaled_dot_product_attention runs on GPUs */
+  put(t, "shardlab.attention", json_string("flash"));  /* what scaled_dot_product_attention runs on GPUs */
   return SL_OK;
 }
 

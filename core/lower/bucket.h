@@ -9,7 +9,7 @@ struct sl_bucket {
   int group;
   int first, last;
   int64_t lo, count; /* elements of the flat space, padding included */
-  /* Own parts that are offloaded by their call arrive at element `arrival_at` of buffer `arrival`; they are elements
+  /* Own parts that are moved by their call arrive at element `arrival_at` of buffer `arrival`; they are elements
    * [arrival_first, arrival_first + arrival_count) of the shard. `passing`: host memory with the same layout, on the
    * way to NVMe. */
   int32_t arrival, passing;

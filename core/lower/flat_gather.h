@@ -1,13 +1,13 @@
-/* What FSDP2 does around a gather: it gathers a unit into one flat buffer, maybe in 8 bits, and copies each parameter out
- * of it before use. Only in predictions of frameworks (torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py,
+/* What FSDP2 does around a gather: it gathers a unit into one flat buffer, maybe in 8 bits, and copies each parameter
+ * out of it before use. Only in predictions of frameworks (torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py,
  * foreach_all_gather and foreach_all_gather_copy_out). */
 #pragma once
 
 #include "core/lower/build.h"
 
 /* The flat buffers. They are made on a stream of their own, whose memory torch's allocator gives to no other; and one
- * goes only when the next gather has been issued (_fsdp_param_group.py, wait_for_unshard). So the two largest neighbours
- * are reserved: the root and a block, or two blocks. */
+ * goes only when the next gather has been issued (_fsdp_param_group.py, wait_for_unshard). So the two largest
+ * neighbours are reserved: the root and a block, or two blocks. */
 enum sl_status sl_flat_gather_open(struct sl_lowering *lowering);
 /* Are weights gathered in 8 bits? torchao's WeightWithDynamicFloat8CastTensor (float8/fsdp_utils.py) casts shards
  * before FSDP2 gathers them, with one scale per tensor; torchtitan's root, the two embeddings, is gathered without a

@@ -27,7 +27,7 @@ struct sl_homes {
   int32_t flat;            /* whole gradients; none if they are sharded */
   int32_t half;            /* the same in 16 bits, as in DDP's buckets; see kernels.h, keeps_gradients. -1: none */
   int32_t arrived;         /* own part in the communicated type, if that differs from the accumulate type */
-  bool by_call;            /* own parts go to host memory with each call, from a buffer of that call */
+  bool by_call;            /* own parts arrive in a buffer of their call, see arrives_by_call in lower/reduce.c */
   int32_t *persistent;     /* per unit: its persistent whole copy */
   int32_t *unsharded;      /* per stage and unit: the copy that UNSHARD makes */
   int32_t secondary;       /* this rank's part of the second copy */

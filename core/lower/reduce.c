@@ -39,15 +39,22 @@ static bool complete_when_reduced(const struct sl_lowering *l) {
   return once && l->plan->strategy.optimizer_on_nvme;
 }
 
-/* Are own parts copied to host memory as soon as they are reduced, so that the device keeps none (DeepSpeed's
- * stage3.py, partition_grads, and stage_1_and_2.py, async_inplace_copy_grad_to_fp32_buffer_from_gpu)? In a flat
- * partition over several members each has a different part of a call, which a common program cannot express: there all
- * parts are copied together. */
-static bool leaves_by_call(const struct sl_lowering *l) {
-  bool alone = true;
-  for (int g = 0; g < l->pp_rank->group_count; g++) alone &= l->pp_rank->layouts[g].group.members == 1;
-  return sl_gradients_sharded(l) && l->plan->strategy.offload_optimizer &&
-         (alone || l->plan->strategy.units != SL_UNITS_FLAT);
+/* Do own parts arrive in a buffer of their call, because they go on to host memory (DeepSpeed's stage3.py,
+ * partition_grads, and stage_1_and_2.py, async_inplace_copy_grad_to_fp32_buffer_from_gpu) or are kept in another type
+ * (FSDP's _runtime_utils.py, _cast_grad_to_param_dtype)? In a flat partition over several members each has a different
+ * part of a call, which a common program cannot express: there all parts are moved together. So they are if that is the
+ * only backward of a step, where the wider type has room when the backward is over, and where each part is summed over
+ * replicas first, for which compute would wait. */
+static bool arrives_by_call(const struct sl_lowering *l) {
+  const struct sl_plan *plan = l->plan;
+  const bool often = plan->n_micro > 1 || plan->stage_count > 1 || plan->config->sl.kernels != SL_KERNELS_SHARDLAB;
+  const bool moves = often && !plan->strategy.sums_replicas_by_unit;
+  bool alone = true, passes = plan->strategy.offload_optimizer;
+  for (int g = 0; g < l->pp_rank->group_count; g++) {
+    alone &= l->pp_rank->layouts[g].group.members == 1;
+    passes |= moves && sl_gradients_recast(l, &l->pp_rank->layouts[g]);
+  }
+  return sl_gradients_sharded(l) && passes && (alone || l->plan->strategy.units != SL_UNITS_FLAT);
 }
 
 static bool keeps_gradients(const struct sl_lowering *l) {
@@ -93,7 +100,7 @@ enum sl_status sl_reduce_open(struct sl_lowering *l) {
                          SL_CATEGORY_GRADIENT, l->accumulate, "grad"));
     h->flat = l->rank_class->role[SL_ROLE_GRAD].buffer;
   }
-  h->by_call = leaves_by_call(l);
+  h->by_call = arrives_by_call(l);
   if (h->by_call || !any_passes_through(l) || sl_gradients_copied_back(l)) return SL_OK;
   return sl_build_buffer(l, &h->arrived, SL_SCOPE_MICRO, SL_CATEGORY_COMMUNICATION, l->wire, l->pp_rank->shard_numel,
                          "grad.arrived");
@@ -304,7 +311,7 @@ static enum sl_status launch(struct sl_lowering *l, struct sl_program *p, struct
   const bool whole = !s->shard_optimizer || s->units == SL_UNITS_OWNER || s->sums_whole;
   const bool travels = sl_gradients_reduced(l, layout);
   int64_t count = 0;
-  if (l->homes->by_call) sl_settle_open_call(l, call, buckets);
+  if (l->homes->by_call) SL_TRY(sl_settle_open_call(l, p, call, buckets));
   for (struct sl_bucket *b = call; b < call + buckets; b++) {
     SL_TRY(prepare(l, p, b, whole));
     if (travels && in_buckets(l)) SL_TRY(copy_through_bucket(l, p, b));
@@ -330,7 +337,7 @@ static enum sl_status launch_call(struct sl_lowering *l, struct sl_program *p, s
   const size_t before = p->op_count;
   SL_TRY(launch(l, p, call, buckets));
   if (p->op_count > before) l->zero->reduce->last_launch = p->op_count - 1;
-  if (l->homes->by_call) SL_TRY(sl_settle_call(l, p, call, buckets));
+  if (l->homes->by_call) SL_TRY(sl_settle_call(l, p));
   l->zero->reduce->launched_end = p->op_count;
   return SL_OK;
 }
@@ -351,7 +358,7 @@ static enum sl_status launch_last(struct sl_lowering *l, struct sl_program *p) {
   for (int i = 0; i < r->bucket_count; i++) {
     if (!complete(&r->buckets[i])) continue;
     SL_TRY(launch_call(l, p, &r->buckets[i], 1));
-    SL_TRY(sl_settle_back(l, p, &r->buckets[i]));
+    if (sl_gradients_copied_back(l)) SL_TRY(sl_settle_back(l, p, &r->buckets[i]));
   }
   return SL_OK;
 }

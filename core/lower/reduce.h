@@ -11,6 +11,12 @@ struct sl_contribution {
   struct sl_operand made;
 };
 
+/* call[0 .. buckets) of a reduction; 0: none. */
+struct sl_arrived_call {
+  struct sl_bucket *call;
+  int buckets;
+};
+
 struct sl_reduce {
   struct sl_bucket *buckets; /* group by group */
   int bucket_count;
@@ -20,8 +26,9 @@ struct sl_reduce {
   int *seen;           /* per placed tensor: how many of them the current backward has had */
   struct sl_pass pass; /* the current backward */
   size_t last_launch;  /* the last reduction's op, 0 = none */
-  int32_t arrivals[2]; /* buffers of own parts that are offloaded by their call, in turn */
-  int32_t passing[2];  /* for each, the host memory on the way to NVMe, if they go there */
+  int32_t arrivals[2]; /* buffers of own parts that go to host memory by their call, in turn */
+  struct sl_arrived_call arrived[2]; /* for each turn, the call whose parts have not been moved to the shard */
+  int32_t passing[2];                /* for each, the host memory on the way to NVMe, if they go there */
   int arrival_count, arrival_turn;
   size_t launched_end; /* end of the ops of the last reduction and what belongs to it */
   /* For the current draft (bind.h): what its kernel writes, buffer -1 = in place. */

@@ -31,7 +31,7 @@ struct sl_operand sl_settle_arriving(const struct sl_lowering *l, const struct s
                        u->shard_offset, u->part);
 }
 
-/* Where in the shard a bucket's own parts are. A flat partition that is offloaded by its calls has one member. */
+/* Where in the shard a bucket's own parts are. A flat partition that is moved by its calls has one member. */
 static void place_arrival(const struct sl_lowering *l, struct sl_bucket *b) {
   const struct sl_pp_rank *s = l->pp_rank;
   const struct sl_unit *first = &s->units[s->tensors[b->first].unit], *last = &s->units[s->tensors[b->last].unit];
@@ -44,46 +44,47 @@ static int call_size(const struct sl_reduce *r, int i) {
   return i + 1 < r->bucket_count && r->buckets[i + 1].joins ? 2 : 1;
 }
 
-/* Makes the buffer for a call's own parts and, if they go to NVMe, the one in host memory. */
-static enum sl_status open_arrival(struct sl_lowering *l, int64_t count) {
+/* Makes the buffer for own parts that go to host memory and, if they go on to NVMe, the one there. */
+static enum sl_status open_arrival(struct sl_lowering *l, int turn, int64_t count) {
   struct sl_reduce *r = l->zero->reduce;
-  const int i = r->arrival_count++;
-  SL_TRY(sl_build_buffer(l, &r->arrivals[i], SL_SCOPE_MICRO, SL_CATEGORY_COMMUNICATION, l->wire, count,
-                         "grad.arriving.%d", i));
+  SL_TRY(sl_build_buffer(l, &r->arrivals[turn], SL_SCOPE_MICRO, SL_CATEGORY_COMMUNICATION, l->wire, count,
+                         "grad.arriving.%d", turn));
   if (!l->homes->nvme.gradients) return SL_OK;
-  SL_TRY(sl_build_buffer(l, &r->passing[i], SL_SCOPE_MICRO, SL_CATEGORY_GRADIENT, l->accumulate, count,
-                         "grad.passing.%d", i));
-  sl_build_move(l, r->passing[i], SL_SPACE_HOST);
+  SL_TRY(sl_build_buffer(l, &r->passing[turn], SL_SCOPE_MICRO, SL_CATEGORY_GRADIENT, l->accumulate, count,
+                         "grad.passing.%d", turn));
+  sl_build_move(l, r->passing[turn], SL_SPACE_HOST);
   return SL_OK;
 }
 
-/* One buffer, or with overlap two in turn, so that one is filled while the other is copied; as large as any call
- * needs. */
-enum sl_status sl_settle_plan(struct sl_lowering *l) {
-  struct sl_reduce *r = l->zero->reduce;
-  const int ring = l->plan->strategy.overlap ? 2 : 1;
-  int64_t most = 0;
-  for (int i = 0; i < r->bucket_count; i++) place_arrival(l, &r->buckets[i]);
-  for (int i = 0; i < r->bucket_count; i += call_size(r, i)) {
-    int64_t count = 0;
-    for (int k = 0; k < call_size(r, i); k++) count += r->buckets[i + k].arrival_count;
-    if (count > most) most = count;
-  }
-  while (r->arrival_count < ring) SL_TRY(open_arrival(l, most));
-  return SL_OK;
-}
-
-/* The later bucket of a call comes first, in the flat space as in its buffer. */
-void sl_settle_open_call(struct sl_lowering *l, struct sl_bucket *call, int buckets) {
-  struct sl_reduce *r = l->zero->reduce;
-  const int turn = r->arrival_turn++ % r->arrival_count;
+/* The later bucket of a call comes first, in the flat space as in its buffer. Returns the elements of all. */
+static int64_t place_call(struct sl_bucket *call, int buckets) {
   int64_t at = 0;
   for (struct sl_bucket *b = call + buckets - 1; b >= call; b--) {
-    b->arrival = r->arrivals[turn];
-    b->passing = r->passing[turn];
     b->arrival_at = at;
     at += b->arrival_count;
   }
+  return at;
+}
+
+/* A buffer for each call, which compute waits for before the next, as in FSDP2 (_fsdp_param_group.py, post_backward);
+ * for what goes to host memory one, or with overlap two in turn, so that one is filled while the other is copied, as
+ * large as any call needs. */
+enum sl_status sl_settle_plan(struct sl_lowering *l) {
+  struct sl_reduce *r = l->zero->reduce;
+  int64_t most = 0;
+  r->arrival_count = l->plan->strategy.offload_optimizer && l->plan->strategy.overlap ? 2 : 1;
+  for (int i = 0; i < r->bucket_count; i++) place_arrival(l, &r->buckets[i]);
+  for (int i = 0, buckets; i < r->bucket_count; i += buckets) {
+    buckets = call_size(r, i);
+    const int64_t count = place_call(&r->buckets[i], buckets);
+    if (count > most) most = count;
+    if (l->plan->strategy.offload_optimizer) continue;
+    SL_TRY(sl_build_buffer(l, &r->buckets[i].arrival, SL_SCOPE_MICRO, SL_CATEGORY_COMMUNICATION, l->wire, count,
+                           "grad.arriving.%d", i));
+    if (buckets > 1) r->buckets[i + 1].arrival = r->buckets[i].arrival;
+  }
+  for (int i = 0; i < r->arrival_count && l->plan->strategy.offload_optimizer; i++) SL_TRY(open_arrival(l, i, most));
+  return SL_OK;
 }
 
 /* Copies `count` own parts from element `first` of the shard on to where they are kept, which is one buffer. */
@@ -118,9 +119,29 @@ static enum sl_status settle_bucket(struct sl_lowering *l, struct sl_program *p,
   return SL_OK;
 }
 
-enum sl_status sl_settle_call(struct sl_lowering *l, struct sl_program *p, const struct sl_bucket *call, int buckets) {
-  for (const struct sl_bucket *b = call; b < call + buckets; b++) SL_TRY(settle_bucket(l, p, b));
+static enum sl_status settle_turn(struct sl_lowering *l, struct sl_program *p, int turn) {
+  struct sl_arrived_call *c = &l->zero->reduce->arrived[turn];
+  for (int i = 0; i < c->buckets; i++) SL_TRY(settle_bucket(l, p, &c->call[i]));
+  c->buckets = 0;
   return SL_OK;
+}
+
+enum sl_status sl_settle_open_call(struct sl_lowering *l, struct sl_program *p, struct sl_bucket *call, int buckets) {
+  struct sl_reduce *r = l->zero->reduce;
+  const int turn = r->arrival_turn++ % r->arrival_count;
+  SL_TRY(settle_turn(l, p, turn));
+  for (struct sl_bucket *b = call; b < call + buckets && l->plan->strategy.offload_optimizer; b++) {
+    b->arrival = r->arrivals[turn];
+    b->passing = r->passing[turn];
+  }
+  r->arrived[turn] = (struct sl_arrived_call){call, buckets};
+  return SL_OK;
+}
+
+/* On the device compute would wait for the call, so its parts stay until its turn comes again. */
+enum sl_status sl_settle_call(struct sl_lowering *l, struct sl_program *p) {
+  const struct sl_reduce *r = l->zero->reduce;
+  return l->plan->strategy.offload_optimizer ? settle_turn(l, p, (r->arrival_turn - 1) % r->arrival_count) : SL_OK;
 }
 
 /* Moves own parts from the buffer they arrived in to where they are kept: all at once if all have arrived, otherwise by
@@ -153,6 +174,7 @@ enum sl_status sl_settle_back(struct sl_lowering *l, struct sl_program *p, const
 
 enum sl_status sl_settle(struct sl_lowering *l, struct sl_program *p) {
   const struct sl_reduce *r = l->zero->reduce;
+  for (int i = 0; i < r->arrival_count; i++) SL_TRY(settle_turn(l, p, (r->arrival_turn + i) % r->arrival_count));
   if (l->homes->arrived >= 0) return keep_parts(l, p);
   if (sl_gradients_sharded(l) || l->plan->strategy.reduces_last) return SL_OK;
   for (int i = 0; i < r->bucket_count; i++) SL_TRY(sl_settle_back(l, p, &r->buckets[i]));

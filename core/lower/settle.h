@@ -8,12 +8,12 @@ bool sl_settle_in_place(const struct sl_lowering *lowering);
 /* Where this member's part of `unit` arrives, of `bucket` of it. */
 struct sl_operand sl_settle_arriving(const struct sl_lowering *lowering, const struct sl_bucket *bucket,
                                      const struct sl_unit *unit);
-/* For own parts that are offloaded to host memory by their call (homes->by_call): makes the buffers, once buckets are
- * planned; assigns the one of call[0 .. buckets), before the call; and copies from there to the shard, after it. */
+/* For own parts that arrive in a buffer of their call (homes->by_call): makes the buffers, once buckets are planned; before
+ * call[0 .. buckets) moves to the shard what an earlier call has left; and after it moves what goes to host memory. */
 enum sl_status sl_settle_plan(struct sl_lowering *lowering);
-void sl_settle_open_call(struct sl_lowering *lowering, struct sl_bucket *call, int buckets);
-enum sl_status sl_settle_call(struct sl_lowering *lowering, struct sl_program *program, const struct sl_bucket *call,
-                              int buckets);
+enum sl_status sl_settle_open_call(struct sl_lowering *lowering, struct sl_program *program, struct sl_bucket *call,
+                                   int buckets);
+enum sl_status sl_settle_call(struct sl_lowering *lowering, struct sl_program *program);
 /* Copies the sum of `bucket`, if it was communicated in another type, back to where it was cast from. */
 enum sl_status sl_settle_back(struct sl_lowering *lowering, struct sl_program *program, const struct sl_bucket *bucket);
 /* At the end of a backward: moves own parts, and sums that were communicated in another type, to where they are

@@ -64,10 +64,14 @@ static enum sl_status sum_parts(struct sl_lowering *l, struct sl_program *p, enu
   return sum_wide(l, p, group, sl_layout_of(l->pp_rank, &l->pp_rank->units[first]), units, count);
 }
 
-/* Sums a tied embedding over the two pipeline ranks that hold it (Megatron-LM's embedding group). */
+/* Sums a tied embedding over the two pipeline ranks that hold it (Megatron-LM's embedding group). Own parts are enough;
+ * frameworks that keep whole gradients sum them whole (Megatron-LM's core/distributed/finalize_model_grads.py,
+ * _allreduce_word_embedding_grads; DeepSpeed's runtime/pipe/engine.py, _exec_reduce_tied_grads). */
 static enum sl_status sum_tied(struct sl_lowering *l, struct sl_program *p, const struct sl_placed *t) {
   const int32_t grad = l->rank_class->role[SL_ROLE_GRAD].buffer;
-  if (l->rank_class->role[SL_ROLE_GRAD].form != SL_FORM_WHOLE) return sum_parts(l, p, SL_GROUP_EMBED, t->unit, 1);
+  const enum sl_role_form form = l->rank_class->role[SL_ROLE_GRAD].form;
+  const bool kept = form == SL_FORM_SHARD_IN_FLAT && l->plan->config->sl.kernels != SL_KERNELS_SHARDLAB;
+  if (form != SL_FORM_WHOLE && !kept) return sum_parts(l, p, SL_GROUP_EMBED, t->unit, 1);
   l->zero->wide[0] = sl_build_part(l, grad, SL_READ_WRITE, t->flat, t->numel);
   return sum_wide(l, p, SL_GROUP_EMBED, &l->pp_rank->layouts[t->group], 1, t->numel);
 }
@@ -109,18 +113,29 @@ static enum sl_status gradient_to_host(struct sl_lowering *l, struct sl_program 
   return SL_OK;
 }
 
-/* The copy of a run's gradients that an update reads instead, in their type and, if that is another, in fp32. */
+static enum sl_status copy_gradient(struct sl_lowering *l, struct sl_program *p, struct sl_owned run,
+                                    enum sl_dtype type, const char *name, struct sl_operand *grad) {
+  int32_t copy;
+  SL_TRY(sl_build_buffer(l, &copy, SL_SCOPE_PROGRAM, SL_CATEGORY_GRADIENT, type, run.count, "%s", name));
+  SL_TRY(sl_zero_convert(l, p, *grad, sl_build_write(l, copy), run.count, SL_PHASE_STEP, false));
+  *grad = sl_build_read(l, copy);
+  return SL_OK;
+}
+
+/* The copy of a run's gradients that an update reads instead; see enum sl_gradient_copies. */
 static enum sl_status copied_gradient(struct sl_lowering *l, struct sl_program *p, struct sl_owned run,
                                       struct sl_operand *grad) {
+  const enum sl_gradient_copies copies = l->plan->strategy.copies_gradients;
   const enum sl_dtype type = l->rank_class->buffers[grad->buffer].dtype;
-  for (int wide = 0; wide <= (type != SL_F32); wide++) {
-    int32_t copy;
-    SL_TRY(sl_build_buffer(l, &copy, SL_SCOPE_PROGRAM, SL_CATEGORY_GRADIENT, wide ? SL_F32 : type, run.count,
-                           wide ? "grad.fp32" : "grad.flat"));
-    SL_TRY(sl_zero_convert(l, p, *grad, sl_build_write(l, copy), run.count, SL_PHASE_STEP, false));
-    *grad = sl_build_read(l, copy);
-  }
-  return SL_OK;
+  const struct sl_operand kept = *grad;
+  if (copies == SL_COPIES_NONE) return SL_OK;
+  if (copies == SL_COPIES_FLAT) SL_TRY(copy_gradient(l, p, run, type, "grad.flat", grad));
+  if (copies == SL_COPIES_LIST) SL_TRY(copy_gradient(l, p, run, SL_F32, "grad.list", grad));
+  if (copies == SL_COPIES_FLAT && type == SL_F32) return SL_OK;
+  SL_TRY(copy_gradient(l, p, run, SL_F32, "grad.fp32", grad));
+  struct sl_op held = sl_zero_op(SL_OP_PASS, SL_U8, SL_PHASE_STEP, 0); /* the gradients go when all copies are made */
+  held.dim[0] = held.dim[1] = 1, held.flags = SL_OP_READS_KEPT;
+  return copies == SL_COPIES_LIST ? SL_BUILD_EMIT(p, held, kept) : SL_OK;
 }
 
 /* The parameter that an update writes besides its master: in place, or staged in the updating memory, `space`, and
@@ -182,7 +197,7 @@ static enum sl_status emit_update_run(struct sl_lowering *l, struct sl_program *
   op.place_group = run.layout->group.shard;
   if (space == SL_SPACE_HOST && l->rank_class->buffers[grad.buffer].space == SL_SPACE_DEVICE)
     SL_TRY(gradient_to_host(l, p, run, &grad));
-  if (l->plan->strategy.copies_gradients) SL_TRY(copied_gradient(l, p, run, &grad));
+  SL_TRY(copied_gradient(l, p, run, &grad));
   operands[n++] = state_at(l, master ? SL_ROLE_MASTER : SL_ROLE_PARAM, SL_READ_WRITE, run, set);
   operands[n++] = grad;
   for (int role = SL_ROLE_MOMENT1; role <= SL_ROLE_MOMENT2; role++) {

@@ -206,7 +206,8 @@ bool sl_allocator_is_short(const struct sl_allocator *a, int64_t bytes) {
   const int64_t size = rounded(bytes, LEAST_BLOCK);
   const struct sl_allocator_block key = {.bytes = size, .small = size <= LARGEST_SMALL};
   const bool found = serving(a, &key) < a->free_count;
-  return a->capacity > 0 && !found && a->reserved + segment_bytes(size) > a->capacity;
+  const int64_t more = is_expandable(a, &key) ? rounded(size, PAGE) : segment_bytes(size);
+  return a->capacity > 0 && !found && a->reserved + more > a->capacity;
 }
 
 enum sl_status sl_allocator_take(struct sl_allocator *a, int64_t bytes, uint32_t *block) {

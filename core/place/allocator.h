@@ -3,8 +3,8 @@
  * It requests segments from the device and hands out blocks of them. A block is the smallest free one that is large
  * enough; the rest is split off if it is large enough, and a freed block is merged with its free neighbours in the
  * segment. Segments are kept, so a framework reserves more of the device than its tensors use. Source of the rules and
- * sizes: pytorch/pytorch c10/cuda/CUDACachingAllocator.cpp, with its defaults (max_split_size unlimited, no expandable
- * segments). There is one stream: memory used by other streams is allocated on the compute stream too. */
+ * sizes: pytorch/pytorch c10/cuda/CUDACachingAllocator.cpp, with its defaults (max_split_size unlimited) and, as an
+ * option, with expandable segments. There is one stream: memory used by other streams is allocated on the compute stream too. */
 #pragma once
 
 #include "core/base/status.h"

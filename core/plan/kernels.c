@@ -225,8 +225,9 @@ static const struct sl_kernel_set sets[] = {
         .accumulation = SL_ACCUMULATE_FUSED, .recomputes_all = true, .repeats_flash = true, .rows = megatron_unfused},
     [SL_KERNELS_TORCH_EAGER] = {.name = "torch-eager",
         .source = "the forms of transformers' modeling_llama.py, counted op by op; torch's checkpoint stops early, and keeps "
-                  "what its policy chose (torch/utils/checkpoint.py, _CachingTorchDispatchMode)",
-        .accumulation = SL_ACCUMULATE_APART, .exchanges_repeated = true, .keeps_products = true, .rows = torch_eager},
+                  "what its policy chose (torch/utils/checkpoint.py, _CachingTorchDispatchMode); gathered inputs are what a "
+                  "product of DTensors keeps",
+        .accumulation = SL_ACCUMULATE_APART, .keeps_gathered = true, .exchanges_repeated = true, .keeps_products = true, .rows = torch_eager},
     [SL_KERNELS_TORCH_COMPILE] = {.name = "torch-compile",
         .source = "torchtitan of June 2025: each TransformerBlock compiled (models/llama3/parallelize_llama.py, apply_compile) "
                   "and the loss, too (components/loss.py); gathered inputs are what torch.mm keeps",

@@ -150,6 +150,28 @@ static void choose_gradient_type(struct sl_preset *preset, const struct sl_confi
     preset->row.fp32_gradients = false;
 }
 
+/* BF16_Optimizer, which DeepSpeed takes at stage 1 for gradients that are summed in fp32, and in its pipelines at stage
+ * 0 too: optimizer state in partitions, whole gradients, flat, that are all-reduced (runtime/engine.py,
+ * _do_optimizer_sanity_check; runtime/bf16_optimizer.py; runtime/pipe/engine.py, _bf16_reduce_grads). */
+static bool is_bf16_optimizer(const struct sl_strategy *s, const struct sl_preset *preset,
+                              const struct sl_config *config, int dp) {
+  if (!(preset->family & SL_FAMILY_DEEPSPEED) || config->param_dtype != SL_BF16 || s->offload_optimizer) return false;
+  if (s->zero_stage == 1) return config->grad_accum_dtype == SL_F32;
+  return s->zero_stage == 0 && (preset->family & SL_FAMILY_PIPELINE_ENGINE) && dp > 1 &&
+         config->optimizer.type != SL_OPT_ONEBIT_ADAM;
+}
+
+static enum sl_gradient_copies copies_of(const struct sl_strategy *s, const struct sl_preset *preset,
+                                         const struct sl_config *config, bool bf16_optimizer) {
+  const bool half = sl_dtype_bytes(config->param_dtype) == 2;
+  if (config->sl.kernels == SL_KERNELS_SHARDLAB || s->offload_optimizer) return SL_COPIES_NONE;
+  if (preset->family & SL_FAMILY_MEGATRON && s->units != SL_UNITS_LAYER)
+    return half && !s->fp32_gradients && config->grad_accum_dtype != SL_F32 ? SL_COPIES_FLOAT : SL_COPIES_NONE;
+  if (!(preset->family & SL_FAMILY_DEEPSPEED) || bf16_optimizer) return SL_COPIES_NONE;
+  if (s->units == SL_UNITS_WHOLE) return half ? SL_COPIES_LIST : SL_COPIES_NONE;
+  return s->units == SL_UNITS_FLAT ? SL_COPIES_FLAT : SL_COPIES_NONE;
+}
+
 enum sl_status sl_strategy_choose(struct sl_strategy *s, struct sl_config *config, int dp) {
   struct sl_preset preset;
   SL_TRY(sl_strategy_find_preset(&preset, config));
@@ -157,10 +179,13 @@ enum sl_status sl_strategy_choose(struct sl_strategy *s, struct sl_config *confi
   choose_overlap(&preset, config);
   choose_gradient_type(&preset, config);
   *s = preset.row;
+  SL_TRY(choose_offload(s, config));
+  const bool bf16_optimizer = is_bf16_optimizer(s, &preset, config, dp);
+  if (bf16_optimizer && s->zero_stage == 0) s->units = SL_UNITS_FLAT, s->shard_optimizer = true, s->zero_stage = 1;
   s->copies_gathered = preset.family & SL_FAMILY_FSDP2;
   s->keeps_messages = s->copies_gathered && config->sl.pp > 1;
   const bool fsdp = preset.family & (SL_FAMILY_FSDP | SL_FAMILY_FSDP2);
-  s->no_sync = fsdp && config->sl.no_sync && config->gradient_accumulation_steps > 1;
+  s->no_sync = fsdp && config->sl.no_sync && config->gradient_accumulation_steps > 1 && dp > 1;
   /* gradients are summed whole, see strategy.h */
   if (s->no_sync || (preset.family & SL_FAMILY_FSDP2 && config->sl.pp > 1)) s->shard_grads = false;
   s->gathers_at_once = fsdp && !config->sl.limit_all_gathers;
@@ -169,17 +194,18 @@ enum sl_status sl_strategy_choose(struct sl_strategy *s, struct sl_config *confi
   s->quantized_weights = s->shard_params && config->zero.quantized_weights;
   s->quantized_gradients = s->shard_params && config->zero.quantized_gradients;
   choose_buckets(s, &preset, config, dp);
-  SL_TRY(choose_offload(s, config));
   s->master_beside_fp32 = (preset.family & SL_FAMILY_DEEPSPEED) && s->shard_optimizer &&
                           (s->offload_optimizer || config->sl.kernels != SL_KERNELS_SHARDLAB);
-  /* BF16_Optimizer, which DeepSpeed takes at stage 1 for gradients that are summed in fp32, has them flat */
-  const bool flat = s->zero_stage == 1 && config->param_dtype == SL_BF16 && config->grad_accum_dtype == SL_F32;
-  s->copies_gradients = s->master_beside_fp32 && s->units == SL_UNITS_FLAT && !s->offload_optimizer && !flat;
+  s->copies_gradients = copies_of(s, &preset, config, bf16_optimizer);
   const bool scaling = preset.family & SL_FAMILY_SCALING;
-  const bool whole = (preset.family & SL_FAMILY_DEEPSPEED) && !config->zero.reduce_scatter;
+  const bool engine = preset.family & SL_FAMILY_PIPELINE_ENGINE;
+  const bool whole =
+      ((preset.family & SL_FAMILY_DEEPSPEED) && !config->zero.reduce_scatter) || (engine && bf16_optimizer);
   s->sums_whole = s->shard_optimizer && !s->shard_grads && (scaling || whole || (preset.family & SL_FAMILY_NANOTRON));
-  s->fp32_reductions = s->reduces_last = s->pair_messages = scaling;
-  s->pipeline_engine = (preset.family & SL_FAMILY_PIPELINE_ENGINE) != 0;
+  const bool staged = (preset.family & SL_FAMILY_DEEPSPEED) && config->sl.pp > 1;
+  s->fp32_reductions = s->pair_messages = scaling;
+  s->reduces_last = scaling || (staged && (engine || !s->overlap) && !s->shard_grads);
+  s->pipeline_engine = engine;
   s->pair_messages |= s->pipeline_engine;
   s->blocking_messages = scaling;
   s->overlap_param_gather = config->sl.overlap_param_gather;

@@ -32,6 +32,14 @@ enum sl_release {
   SL_RELEASE_MICRO     /* after the last use in the micro-batch: FSDP SHARD_GRAD_OP */
 };
 
+/* What an update reads instead of the own gradients as they are kept. */
+enum sl_gradient_copies {
+  SL_COPIES_NONE,
+  SL_COPIES_FLAT,  /* in their type, then in fp32: DeepSpeed's stage_1_and_2.py, step (flatten and to) */
+  SL_COPIES_LIST,  /* in fp32, tensor by tensor and then flat: DeepSpeed's fp16/fused_optimizer.py, step */
+  SL_COPIES_FLOAT, /* in fp32: Megatron-LM's optimizer.py, _copy_model_grads_to_main_grads (main_grad.float()) */
+};
+
 struct sl_strategy {
   const char *name, *framework;
   int zero_stage;        /* the equivalent ZeRO stage */
@@ -43,10 +51,11 @@ struct sl_strategy {
    * (set_requires_gradient_sync(False) until the last backward), torch/distributed/fsdp/_fully_shard/_fsdp_param.py,
    * to_accumulated_grad_if_needed. */
   bool shard_grads;
-  /* FSDP: so does every training loop that accumulates inside torch's no_sync() or with set_requires_gradient_sync(False):
-   * Accelerate's accumulate() and the Trainer of transformers, unless sync_each_batch is set. Whole gradients have the
-   * type in which they are reduced (the file just named; fsdp/_runtime_utils.py, _post_backward_hook, returns before
-   * its cast, with the type of the gathered parameters, in which Accelerate reduces). */
+  /* FSDP: so does every training loop that accumulates inside torch's no_sync() or with
+   * set_requires_gradient_sync(False): Accelerate's accumulate() and the Trainer of transformers, unless
+   * sync_each_batch is set. Whole gradients have the type in which they are reduced (the file just named;
+   * fsdp/_runtime_utils.py, _post_backward_hook, returns before its cast, with the type of the gathered parameters, in
+   * which Accelerate reduces). */
   bool no_sync;
   bool shard_optimizer;
   /* Hybrid sharding: states are sharded within groups of this many consecutive data-parallel ranks (coordinates g S ..
@@ -85,7 +94,10 @@ struct sl_strategy {
   bool gradient_buffer; /* gradients are in one buffer, allocated once (Megatron-LM's main_grad) */
   bool fp32_gradients;  /* accumulated and reduced in fp32, whatever the parameters' type */
   bool fp32_reductions; /* accumulated in the parameters' type, reduced in fp32 */
-  bool reduces_last;    /* buckets are reduced only after the rank's last backward */
+  /* Buckets are reduced only after a stage's last backward, whose gradient has been sent by then: DeepSpeed's pipelines,
+   * whose engine knows no overlap_comm (runtime/engine.py, _configure_zero_optimizer; runtime/pipe/schedule.py, TrainSchedule.steps: ReduceGrads; zero/stage_1_and_2.py,
+   * process_gradients). */
+  bool reduces_last;
   enum sl_release release;
   /* optimizer state, and the reduced gradients that it reads, are in host memory, and the host runs the update */
   bool offload_optimizer;
@@ -93,9 +105,7 @@ struct sl_strategy {
   /* The optimizer has an fp32 copy of fp32 parameters, too: DeepSpeed's ZeRO (stage_1_and_2.py, clone().float() of each
    * partition; stage3.py, _create_fp32_partitions), not FSDP. Without offload only in predictions of frameworks. */
   bool master_beside_fp32;
-  /* The update reads a copy of the own gradients, made in their type, then in fp32 (stage_1_and_2.py, step: flatten and
-   * to). Only in predictions of frameworks. */
-  bool copies_gradients;
+  enum sl_gradient_copies copies_gradients; /* only in predictions of frameworks */
   bool optimizer_on_nvme; /* offloaded states are on NVMe, and in host memory only while they are updated */
   bool params_on_nvme;    /* offloaded parameters are on NVMe, except as many as zero.param_max_in_cpu says */
   bool gathers_at_once;   /* FSDP without limit_all_gathers: a gather does not wait for earlier compute */

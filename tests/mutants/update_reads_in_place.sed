@@ -1,4 +1,4 @@
 # DeepSpeed's update reads the gradients where they are.
 # file: core/plan/strategy.c
 # tests: test_state_bytes
-s/s->copies_gradients = s->master_beside_fp32/s->copies_gradients = !s->master_beside_fp32/
+s/return s->units == SL_UNITS_FLAT ? SL_COPIES_FLAT : SL_COPIES_NONE;/return SL_COPIES_NONE;/

@@ -37,19 +37,18 @@ static void frameworks_choose_presets(void **state) {
   }
 }
 
-/* Megatron-LM in fp16 and DeepSpeed scatter a pipeline's messages over tp ranks; DeepSpeed's pipeline reduces gradients
- * at once. */
+/* Megatron-LM in fp16 and DeepSpeed scatter a pipeline's messages over tp ranks. */
 static void frameworks_behave_as_they_do(void **state) {
   (void)state;
   static const struct {
     const char *framework, *stage, *precision, *fused_norm, *kernels;
-    bool scatters, at_once;
+    bool scatters;
   } rows[] = {
-      {"megatron", "0", "fp16", "1", "megatron-unfused", true, false},
-      {"megatron", "0", "bf16", "0", "megatron-unfused", false, false},
-      {"megatron-deepspeed", "1", "fp16", "1", "megatron-unfused", true, true},
-      {"nanotron", "1", "bf16", "1", "nanotron", false, false},
-      {"torchtitan", "3", "bf16", "0", "torch-eager", false, false},
+      {"megatron", "0", "fp16", "1", "megatron-unfused", true},
+      {"megatron", "0", "bf16", "0", "megatron-unfused", false},
+      {"megatron-deepspeed", "1", "fp16", "1", "megatron-unfused", true},
+      {"nanotron", "1", "bf16", "1", "nanotron", false},
+      {"torchtitan", "3", "bf16", "0", "torch-eager", false},
   };
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     struct sl_table_inputs in =
@@ -59,7 +58,6 @@ static void frameworks_behave_as_they_do(void **state) {
     assert_int_equal(in.config.sl.fused_norm, rows[i].fused_norm[0] == '1');
     assert_int_equal(in.config.sl.scatter_gather, rows[i].scatters);
     assert_int_equal(in.config.sl.launch_blocking, strcmp(rows[i].framework, "megatron-deepspeed") == 0);
-    assert_int_equal(in.config.zero.reduce_bucket_size > INT64_C(1000000000), rows[i].at_once);
     done(&in);
   }
 }

@@ -1,7 +1,7 @@
 /* label: unit
    libs: sim
- * Sharding over part of the ranks, against closed forms from the models' published sizes: bytes of state on a rank and bytes
- * on the wire by group, as the papers count them.
+ * Sharding over part of the ranks, against closed forms from the models' published sizes: bytes of state on a rank and
+ * bytes on the wire by group, as the papers count them.
  *   ZeRO-3      3 M a step over all ranks: gather for forward, gather for backward, reduce-scatter (arXiv:1910.02054, 7.2)
  *   ZeRO++ hpZ  2 M over all ranks: the gather for backward stays inside a group (arXiv:2306.10209, section 3.2), whose
  *               ranks hold a second copy: M / group more on each
@@ -229,8 +229,8 @@ static void what_accumulates_is_summed_across_in_the_last_backward(void **unused
   }
 }
 
-/* FSDP under no_sync: gradients are whole, in the type in which they are reduced, and travel once a step instead of once
- * a micro-batch; parameters are gathered as often as before. With one micro-batch there is nothing to keep back. */
+/* FSDP under no_sync: gradients are whole, in the type in which they are reduced, and travel once a step instead of
+ * once a micro-batch; parameters are gathered as often as before. Of one micro-batch nothing is kept back. */
 static void no_sync_keeps_whole_gradients_and_reduces_once(void **unused) {
   (void)unused;
   enum { WORLD = 8, STEPS = 4 };
@@ -255,6 +255,27 @@ static void no_sync_keeps_whole_gradients_and_reduces_once(void **unused) {
       fixture_close(&once);
     }
   }
+}
+
+/* FSDP's shards are fp32 and what is reduced bf16: each unit's own part arrives in a buffer of its own. */
+static void reduced_parts_arrive_unit_by_unit(void **unused) {
+  (void)unused;
+  enum { WORLD = 8 };
+  struct fixture f;
+  int64_t arriving = 0;
+  open_job(&f, "", ", \"preset\": \"fsdp\"", 4, WORLD);
+  const struct sl_class *c = &f.job.classes[0];
+  for (size_t i = 0; i < c->buffer_count; i++) {
+    assert_string_not_equal(c->buffers[i].name, "grad.arrived");
+    if (strncmp(c->buffers[i].name, "grad.arriving", strlen("grad.arriving")) == 0) arriving += c->buffers[i].bytes;
+  }
+  assert_bytes(arriving, 2 * (double)M / WORLD, "arriving");
+  fixture_close(&f);
+  /* compute would wait for what sums them over replicas */
+  open_job(&f, "", ", \"preset\": \"fsdp2\", \"shard_size\": 4", 4, WORLD);
+  for (size_t i = 0; i < f.job.classes[0].buffer_count; i++)
+    assert_null(strstr(f.job.classes[0].buffers[i].name, "grad.arriving"));
+  fixture_close(&f);
 }
 
 /* FSDP's flag, which changes nothing elsewhere. Without it gathers do not wait for compute: they hide better, or as
@@ -301,6 +322,7 @@ int main(void) {
       cmocka_unit_test(fsdp_sums_across_unit_by_unit),
       cmocka_unit_test(what_accumulates_is_summed_across_in_the_last_backward),
       cmocka_unit_test(no_sync_keeps_whole_gradients_and_reduces_once),
+      cmocka_unit_test(reduced_parts_arrive_unit_by_unit),
       cmocka_unit_test(gathers_without_a_limit_hide_better_and_need_more),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* label: unit
  * Gradients that are reduced at once: Megatron-LM's local DDP and nanotron at ZeRO-1 make one all-reduce of all that a
  * pipeline rank holds, and none of its products is left when it starts. (An embedding tied to the head of another rank
- * is apart.) And how nanotron gathers what was updated. */
+ * is apart.) DeepSpeed's pipelines begin as late, bucket by bucket. And how nanotron gathers what was updated. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -161,6 +161,77 @@ static void buckets_behind_the_last_product(void **state) {
   fixture_close(&f);
 }
 
+/* DeepSpeed's pipelines reduce behind the last backward, bucket by bucket. Their BF16_Optimizer, at stage 0 too, has
+ * its state in partitions and all-reduces; ZeRO-1 in other types reduce-scatters. */
+static void deepspeeds_pipelines_reduce_behind_the_last_backward(void **state) {
+  (void)state;
+  static const struct {
+    const char *bf16, *preset;
+    int stage;
+    bool partitions, scatters;
+    const char *more;
+  } cases[] = {{"true", "deepspeed-pipeline", 0, true, false, ""},
+               {"true", "deepspeed-pipeline", 0, true, false, ", \"data_types\": {\"grad_accum_dtype\": \"bf16\"}"},
+               {"true", "deepspeed-pipeline", 1, true, true, ""},
+               {"true", "deepspeed-pipeline", 1, true, false, ", \"data_types\": {\"grad_accum_dtype\": \"fp32\"}"},
+               {"false", "deepspeed-pipeline", 1, true, true, ""},
+               {"false", "deepspeed-pipeline", 0, false, false, ""},
+               {"true", "deepspeed-1", 1, true, true, ""},
+               {"true", "", 0, false, false, ""}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct fixture f;
+    char config[512];
+    snprintf(
+        config, sizeof config,
+        "{\"train_micro_batch_size_per_gpu\": 1, \"gradient_accumulation_steps\": 3, \"bf16\": {\"enabled\": %s}, "
+        "\"zero_optimization\": {\"stage\": %d, \"reduce_bucket_size\": 30000, \"overlap_comm\": %s}, \"optimizer\": "
+        "{\"type\": \"AdamW\"}%s, \"shardlab\": {\"pp\": 2, \"preset\": \"%s\", \"seq_len\": 8}}",
+        cases[i].bf16, cases[i].stage, strstr(cases[i].preset, "pipeline") != NULL ? "true" : "false", cases[i].more,
+        cases[i].preset);
+    if (fixture_open(&f, "gpt2-tiny", config, "dgx-a100-80g", 8, NULL) != SL_OK) fail_msg("%s", sl_error_message());
+    if (sl_check(&f.job) != SL_OK) fail_msg("%s", sl_error_message());
+    for (int rank = 0; rank < 2; rank++) {
+      const struct seen s = look(&f, rank);
+      const double own = (double)f.plan.pp_ranks[rank].shard_numel;
+      assert_true(s.calls > 1);
+      assert_false(s.product_follows);
+      assert_int_equal(s.kind, cases[i].scatters ? SL_OP_REDUCE_SCATTER : SL_OP_ALL_REDUCE);
+      assert_int_equal(f.plan.pp_ranks[rank].units != NULL && f.plan.strategy.shard_optimizer, cases[i].partitions);
+      const double states = (double)f.job.classes[rank].memory->state_bytes[SL_CATEGORY_OPTIMIZER];
+      assert_true(states == own * (cases[i].bf16[0] == 't' ? 12 : 8));
+    }
+    fixture_close(&f);
+  }
+}
+
+/* A tied embedding's gradient is summed over the ends of a pipeline: whole in frameworks, in own parts with our own
+ * kernels. */
+static void frameworks_sum_a_tied_embedding_whole(void **state) {
+  (void)state;
+  static const char *const presets[] = {"megatron-distributed-optimizer", "deepspeed-1"};
+  for (int i = 0; i < 4; i++) {
+    struct fixture f;
+    char config[512];
+    snprintf(config, sizeof config,
+             "{\"train_micro_batch_size_per_gpu\": 1, \"gradient_accumulation_steps\": 2, \"zero_optimization\": "
+             "{\"stage\": %d}, \"optimizer\": {\"type\": \"AdamW\"}, \"shardlab\": {\"pp\": 2, \"preset\": \"%s\", "
+             "\"kernels\": \"%s\", \"seq_len\": 8}}",
+             i % 2, presets[i % 2], i < 2 ? "megatron-fused" : "shardlab");
+    if (fixture_open(&f, "gpt2-tiny", config, "dgx-a100-80g", 8, NULL) != SL_OK) fail_msg("%s", sl_error_message());
+    const struct sl_program *p = fixture_step(&f);
+    const struct sl_placed *wte = &f.plan.pp_ranks[0].tensors[0];
+    int64_t summed = 0;
+    for (size_t k = 0; k < p->op_count; k++)
+      if (p->ops[k].group == SL_GROUP_EMBED && p->ops[k].kind == SL_OP_ALL_REDUCE) summed += p->ops[k].dim[0];
+    assert_true(wte->tied);
+    if (i < 2)
+      assert_int_equal(summed, wte->numel);
+    else
+      assert_true(summed >= wte->numel / 4 && summed < wte->numel / 4 + 64);
+    fixture_close(&f);
+  }
+}
+
 /* Those that overlap do not wait, and a partitioned optimizer elsewhere gets its part alone. */
 static void others_do_otherwise(void **state) {
   (void)state;
@@ -186,6 +257,8 @@ int main(void) {
                                      cmocka_unit_test(gradients_go_through_the_buckets_of_ddp),
                                      cmocka_unit_test(buckets_behind_the_last_product),
                                      cmocka_unit_test(fsdp2_reduces_once_a_unit),
+                                     cmocka_unit_test(deepspeeds_pipelines_reduce_behind_the_last_backward),
+                                     cmocka_unit_test(frameworks_sum_a_tied_embedding_whole),
                                      cmocka_unit_test(others_do_otherwise)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

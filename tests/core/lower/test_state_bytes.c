@@ -174,32 +174,49 @@ static void optimizers_read_the_type_that_gradients_accumulate_in(void **state) 
   }
 }
 
-/* DeepSpeed's own program beside ours: its ZeRO has a master of fp32 parameters, too, and its stages 1 and 2 update from
- * a copy of the gradients in fp32, made of one in their type. In 16 bits that is the 2 N + 18 N / dp of its estimator,
- * once what was copied first has been let go. */
-static void deepspeed_copies_what_it_updates_from(void **state) {
+/* The programs of frameworks beside ours: DeepSpeed's ZeRO has a master of fp32 parameters, too, and its stages 1 and 2
+ * update from a copy of the gradients in fp32, made of one in their type. In 16 bits that is the 2 N + 18 N / dp of its
+ * estimator, once what was copied first has been let go. Without ZeRO it makes two copies in fp32, and lets go of the
+ * gradients only then: 24 bytes an element. Megatron-LM makes one of 16-bit gradients: the 20 of its own table. */
+static void frameworks_copy_what_they_update_from(void **state) {
   (void)state;
   static const struct {
     const char *kernels, *type;
     int stage;
     const char *accumulate;
-    double optimizer, copies; /* bytes an own element */
-  } cases[] = {
-      {"shardlab", "bf16", 2, "bf16", 12, 0},    {"shardlab", "fp32", 2, "fp32", 8, 0},
-      {"torch-eager", "bf16", 1, "bf16", 12, 6}, {"torch-eager", "bf16", 1, "fp32", 12, 0}, /* BF16_Optimizer */
-      {"torch-eager", "bf16", 2, "bf16", 12, 6}, {"torch-eager", "bf16", 2, "fp32", 12, 4},
-      {"torch-eager", "fp32", 2, "fp32", 12, 4}, {"torch-eager", "fp32", 3, "fp32", 12, 0}};
+    double optimizer, copies, all; /* bytes an own element; all: of the step's peak, where all are own. 0: not asked */
+    const char *preset;
+  } cases[] = {{"shardlab", "bf16", 2, "bf16", 12, 0, 0, ""},
+               {"shardlab", "fp32", 2, "fp32", 8, 0, 0, ""},
+               {"torch-eager", "bf16", 1, "bf16", 12, 6, 0, ""},
+               {"torch-eager", "bf16", 1, "fp32", 12, 0, 0, ""}, /* BF16_Optimizer */
+               {"torch-eager", "bf16", 2, "bf16", 12, 6, 0, ""},
+               {"torch-eager", "bf16", 2, "fp32", 12, 4, 0, ""},
+               {"torch-eager", "fp32", 2, "fp32", 12, 4, 0, ""},
+               {"torch-eager", "fp32", 3, "fp32", 12, 0, 0, ""},
+               {"torch-eager", "bf16", 0, "bf16", 12, 8, 24, ""},
+               {"torch-eager", "fp32", 0, "fp32", 8, 0, 16, ""},
+               {"torch-eager", "bf16", 0, "bf16", 12, 0, 16, "ddp"},
+               {"shardlab", "bf16", 0, "bf16", 12, 0, 16, ""},
+               {"megatron-fused", "bf16", 0, "bf16", 12, 4, 20, "megatron-lm"},
+               {"megatron-fused", "bf16", 0, "fp32", 12, 0, 18, "megatron-lm"},
+               {"megatron-fused", "bf16", 1, "", 12, 0, 0, "megatron-distributed-optimizer"}, /* fp32 by default */
+               {"megatron-fused", "bf16", 0, "bf16", 12, 4, 0, "megatron-distributed-optimizer"}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     struct fixture f;
     char config[512];
+    char types[128] = "";
+    if (cases[i].accumulate[0] != '\0')
+      snprintf(types, sizeof types,
+               "\"data_types\": {\"grad_accum_dtype\": \"%s\"}, \"communication_data_type\": \"%s\", ",
+               cases[i].accumulate, cases[i].accumulate);
     const bool half = strcmp(cases[i].type, "bf16") == 0;
     snprintf(config, sizeof config,
-             "{\"train_micro_batch_size_per_gpu\": 1, \"bf16\": {\"enabled\": %s}, \"data_types\": "
-             "{\"grad_accum_dtype\": \"%s\"}, "
+             "{\"train_micro_batch_size_per_gpu\": 1, \"bf16\": {\"enabled\": %s}, %s"
              "\"optimizer\": {\"type\": \"AdamW\"}, \"zero_optimization\": {\"stage\": %d, "
              "\"stage3_param_persistence_threshold\": 0}, "
-             "\"shardlab\": {\"kernels\": \"%s\", \"seq_len\": 8}}",
-             half ? "true" : "false", cases[i].accumulate, cases[i].stage, cases[i].kernels);
+             "\"shardlab\": {\"kernels\": \"%s\", \"seq_len\": 8, \"preset\": \"%s\"}}",
+             half ? "true" : "false", types, cases[i].stage, cases[i].kernels, cases[i].preset);
     if (fixture_open(&f, "gpt2", config, "dgx-a100-80g", 2, NULL) != SL_OK) fail_msg("%s", sl_error_message());
     if (sl_check(&f.job) != SL_OK) fail_msg("%s: %s", config, sl_error_message());
     const struct sl_class *c = &f.job.classes[0];
@@ -207,9 +224,13 @@ static void deepspeed_copies_what_it_updates_from(void **state) {
     double copies = 0;
     for (size_t b = 0; b < c->buffer_count; b++) {
       const struct sl_buffer *buffer = &c->buffers[b];
-      if (strcmp(buffer->name, "grad.flat") == 0 || strcmp(buffer->name, "grad.fp32") == 0)
+      if (strcmp(buffer->name, "grad.flat") == 0 || strcmp(buffer->name, "grad.fp32") == 0 ||
+          strcmp(buffer->name, "grad.list") == 0)
         copies += (double)buffer->bytes;
     }
+    const double step = (double)c->memory->phase_peak[SL_PHASE_STEP];
+    if (cases[i].all > 0 && !(step >= cases[i].all * own && step < cases[i].all * own + 1e6))
+      fail_msg("%s: %.3f bytes an element at the step's peak", config, step / own);
     assert_true((double)c->memory->state_bytes[SL_CATEGORY_OPTIMIZER] == cases[i].optimizer * own);
     if (copies != cases[i].copies * own) fail_msg("%s: %.2f bytes copied an own element", config, copies / own);
     fixture_close(&f);
@@ -248,7 +269,7 @@ static void an_embedding_moves_its_rows_in_their_type(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(states_in_16_bits),
                                      cmocka_unit_test(optimizers_read_the_type_that_gradients_accumulate_in),
-                                     cmocka_unit_test(deepspeed_copies_what_it_updates_from),
+                                     cmocka_unit_test(frameworks_copy_what_they_update_from),
                                      cmocka_unit_test(an_embedding_moves_its_rows_in_their_type)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* label: unit
- * Blocks as torch compiles them: the casts of torchao's float8, and of Transformer Engine's, by hand, gathers in 8 bits, transfers in pieces and
- * where they stand, and what recomputation by op, gathers and pipelines keep. */
+ * Blocks as torch compiles them: the casts of torchao's float8, and of Transformer Engine's, by hand,
+ * gathers in 8 bits, transfers in pieces and where they stand, and what recomputation by op, gathers and pipelines
+ * keep. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -98,7 +99,7 @@ static void adamw_by_foreach(void **state) {
     struct fixture f;
     char keys[64];
     int64_t bytes = 0, launches = 0;
-    snprintf(keys, sizeof keys, ", \"kernels\": \"%s\"", sets[i]);
+    snprintf(keys, sizeof keys, ", \"preset\": \"ddp\", \"kernels\": \"%s\"", sets[i]);
     open_job(&f, 1, keys);
     const struct sl_program *p = fixture_step(&f);
     for (size_t k = 0; k < p->op_count; k++) {
@@ -205,8 +206,8 @@ static int64_t bytes_named(const struct sl_class *c, const char *name) {
   return bytes;
 }
 
-/* FSDP2's flat buffers, in which the two largest neighbours lie when both are on their way, here two blocks; and what only
- * context parallelism shards is gathered in 16 bits. */
+/* FSDP2's flat buffers, in which the two largest neighbours lie when both are on their way, here two blocks; and what
+ * only context parallelism shards is gathered in 16 bits. */
 static void two_neighbours_are_gathered_flat(void **state) {
   (void)state;
   enum { BLOCK = WEIGHTS + 2 * C };
