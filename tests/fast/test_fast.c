@@ -59,7 +59,8 @@ static const struct family families[] = {
      .most_micro = 2},
     {.name = "copies for the wire beside blocks",
      .model = "llama3-8b",
-     .config = "{" BF16 ADAMW "\"shardlab\": {\"seq_len\": 6144, \"attention\": \"flash\"}}",
+     .config = "{" BF16 ADAMW "\"zero_optimization\": {\"overlap_comm\": true}, \"shardlab\": {\"seq_len\": 6144, "
+                              "\"attention\": \"flash\"}}",
      .count = 32,
      .most_tp = 4,
      .most_pp = 2,
