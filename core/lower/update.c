@@ -133,9 +133,11 @@ static enum sl_status copied_gradient(struct sl_lowering *l, struct sl_program *
   if (copies == SL_COPIES_LIST) SL_TRY(copy_gradient(l, p, run, SL_F32, "grad.list", grad));
   if (copies == SL_COPIES_FLAT && type == SL_F32) return SL_OK;
   SL_TRY(copy_gradient(l, p, run, SL_F32, "grad.fp32", grad));
-  struct sl_op held = sl_zero_op(SL_OP_PASS, SL_U8, SL_PHASE_STEP, 0); /* the gradients go when all copies are made */
-  held.dim[0] = held.dim[1] = 1, held.flags = SL_OP_READS_KEPT;
-  return copies == SL_COPIES_LIST ? SL_BUILD_EMIT(p, held, kept) : SL_OK;
+  if (copies != SL_COPIES_LIST) return SL_OK;
+  /* the gradients themselves go when both copies are made */
+  struct sl_op held = sl_zero_op(SL_OP_PASS, SL_U8, SL_PHASE_STEP, 1);
+  held.dim[1] = 1, held.flags = SL_OP_READS_KEPT;
+  return SL_BUILD_EMIT(p, held, kept);
 }
 
 /* The parameter that an update writes besides its master: in place, or staged in the updating memory, `space`, and
