@@ -16,13 +16,16 @@ static int64_t bytes_of(const struct sl_lowering *l, int unit) {
 }
 
 enum sl_status sl_flat_gather_open(struct sl_lowering *l) {
-  int64_t most = 0;
+  int64_t most = 0, cast = 0;
   int32_t buffer;
   if (!copies(l)) return SL_OK;
   for (int i = 0; i < l->pp_rank->unit_count; i++) {
-    const int64_t both = bytes_of(l, i) + (i > 0 ? bytes_of(l, i - 1) : 0);
+    const int64_t one = bytes_of(l, i), both = one + (i > 0 ? bytes_of(l, i - 1) : 0);
+    const int64_t part = one / sl_layout_of(l->pp_rank, &l->pp_rank->units[i])->group.members;
     if (both > most) most = both;
+    if (part > cast) cast = part;
   }
+  most += cast;
   return sl_build_buffer(l, &buffer, SL_SCOPE_PERSISTENT, SL_CATEGORY_COMMUNICATION, SL_U8, most, "gather.flat");
 }
 

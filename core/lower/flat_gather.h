@@ -7,7 +7,8 @@
 
 /* The flat buffers. They are made on a stream of their own, whose memory torch's allocator gives to no other; and one
  * goes only when the next gather has been issued (_fsdp_param_group.py, wait_for_unshard). So the two largest
- * neighbours are reserved: the root and a block, or two blocks. */
+ * neighbours are reserved, the root and a block, or two blocks, and this rank's part of the largest, which is cast on
+ * that stream, too. */
 enum sl_status sl_flat_gather_open(struct sl_lowering *lowering);
 /* Are weights gathered in 8 bits? torchao's WeightWithDynamicFloat8CastTensor (float8/fsdp_utils.py) casts shards
  * before FSDP2 gathers them, with one scale per tensor; torchtitan's root, the two embeddings, is gathered without a

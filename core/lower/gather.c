@@ -18,6 +18,7 @@
 
 #include "core/lower/flat_gather.h"
 #include "core/lower/lower.h"
+#include "core/lower/part.h"
 #include "core/lower/quantize.h"
 
 /* One op that uses parameters, by unit. */
@@ -204,22 +205,6 @@ static int64_t request(const struct sl_lowering *l, int unit, size_t at) {
   return unit_of(l, unit)->numel;
 }
 
-/* This rank's part of a unit, on the device: the shard itself, or a copy if it is in host memory or on NVMe. */
-static enum sl_status device_part(struct sl_lowering *l, struct sl_program *p, int unit, enum sl_phase phase,
-                                  struct sl_operand *out) {
-  const struct sl_unit *u = unit_of(l, unit);
-  int32_t copy;
-  *out = sl_home_part(l, SL_ROLE_PARAM, SL_READ, u->shard_offset, u->part);
-  if (!l->plan->strategy.offload_params) return SL_OK;
-  if (l->rank_class->buffers[out->buffer].space == SL_SPACE_NVME) SL_TRY(sl_nvme_read_param(l, p, phase, out, u->part));
-  SL_TRY(sl_build_buffer(l, &copy,
-                         phase == SL_PHASE_FORWARD || phase == SL_PHASE_BACKWARD ? SL_SCOPE_MICRO : SL_SCOPE_PROGRAM,
-                         SL_CATEGORY_COMMUNICATION, l->dtype, u->part, "%s.part", name_of(l, unit)));
-  SL_TRY(sl_zero_convert(l, p, *out, sl_build_write(l, copy), u->part, phase, false));
-  *out = sl_build_read(l, copy);
-  return SL_OK;
-}
-
 static struct sl_op gather_op(const struct sl_lowering *l, enum sl_phase phase, enum sl_group group, int64_t count) {
   struct sl_op op = sl_zero_collective(l, SL_OP_ALL_GATHER, group, l->dtype, phase, SL_PAYLOAD_PARAMETER, count);
   if (l->plan->strategy.gathers_at_once) op.flags &= ~(unsigned)SL_OP_AFTER_COMPUTE;
@@ -260,7 +245,7 @@ static enum sl_status gather_from(struct sl_lowering *l, struct sl_program *p, e
     if (secondary)
       l->zero->wide[n++] = secondary_part(l, unit, SL_READ);
     else
-      SL_TRY(device_part(l, p, unit, phase, &l->zero->wide[n++]));
+      SL_TRY(sl_part_to_gather(l, p, op, unit, &l->zero->wide[n++]));
     l->zero->wide[n++] = sl_build_write(l, g->live[unit]);
     op.dim[0] += whole_of(l, unit);
     fp8 &= sl_flat_gather_in_fp8(l, unit);
@@ -397,11 +382,11 @@ enum sl_status sl_gather_stage(struct sl_lowering *l, struct sl_program *p, bool
     const bool secondary = has_secondary(l, i) && again;
     const enum sl_group group = secondary ? SL_GROUP_SECONDARY : group_of(l, i)->shard;
     struct sl_operand pair[2] = {{0}, sl_build_write(l, *unsharded(l, i))};
+    struct sl_op op = gather_op(l, SL_PHASE_FORWARD, group, whole_of(l, i));
     if (secondary)
       pair[0] = secondary_part(l, i, SL_READ);
     else
-      SL_TRY(device_part(l, p, i, SL_PHASE_FORWARD, &pair[0]));
-    struct sl_op op = gather_op(l, SL_PHASE_FORWARD, group, whole_of(l, i));
+      SL_TRY(sl_part_to_gather(l, p, op, i, &pair[0]));
     if (sl_flat_gather_in_fp8(l, i)) op.dtype = SL_F8;
     SL_TRY(sl_quantize_gather(l, p, op, 2, pair));
     SL_TRY(sl_flat_gather_copy_out(l, p, SL_PHASE_FORWARD, i));
@@ -419,7 +404,7 @@ static enum sl_status gather_group(struct sl_lowering *l, struct sl_program *p, 
   int n = 0;
   for (int i = layout->first_unit; i < layout->first_unit + layout->unit_count; i++) {
     if (persistent[i] < 0) continue;
-    SL_TRY(device_part(l, p, i, phase, &l->zero->wide[n++]));
+    SL_TRY(sl_part_to_gather(l, p, op, i, &l->zero->wide[n++]));
     l->zero->wide[n++] = sl_build_write(l, persistent[i]);
     op.dim[0] += whole_of(l, i);
   }

@@ -14,10 +14,11 @@ static bool offloaded(const struct sl_lowering *l) {
   return l->plan->strategy.offload_optimizer;
 }
 
-/* Is there an fp32 copy that the optimizer updates? There is for 16-bit parameters, and for some strategies whatever
+/* Is there an fp32 copy that the optimizer updates? There is beside 16-bit parameters, and for some strategies whatever
  * the parameters are. */
 static bool keeps_master(const struct sl_lowering *l) {
-  return l->dtype != SL_F32 || l->plan->strategy.master_beside_fp32;
+  const enum sl_dtype kept = l->rank_class->buffers[l->rank_class->role[SL_ROLE_PARAM].buffer].dtype;
+  return kept != SL_F32 || l->plan->strategy.master_beside_fp32;
 }
 
 static enum sl_status optimizer_state(struct sl_lowering *l, enum sl_role role, const char *name) {

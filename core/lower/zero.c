@@ -25,7 +25,7 @@ enum sl_status sl_zero_open(struct sl_lowering *l) {
   l->homes->flat = l->homes->arrived = l->homes->secondary = -1;
   const enum sl_role_form whole = l->plan->strategy.overlap_param_gather ? SL_FORM_SHARD_IN_FLAT : SL_FORM_WHOLE;
   SL_TRY(sl_zero_state(l, SL_ROLE_PARAM, sharded ? SL_FORM_SHARD : whole, SL_SCOPE_PERSISTENT, SL_CATEGORY_PARAMETER,
-                       l->dtype, sharded ? "param.shard" : "param"));
+                       l->plan->strategy.casts_shards ? SL_F32 : l->dtype, sharded ? "param.shard" : "param"));
   l->homes->nvme.blocks[0] = l->homes->nvme.blocks[1] = -1;
   SL_TRY(sl_nvme_open_params(l));
   SL_TRY(sl_reduce_open(l));

@@ -132,9 +132,9 @@
     {SL_OP_FLASH_BWD,        Q,       84,   12,      28,     0,   NOTHING, SL_IF_CONTEXT}
 /* torch/optim/adamw.py, _multi_tensor_adamw, which torchtitan used until 2025: parameters decayed (8), lerp (12),
  * second moments scaled (8) and added to (12), their roots (8), scaled (8), epsilon added (8), addcdiv (16); less the
- * 30 of ours. */
+ * 28 of ours for fp32 shards. */
 #define ADAMW_BY_FOREACH                                                                                               \
-    {SL_OP_ADAMW,            OP,       50,  12,      0,      0,   NOTHING, ALWAYS}
+    {SL_OP_ADAMW,            OP,       52,  12,      0,      0,   NOTHING, ALWAYS}
 /* megatron/optimizer/optimizer.py and clip_grads.py of February 2022, Float16OptimizerWithFloat16Params: gradients are
  * clipped by a pass over fp32 ones (8), the updated masters are copied to the parameters after the update (4 more than
  * ours, which writes both at once) and gradients are zeroed (2). In fp16 they are copied to fp32 first (6), unscaled
@@ -160,9 +160,9 @@
     {SL_OP_CLASSIFIER_SHARD, OP,      32,   22,      2,      0,   NOTHING, ALWAYS}
 /* composer/optim/decoupled_weight_decay.py, adamw, a tensor at a time and without decay: first moments scaled (8) and
  * added to (12), second moments likewise (20), their roots (8), divided (8), epsilon added (8), addcdiv (16); less the
- * 30 of ours. */
+ * 28 of ours for fp32 shards. */
 #define ADAMW_OF_COMPOSER                                                                                              \
-    {SL_OP_ADAMW,            OP,       50,  7,       0,      0,   NOTHING, ALWAYS}
+    {SL_OP_ADAMW,            OP,       52,  7,       0,      0,   NOTHING, ALWAYS}
 /* As LOSS_OF_TORCH; but the caller frees the logits before the backward (train.py: del pred), which leaves the
  * allocator a block too small for any other tensor. With a vocabulary split over ranks
  * (torch/distributed/tensor/parallel/loss.py, _log_softmax and _nll_loss_and_log_softmax_backward): to fp32 (6),

@@ -185,6 +185,7 @@ enum sl_status sl_strategy_choose(struct sl_strategy *s, struct sl_config *confi
   s->copies_gathered = preset.family & SL_FAMILY_FSDP2;
   s->keeps_messages = s->copies_gathered && config->sl.pp > 1;
   const bool fsdp = preset.family & (SL_FAMILY_FSDP | SL_FAMILY_FSDP2);
+  s->casts_shards = fsdp;
   s->no_sync = fsdp && config->sl.no_sync && config->gradient_accumulation_steps > 1 && dp > 1;
   /* gradients are summed whole, see strategy.h */
   if (s->no_sync || (preset.family & SL_FAMILY_FSDP2 && config->sl.pp > 1)) s->shard_grads = false;
@@ -215,7 +216,7 @@ enum sl_status sl_strategy_choose(struct sl_strategy *s, struct sl_config *confi
   if (dp > 1 || s->offload_optimizer || s->offload_params) return SL_OK;
   s->units = SL_UNITS_WHOLE;
   s->quantized_weights = s->quantized_gradients = s->overlap_param_gather = false;
-  s->shard_params = s->shard_grads = s->shard_optimizer = s->sums_whole = false;
+  s->shard_params = s->shard_grads = s->shard_optimizer = s->sums_whole = s->casts_shards = false;
   s->nothing_to_shard = s->zero_stage > 0;
   s->zero_stage = 0;
   return SL_OK;

@@ -4,11 +4,12 @@
  *
  * A preset says how states are sharded; their number types come from the configuration. bf16 and fp16 mean what they
  * mean to DeepSpeed under every preset: 16-bit parameters, gradients as grad_accum_dtype says, and an optimizer with
- * fp32 masters and moments. That is also what FSDP with MixedPrecision (its shards are fp32) and Megatron-LM do. Two
- * setups are not covered by any preset. A plain torch optimizer, or a ZeroRedundancyOptimizer around one, on a
- * model.to(bfloat16) has no master and bf16 moments (6 bytes a parameter instead of 14 beside the gradient), and drops
- * updates below half a unit in the last place. Autocast under DDP keeps parameters and gradients in fp32 and
- * all-reduces 4 bytes where these presets reduce 2. */
+ * fp32 masters and moments. That is also what Megatron-LM does, and FSDP with MixedPrecision, whose shards are the
+ * masters (casts_shards). Two setups are not covered by any preset. A plain torch optimizer, or a
+ * ZeroRedundancyOptimizer around one, on a model.to(bfloat16) has no master and bf16 moments (6 bytes a parameter
+ * instead of 14 beside the gradient), and drops updates below half a unit in the last place. Autocast under DDP keeps
+ * parameters and gradients in fp32 and all-reduces 4 bytes where these presets reduce 2.
+ */
 #pragma once
 
 #include "core/config/config.h"
@@ -94,14 +95,19 @@ struct sl_strategy {
   bool gradient_buffer; /* gradients are in one buffer, allocated once (Megatron-LM's main_grad) */
   bool fp32_gradients;  /* accumulated and reduced in fp32, whatever the parameters' type */
   bool fp32_reductions; /* accumulated in the parameters' type, reduced in fp32 */
-  /* Buckets are reduced only after a stage's last backward, whose gradient has been sent by then: DeepSpeed's pipelines,
-   * whose engine knows no overlap_comm (runtime/engine.py, _configure_zero_optimizer; runtime/pipe/schedule.py, TrainSchedule.steps: ReduceGrads; zero/stage_1_and_2.py,
-   * process_gradients). */
+  /* Buckets are reduced only after a stage's last backward, whose gradient has been sent by then: DeepSpeed's
+   * pipelines, whose engine knows no overlap_comm (runtime/engine.py, _configure_zero_optimizer;
+   * runtime/pipe/schedule.py, TrainSchedule.steps: ReduceGrads; zero/stage_1_and_2.py, process_gradients). */
   bool reduces_last;
   enum sl_release release;
   /* optimizer state, and the reduced gradients that it reads, are in host memory, and the host runs the update */
   bool offload_optimizer;
   bool offload_params; /* parameter shards are in host memory and are copied to the device before each gather */
+  /* Shards are fp32, whatever the type of the gathered parameters: the optimizer updates them where they are, there is
+   * no other copy of them, and each gather casts this rank's part first. FSDP with MixedPrecision
+   * (torch/distributed/fsdp/_flat_param.py, _use_low_precision_shard) and FSDP2 with MixedPrecisionPolicy
+   * (fsdp/_fully_shard/_fsdp_param.py, all_gather_inputs). */
+  bool casts_shards;
   /* The optimizer has an fp32 copy of fp32 parameters, too: DeepSpeed's ZeRO (stage_1_and_2.py, clone().float() of each
    * partition; stage3.py, _create_fp32_partitions), not FSDP. Without offload only in predictions of frameworks. */
   bool master_beside_fp32;

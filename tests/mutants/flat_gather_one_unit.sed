@@ -1,4 +1,4 @@
 # FSDP2's flat buffer has room for one unit.
 # file: core/lower/flat_gather.c
 # tests: test_torch_blocks
-s/bytes_of(l, i) + (i > 0 ? bytes_of(l, i - 1) : 0)/bytes_of(l, i)/
+s/one + (i > 0 ? bytes_of(l, i - 1) : 0)/one/

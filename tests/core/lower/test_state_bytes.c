@@ -1,6 +1,6 @@
 /* label: unit
  * Model states of 16-bit training in closed forms: 2 bytes a parameter, 2 or 4 a gradient, 12 of fp32 master and
- * moments, over each strategy's partitions, from the model's size alone; the type that optimizers read gradients in; an
+ * moments (FSDP's: 4 a parameter, and 8 of moments), over each strategy's partitions, from the model's size alone; the type that optimizers read gradients in; an
  * embedding's bytes in each type. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -54,17 +54,19 @@ static const struct strategy {
   const char *preset;
   int stage;
   enum split split;
-  bool shards_params, shards_grads, fp32_grads;
+  bool shards_params, shards_grads, fp32_grads, casts_shards;
 } strategies[] = {
-    {"", 0, WHOLE, false, false, false},
-    {"", 1, FLAT, false, false, false},
-    {"", 2, FLAT, false, true, false},
-    {"", 3, EACH, true, true, false},
-    {"ddp", 0, WHOLE, false, false, false},
-    {"zero-redundancy-optimizer", 0, OWNER, false, false, false},
-    {"fsdp", 0, LAYER, true, true, false},
-    {"fsdp-shard-grad-op", 0, LAYER, true, true, false},
-    {"megatron-distributed-optimizer", 0, BUCKET, false, false, true},
+    {"", 0, WHOLE, false, false, false, false},
+    {"", 1, FLAT, false, false, false, false},
+    {"", 2, FLAT, false, true, false, false},
+    {"", 3, EACH, true, true, false, false},
+    {"ddp", 0, WHOLE, false, false, false, false},
+    {"zero-redundancy-optimizer", 0, OWNER, false, false, false, false},
+    {"fsdp", 0, LAYER, true, true, false, true},
+    {"fsdp-shard-grad-op", 0, LAYER, true, true, false, true},
+    {"fsdp2", 0, LAYER, true, true, false, true},
+    {"megatron-fsdp", 0, LAYER, true, true, true, false},
+    {"megatron-distributed-optimizer", 0, BUCKET, false, false, true, false},
 };
 enum { STRATEGIES = sizeof strategies / sizeof *strategies };
 
@@ -90,15 +92,17 @@ static void compare(const struct strategy *s, bool fp16, int world, const char *
     fail_msg("%s: %s", config, sl_error_message());
   const bool fp32 = s->fp32_grads || (kept != NULL ? strcmp(kept, "fp32") == 0 : !fp16 && s->stage == 0);
   const int64_t whole = padded(s->split, world), shard = s->split == WHOLE ? whole : whole / world;
-  const int64_t gradient = (fp32 ? 4 : 2) * (s->shards_grads ? shard : whole);
+  const int64_t gradient = (fp32 ? 4 : 2) * (s->shards_grads ? shard : whole), parameter = s->casts_shards ? 4 : 2;
   int64_t optimizer = 0;
   for (int i = 0; i < f.job.class_count; i++) {
     const struct sl_memory_report *m = f.job.classes[i].memory;
-    expect(config, world, "parameters", m->state_bytes[SL_CATEGORY_PARAMETER], 2 * (s->shards_params ? shard : whole));
+    expect(config, world, "parameters", m->state_bytes[SL_CATEGORY_PARAMETER],
+           parameter * (s->shards_params ? shard : whole));
     expect(config, world, "gradients", m->state_bytes[SL_CATEGORY_GRADIENT], gradient);
     optimizer += m->state_bytes[SL_CATEGORY_OPTIMIZER];
   }
-  expect(config, world, "optimizer states", optimizer, 12 * (s->split == OWNER ? whole : shard));
+  expect(config, world, "optimizer states", optimizer,
+         (s->casts_shards ? 8 : 12) * (s->split == OWNER ? whole : shard));
   if (sl_check(&f.job) != SL_OK) fail_msg("%s", sl_error_message());
   fixture_close(&f);
 }
