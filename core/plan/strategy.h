@@ -8,8 +8,7 @@
  * masters (casts_shards). Two setups are not covered by any preset. A plain torch optimizer, or a
  * ZeroRedundancyOptimizer around one, on a model.to(bfloat16) has no master and bf16 moments (6 bytes a parameter
  * instead of 14 beside the gradient), and drops updates below half a unit in the last place. Autocast under DDP keeps
- * parameters and gradients in fp32 and all-reduces 4 bytes where these presets reduce 2.
- */
+ * parameters and gradients in fp32 and all-reduces 4 bytes where these presets reduce 2. */
 #pragma once
 
 #include "core/config/config.h"
