@@ -29,7 +29,7 @@
 #define OF_MEGATRON_DEEPSPEED                                                                                          \
   OF_MEGATRON, .presets = {"deepspeed-pipeline", "deepspeed-pipeline", "deepspeed-2", "deepspeed-3"},                  \
                .stage_in_config = true, .dealt = SL_TABLE_STAGES_FILLED, .fused = "megatron-deepspeed",                \
-               .launch_blocking = true, .scatter_gather = true
+               .version = "2022-02", .launch_blocking = true, .scatter_gather = true
 static const struct sl_table_framework frameworks[] = {
     {.name = "megatron",
      .presets = {"megatron-lm", "megatron-distributed-optimizer", NULL, "megatron-fsdp"},

@@ -18,6 +18,7 @@ enum sl_table_stages {
 struct sl_table_framework {
   const char *name;
   const char *presets[4]; /* by ZeRO stage; NULL: none */
+  const char *version;    /* YYYY-MM, where a row does not say; NULL: the newest */
   bool stage_in_config;   /* zero_optimization.stage gives the stage, as DeepSpeed's presets require */
   int vocab_multiple;     /* each tp rank's rows of the vocabulary are a multiple of it */
   double gpt_dropout;

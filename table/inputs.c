@@ -238,6 +238,15 @@ static enum sl_status check_framework(const struct sl_table_row *r, const struct
                  f->grad_type);
 }
 
+/* Before 0.12.4 of November 2023 DeepSpeed reduced each part of a bucket to its owner (its pull request 4695). */
+static json_t *zero_of(const struct sl_table_row *r, const struct sl_table_framework *f) {
+  json_t *zero = json_pack("{s:I}", "stage", (json_int_t)r->zero_stage);
+  const char *version = r->framework_version[0] != '\0' ? r->framework_version : f->version;
+  if (version != NULL && strcmp(version, "2023-11") < 0)
+    json_object_set_new(zero, "use_multi_rank_bucket_allreduce", json_false());
+  return zero;
+}
+
 static enum sl_status make_config(struct sl_config *config, const struct sl_table_row *r,
                                   const struct sl_table_framework *f) {
   struct sl_json doc;
@@ -248,8 +257,7 @@ static enum sl_status make_config(struct sl_config *config, const struct sl_tabl
   const bool bf16 = strcmp(r->precision, "bf16") == 0 || strcmp(r->precision, "fp8") == 0;
   const bool mixed = bf16 || strcmp(r->precision, "fp16") == 0;
   if (mixed) json_object_set_new(root, bf16 ? "bf16" : "fp16", json_pack("{s:b}", "enabled", 1));
-  if (f->stage_in_config)
-    json_object_set_new(root, "zero_optimization", json_pack("{s:I}", "stage", (json_int_t)r->zero_stage));
+  if (f->stage_in_config) json_object_set_new(root, "zero_optimization", zero_of(r, f));
   if (f->grad_type == NULL && r->grad_reduce_dtype[0] != '\0')
     json_object_set_new(root, "communication_data_type", json_string(r->grad_reduce_dtype));
   if (f->grad_type != NULL && f->stage_in_config) /* DeepSpeed's presets have no gradient type of their own */

@@ -20,6 +20,8 @@
  * - Stages have the same number of layers if possible. Otherwise torchtitan gives the first and the last one layer
  *   less; megatron-deepspeed fills them one by one, counting the two embeddings as layers if only that divides evenly
  *   (inputs.c, stages_of); nanotron divides by cost (shardlab.stages "cost").
+ * - DeepSpeed's ZeRO 1 and 2 all-reduce whole buckets; with framework_version before 2023-11, and in megatron-deepspeed
+ *   without one, they reduce parts to their owners.
  * - megatron in fp16 and DeepSpeed scatter pipeline messages over the tp ranks; Megatron-DeepSpeed's launches block.
  * - recompute "unknown" is none for nanotron (its benchmarks turned it off) and for the PyTorch family, and full for
  *   the two Megatrons and DeepSpeed, whose users need it to save memory.

@@ -239,6 +239,11 @@ size_t sl_call_norm_range(const struct sl_call *c, size_t *first) {
   return (size_t)(to - from);
 }
 
+struct sl_share sl_call_taken(const struct sl_call *c) {
+  if (!(c->op->flags & SL_OP_SHARE_RANGE)) return (struct sl_share){.count = (int64_t)c->dim[0]};
+  return sl_share_piece(c->op, sl_op_slices(c->it->program, c->op), 0, c->place);
+}
+
 /* ---- updates ---- */
 
 struct sl_adam sl_call_adam(const struct sl_call *c, int64_t steps) {

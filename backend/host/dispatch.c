@@ -272,13 +272,22 @@ static enum sl_status fill(const struct sl_call *c) {
   return SL_OK;
 }
 
+/* The element `first` of operand `at`. */
+static char *element(const struct sl_call *c, enum sl_at at, int64_t first) {
+  return (char *)c->x[at] + (size_t)first * sl_convert_bytes(sl_call_type(c, at));
+}
+
 static enum sl_status copy(const struct sl_call *c) {
-  sl_convert(c->x[SL_AT_OUT], sl_call_type(c, SL_AT_OUT), c->x[SL_AT_X], sl_call_type(c, SL_AT_X), c->dim[0]);
+  const struct sl_share run = sl_call_taken(c);
+  sl_convert(element(c, SL_AT_OUT, run.shard_first), sl_call_type(c, SL_AT_OUT), element(c, SL_AT_X, run.whole_first),
+             sl_call_type(c, SL_AT_X), (size_t)run.count);
   return SL_OK;
 }
 
 static enum sl_status add(const struct sl_call *c) {
-  sl_convert_add(c->x[SL_AT_OUT], sl_call_type(c, SL_AT_OUT), c->x[SL_AT_X], sl_call_type(c, SL_AT_X), c->dim[0]);
+  const struct sl_share run = sl_call_taken(c);
+  sl_convert_add(element(c, SL_AT_OUT, run.shard_first), sl_call_type(c, SL_AT_OUT),
+                 element(c, SL_AT_X, run.whole_first), sl_call_type(c, SL_AT_X), (size_t)run.count);
   return SL_OK;
 }
 

@@ -86,9 +86,10 @@ static unsigned touched(const struct sl_host *host, const struct sl_program *p, 
   *lo = sl_operand_offset(host->rank_class, p, &p->instances[e->instance], op, i, place);
   *hi = *lo + s->bytes;
   if (host->rank_class->buffers[s->buffer].space != SL_SPACE_DEVICE) *hi = *lo;
-  const int part = i / 2; /* in a collective with two operands per part */
-  if (sl_op_moves(op->kind) & SL_MOVE_REDUCE && i == sl_op_part_at(op, SL_AT_SHARD, part)) {
-    const struct sl_share share = sl_share_piece(op, sl_op_slices(p, op), part, host->members[op->group].index);
+  const int part = i / 2; /* in an op with two operands per part */
+  const enum sl_group sharers = sl_share_group(op, i);
+  if (sharers != SL_GROUP_NONE) {
+    const struct sl_share share = sl_share_piece(op, sl_op_slices(p, op), part, host->members[sharers].index);
     *lo += share.shard_first * sl_dtype_bytes(op->dtype);
     *hi = *lo + share.count * sl_dtype_bytes(op->dtype);
   }

@@ -86,8 +86,7 @@ static int64_t owner(int32_t buffer, int32_t slot) {
   return (int64_t)buffer << 32 | slot;
 }
 
-/* The bytes of operand `i` that this rank really touches: a collective over a shared range writes only its own
- * piece. */
+/* The bytes of operand `i` that this rank really touches: of a shared range only its own piece is written. */
 static void touched(const struct checker *k, const struct sl_issue *e, int i, int64_t *slot, int64_t *lo, int64_t *hi) {
   const struct sl_op *op = &k->p->ops[e->op];
   const struct sl_instance *n = &k->p->instances[e->instance];
@@ -98,10 +97,10 @@ static void touched(const struct checker *k, const struct sl_issue *e, int i, in
   /* each space has its own arena, far away from the others' */
   *lo = sl_operand_offset(k->c, k->p, n, op, i, place) + ((int64_t)b->space << 56);
   *hi = *lo + s->bytes;
-  const int part = i / 2;
-  if (sl_op_moves(op->kind) & SL_MOVE_REDUCE && i == sl_op_part_at(op, SL_AT_SHARD, part)) {
-    const struct sl_members m = sl_plan_group(k->job->plan, op->group, k->rank);
-    const struct sl_share share = sl_share_piece(op, sl_op_slices(k->p, op), part, m.index);
+  const enum sl_group sharers = sl_share_group(op, i);
+  if (sharers != SL_GROUP_NONE) {
+    const struct sl_members m = sl_plan_group(k->job->plan, sharers, k->rank);
+    const struct sl_share share = sl_share_piece(op, sl_op_slices(k->p, op), i / 2, m.index);
     *lo += share.shard_first * sl_dtype_bytes(op->dtype);
     *hi = *lo + share.count * sl_dtype_bytes(op->dtype);
   }

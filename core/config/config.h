@@ -130,7 +130,10 @@ struct sl_config {
   struct {
     int stage; /* 0..3 */
     bool overlap_comm;
-    bool reduce_scatter;                               /* false: ZeRO-1 all-reduces whole buckets */
+    bool reduce_scatter;                               /* false: ZeRO 1 and 2 all-reduce whole buckets */
+    /* use_multi_rank_bucket_allreduce: ZeRO 1 and 2 do so unless it is false. Where the file does not say, true with the
+     * kernels of frameworks, since DeepSpeed 0.12.4; our own backend scatters, which is half the traffic. */
+    bool multi_rank_allreduce;
     int64_t reduce_bucket_size, allgather_bucket_size; /* elements */
     int64_t prefetch_bucket_size, param_persistence_threshold, model_persistence_threshold, max_live_parameters,
         max_reuse_distance; /* elements, stage 3 */

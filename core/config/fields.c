@@ -163,6 +163,7 @@ const struct sl_field sl_fields[] = {
   M(ZERO, "zero_quantized_weights", BOOL, zero.quantized_weights, D("false")),
   M(ZERO, "zero_quantized_gradients", BOOL, zero.quantized_gradients, D("false")),
   M(ZERO, "mics_shard_size", INT, zero.mics_shard_size, D("-1"), GE(-1)),
+  M(ZERO, "use_multi_rank_bucket_allreduce", BOOL, zero.multi_rank_allreduce, D("true"), OLD("false", 0, 12, 4)),
   M(ZERO, "sub_group_size", INT, zero.sub_group_size, D("1e9"), GE(0)),
   M(OFF_PAR, "device", WORD, zero.offload_param, D("\"none\""), EXACT("none|cpu|nvme")),
   M(OFF_PAR, "nvme_path", TEXT, zero.param_nvme_path, NUL),

@@ -149,14 +149,16 @@ static void warn_unused(const struct sl_config *c) {
 }
 
 /* PyTorch's dropout, which all frameworks use, keeps its mask for the backward (aten's native_dropout); our kernels
- * draw it again. */
-static void choose_dropout(struct sl_config *c) {
-  if (sl_config_at(c, "shardlab.store_dropout_masks") == NULL)
-    c->sl.store_dropout_masks = c->sl.kernels != SL_KERNELS_SHARDLAB;
+ * draw it again. DeepSpeed all-reduces buckets that have several owners; our backend scatters them. */
+static void choose_by_kernels(struct sl_config *c) {
+  const bool frameworks = c->sl.kernels != SL_KERNELS_SHARDLAB;
+  if (sl_config_at(c, "shardlab.store_dropout_masks") == NULL) c->sl.store_dropout_masks = frameworks;
+  if (sl_config_at(c, "zero_optimization.use_multi_rank_bucket_allreduce") == NULL)
+    c->zero.multi_rank_allreduce &= frameworks;
 }
 
 enum sl_status sl_config_check_parallel(struct sl_config *config) {
-  choose_dropout(config);
+  choose_by_kernels(config);
   SL_TRY(take_tensor_parallel(config));
   SL_TRY(take_sequence_parallel(config));
   SL_TRY(take_pipeline(config));

@@ -215,9 +215,19 @@ done:
 
 enum { RING = 2 };
 
+/* DeepSpeed allocates reduce_bucket_size elements even for a small model; we allocate what the buckets can fill. The
+ * second of two stands unused if there is a single bucket. */
+static void fill_up(const struct sl_lowering *l, int ring, int64_t *largest) {
+  const int64_t limit = l->plan->config->zero.reduce_bucket_size;
+  if (!l->plan->strategy.whole_buckets || largest[0] == 0) return;
+  const bool single = ring > 1 && largest[1] == 0;
+  for (int i = 0; i < ring; i++)
+    if (largest[i] > 0 && largest[i] < limit) largest[i] = limit;
+  if (single) largest[0] += limit;
+}
+
 /* Buffers of the buckets that are not reduced in place: one, or with overlap two, so that one fills while the other is
- * in flight, as DeepSpeed's ipg_buffer. DeepSpeed allocates reduce_bucket_size elements even for a small model; we
- * allocate what the buckets can fill. */
+ * in flight, as DeepSpeed's ipg_buffer. */
 static enum sl_status rotating_buffers(struct sl_lowering *l, int group) {
   struct sl_reduce *r = l->zero->reduce;
   const int ring = l->plan->strategy.overlap ? RING : 1;
@@ -230,6 +240,7 @@ static enum sl_status rotating_buffers(struct sl_lowering *l, int group) {
     b->turn = turn++ % ring;
     if (b->count > largest[b->turn]) largest[b->turn] = b->count;
   }
+  fill_up(l, ring, largest);
   for (int i = 0; i < ring && largest[i] > 0; i++) {
     SL_TRY(sl_build_buffer(l, &rotating[i], SL_SCOPE_MICRO, SL_CATEGORY_COMMUNICATION, l->wire, largest[i], "bucket.%d",
                            group * RING + i));

@@ -130,8 +130,15 @@ double sl_op_flops(const struct sl_op *op) {
   }
 }
 
-/* An embedding reads one row per token, not the table, and its backward touches the same number of rows. Of a norm,
- * only its range may count. */
+/* Of what a copy or a sum of a range touches, the most that one member has of it. */
+static double range_bytes(const struct sl_op *op, const struct sl_slice *slice, bool from) {
+  const int64_t range = op->dim[2] - op->dim[1], most = range < op->dim[3] ? range : op->dim[3];
+  const int64_t elements = from ? op->dim[0] : op->dim[3];
+  return elements > 0 ? (double)slice->bytes * ((double)most / (double)elements) : 0;
+}
+
+/* An embedding reads one row per token, not the table, and its backward touches the same number of rows. Of a norm, a
+ * copy and a sum only a range may count. */
 static double touched_bytes(const struct sl_op *op, const struct sl_slice *slices, int i) {
   const bool table =
       (op->kind == SL_OP_EMBED_FWD && i == sl_op_at(op, SL_AT_WTE)) ||
@@ -139,6 +146,8 @@ static double touched_bytes(const struct sl_op *op, const struct sl_slice *slice
   if (table) return (double)op->dim[0] * (double)op->dim[1] * ((double)slices[i].bytes / (double)op->dim[3]);
   if (op->kind == SL_OP_COPY && i == sl_op_at(op, SL_AT_SCRATCH))
     return 0; /* in place of a device, which has no memory */
+  if ((op->kind == SL_OP_COPY || op->kind == SL_OP_ADD) && op->flags & SL_OP_SHARE_RANGE)
+    return range_bytes(op, &slices[i], i == sl_op_at(op, SL_AT_X));
   if (op->kind == SL_OP_NORM && i == sl_op_at(op, SL_AT_GRADIENT) && op->dim[0] > 0)
     return (double)slices[i].bytes * (norm_elements(op) / (double)op->dim[0]);
   return (double)slices[i].bytes;

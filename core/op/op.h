@@ -128,6 +128,8 @@ enum sl_move {
   X(FILL,              "fill",                 ELEMENTWISE,  1) /* N; x = scale */                                                                                       \
   X(COPY,              "copy",                 ELEMENTWISE,  1) /* N; to or from NVMe, with a scratch: N block depth: bytes of a block, blocks in flight */              \
   X(ADD,               "add",                  ELEMENTWISE,  1) /* N; out += x */                                                                                        \
+                                                                /* COPY and ADD with SL_OP_SHARE_RANGE: N lo hi stride: x is [lo, lo + N) of a flat space, out */        \
+                                                                /* [place stride, + stride): what both have of [lo, hi) */                                               \
   X(CONCAT_COLUMNS,    "concat_columns",       ELEMENTWISE,  3) /* R C P; x (P,R,C), out (R,P*C); with SL_OP_INVERSE the other way */                                    \
   X(SPLIT_COLUMNS,     "split_columns",        ELEMENTWISE,  3) /* R C P; x (R,P*C), out (R,C): columns [place C, place C + C) */                                        \
   X(NORM,              "norm",                 OPTIMIZER,    1) /* N; adds scale * sum of squares to control */                                                          \
@@ -185,7 +187,7 @@ enum sl_op_flag {
   SL_OP_AFTER_COMPUTE = 4, /* starts only after the preceding compute op in program order has finished */
   SL_OP_BLOCKING = 8,      /* the next compute op waits for it (a collective that does not overlap) */
   SL_OP_SHARE_CHUNK = 16,  /* reduce_scatter, all_gather: how members share the data, see sl_share_piece */
-  SL_OP_SHARE_RANGE = 32,  /* the same; also norm: only a range of the flat space counts */
+  SL_OP_SHARE_RANGE = 32,  /* the same; also of norm, copy and add: only a range of the flat space counts */
   SL_OP_BIAS = 64,         /* gemm: a bias follows c; residual: a bias follows x */
   SL_OP_WORKSPACE =
       128, /* the last operand is scratch. gemm: for fp32 copies of 16-bit operands; copy: for blocks in flight */

@@ -7,8 +7,20 @@ int sl_op_parts(const struct sl_op *op) {
   return sl_op_in_place(op->kind) ? op->slice_count : op->slice_count / 2;
 }
 
+/* Does a member take its piece of a flat space that it has a part of? */
+static bool takes(const struct sl_op *op) {
+  return (op->kind == SL_OP_COPY || op->kind == SL_OP_ADD) && op->flags & SL_OP_SHARE_RANGE;
+}
+
+enum sl_group sl_share_group(const struct sl_op *op, int operand) {
+  if (takes(op)) return operand == sl_op_at(op, SL_AT_OUT) ? op->place_group : SL_GROUP_NONE;
+  const bool shard = sl_op_moves(op->kind) & SL_MOVE_REDUCE && operand == sl_op_part_at(op, SL_AT_SHARD, operand / 2);
+  return shard ? op->group : SL_GROUP_NONE;
+}
+
 /* Elements of the whole side of part `part`, or of the shard side. */
 static int64_t side_count(const struct sl_op *op, const struct sl_slice *slices, int part, bool whole) {
+  if (takes(op)) return op->dim[whole ? 0 : 3];
   return slices[sl_op_part_at(op, whole ? SL_AT_WHOLE : SL_AT_SHARD, part)].bytes / sl_dtype_bytes(op->dtype);
 }
 

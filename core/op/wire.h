@@ -17,6 +17,10 @@ struct sl_share {
   int64_t whole_first, shard_first, count;
 };
 struct sl_share sl_share_piece(const struct sl_op *op, const struct sl_slice *slices, int part, int member);
+/* The group in which a rank's index says what piece of operand `operand` it writes: that of a collective with shards,
+ * or of a copy or a sum with SL_OP_SHARE_RANGE, which takes the piece of part 0 out of a whole that the rank has.
+ * SL_GROUP_NONE: all that the operand names is touched. */
+enum sl_group sl_share_group(const struct sl_op *op, int operand);
 /* Number of parts of a collective: operand pairs, or operands of an all_reduce or broadcast. */
 int sl_op_parts(const struct sl_op *op);
 

@@ -16,6 +16,7 @@ static const struct {
     {ZERO, "stage", 0, SL_FAMILY_DEEPSPEED},
     {ZERO, "reduce_bucket_size", ~UNITS(LAYER), SL_FAMILY_DEEPSPEED},
     {ZERO, "allgather_bucket_size", UNITS(FLAT), SL_FAMILY_DEEPSPEED},
+    {ZERO, "use_multi_rank_bucket_allreduce", 0, SL_FAMILY_DEEPSPEED},
     {ZERO, "stage3_prefetch_bucket_size", 0, SL_FAMILY_DEEPSPEED},
     {ZERO, "stage3_param_persistence_threshold", 0, SL_FAMILY_DEEPSPEED},
     {ZERO, "stage3_model_persistence_threshold", 0, SL_FAMILY_DEEPSPEED},

@@ -1,4 +1,4 @@
-/* Checks what frameworks refuse, and warns of keys that a preset overrules. */
+/* Checks what frameworks refuse (refusals.c), and warns of keys that a preset overrules (overruled.c). */
 #pragma once
 
 #include "core/plan/presets.h"

@@ -200,9 +200,11 @@ enum sl_status sl_strategy_choose(struct sl_strategy *s, struct sl_config *confi
   s->copies_gradients = copies_of(s, &preset, config, bf16_optimizer);
   const bool scaling = preset.family & SL_FAMILY_SCALING;
   const bool engine = preset.family & SL_FAMILY_PIPELINE_ENGINE;
-  const bool whole =
-      ((preset.family & SL_FAMILY_DEEPSPEED) && !config->zero.reduce_scatter) || (engine && bf16_optimizer);
-  s->sums_whole = s->shard_optimizer && !s->shard_grads && (scaling || whole || (preset.family & SL_FAMILY_NANOTRON));
+  const bool flat = (preset.family & SL_FAMILY_DEEPSPEED) && s->units == SL_UNITS_FLAT;
+  const bool whole = flat && (!config->zero.reduce_scatter || config->zero.multi_rank_allreduce);
+  s->sums_whole = dp > 1 && s->shard_optimizer &&
+                  (scaling || whole || (engine && bf16_optimizer) || (preset.family & SL_FAMILY_NANOTRON));
+  s->whole_buckets = flat && s->shard_grads && config->sl.kernels != SL_KERNELS_SHARDLAB;
   const bool staged = (preset.family & SL_FAMILY_DEEPSPEED) && config->sl.pp > 1;
   s->fp32_reductions = s->pair_messages = scaling;
   s->reduces_last = scaling || (staged && (engine || !s->overlap) && !s->shard_grads);

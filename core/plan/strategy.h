@@ -82,9 +82,13 @@ struct sl_strategy {
   bool overlap; /* reductions and gathers overlap with compute */
   bool
       overlap_param_gather; /* the next step's forward gathers the updated parameters, bucket by bucket (Megatron-LM) */
-  /* whole gradients are all-reduced, although the optimizer state is sharded (nanotron; DeepSpeed's ZeRO-1 with
-   * "reduce_scatter": false, stage_1_and_2.py, average_tensor) */
+  /* Whole buckets are all-reduced, although the optimizer state is sharded (nanotron; DeepSpeed's ZeRO 1 and 2 with
+   * use_multi_rank_bucket_allreduce or without reduce_scatter, stage_1_and_2.py, average_tensor). Of those a rank that
+   * keeps a part of the gradients takes its own. */
   bool sums_whole;
+  /* What is all-reduced is a copy of the bucket (the same file, allreduce_bucket: flatten), and a bucket's buffer holds
+   * reduce_bucket_size elements, whatever fills it (setup_buckets). Only in predictions of frameworks. */
+  bool whole_buckets;
   bool pipeline_engine; /* DeepSpeed's pipeline engine, see plan/communicators.h */
   bool pair_messages;   /* pipeline messages are sent without a group, so each pair of ranks has a communicator */
   /* The pipeline uses torch.distributed.send and recv instead of isend and irecv: the compute stream waits for each

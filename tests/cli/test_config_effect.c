@@ -105,6 +105,7 @@ static const struct key {
     {"zero_optimization", "allgather_bucket_size", "9000", ZERO("\"stage\": 2")},
     {"zero_optimization", "overlap_comm", "true", ZERO("\"stage\": 2")},
     {"zero_optimization", "reduce_scatter", "false", ZERO("\"stage\": 1")},
+    {"zero_optimization", "use_multi_rank_bucket_allreduce", "true", ZERO("\"stage\": 2")},
     {"zero_optimization", "stage3_prefetch_bucket_size", "0", STAGE3},
     {"zero_optimization", "stage3_param_persistence_threshold", "0", STAGE3},
     {"zero_optimization", "stage3_model_persistence_threshold", "0", STAGE3},

@@ -270,10 +270,8 @@ static bool exchanges_heads(const struct draw *d, const struct strategy *s) {
 
 /* All data-parallel ranks are a group, too. */
 static int draw_hpz(const struct draw *d, struct dice *dice, const struct strategy *s) {
-  int size;
-  if (!(s->rules & MUST_HPZ)) return 0;
-  do size = 2 + pick(dice, d->dp - 1);
-  while (d->dp % size != 0);
+  int size = 0;
+  while ((s->rules & MUST_HPZ) && (size == 0 || d->dp % size != 0)) size = 2 + pick(dice, d->dp - 1);
   return size;
 }
 
@@ -283,8 +281,9 @@ static void put_zero(struct draw *d, struct dice *dice, const struct strategy *s
   put(d, " \"zero_optimization\": {\"stage\": %d, \"overlap_comm\": %s", s->stage,
       chance(dice, 1, 2) ? "true" : "false");
   if (chance(dice, 4, 5)) put(d, ", \"reduce_bucket_size\": %d", 1000 + pick(dice, 9000));
-  if ((s->stage == 1 || s->stage == 2) && chance(dice, 4, 5))
-    put(d, ", \"allgather_bucket_size\": %d", 500 + pick(dice, 9000));
+  if (s->stage == 1 || s->stage == 2)
+    put(d, ", \"allgather_bucket_size\": %d, \"use_multi_rank_bucket_allreduce\": %s",
+        chance(dice, 4, 5) ? 500 + pick(dice, 9000) : 500000000, chance(dice, 1, 3) ? "true" : "false");
   if (s->stage == 3) { /* what is not gathered again needs no second copy */
     static const int thresholds[] = {0, 50, 1000}, reuse[] = {0, 6000, 1000000};
     put(d,
@@ -411,6 +410,7 @@ static void tally(struct draw_count *rows, int *n, const char *name, bool has) {
 
 int draw_tally(const struct draw *d, struct draw_count *rows) {
   static const char *const words[] = {"\"overlap_comm\": true",
+                                      "allreduce\": true",
                                       "\"tp_comm_overlap\": true",
                                       "\"overlap_param_gather\": true",
                                       "offload_optimizer",

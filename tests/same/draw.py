@@ -202,6 +202,9 @@ class Draw:
         for key, values in (("overlap_comm", [False, True]), ("reduce_bucket_size", sizes), ("allgather_bucket_size", sizes)):
             if self.chance(0.7):
                 zero[key] = c.facts[key] = rng.choice(values)
+        if stage in (1, 2) and self.chance(0.4):
+            key = rng.choice(["reduce_scatter", "use_multi_rank_bucket_allreduce"])
+            zero[key] = c.facts[key] = key != "reduce_scatter"
         if stage == 3:
             zero["stage3_param_persistence_threshold"] = rng.choice([0, 50, 1000, 100000])
             zero["stage3_prefetch_bucket_size"] = rng.choice([0, 3000, 50000000])

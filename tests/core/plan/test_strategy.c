@@ -157,9 +157,14 @@ static const struct {
     {"", ZERO_KEY("\"stage\": 1, \"offload_optimizer\": {\"device\": \"cpu\"}") ", " BF16 ", " KEPT, NULL},
     {"", ZERO_KEY("\"stage\": 1, \"reduce_scatter\": false"), NULL},
     {"ddp", ZERO_KEY("\"reduce_scatter\": false"), NULL}, /* it all-reduces anyway */
-    {"", ZERO_KEY("\"stage\": 2, \"reduce_scatter\": false"),
-     "zero_optimization.reduce_scatter: is false, which has no effect: preset deepspeed-2 (DeepSpeed): all-reduced "
-     "buckets are modelled with ZeRO-1 alone\n"},
+    {"", ZERO_KEY("\"stage\": 2, \"reduce_scatter\": false"), NULL},
+    {"", ZERO_KEY("\"stage\": 3, \"reduce_scatter\": false"),
+     "zero_optimization.reduce_scatter: is false, which has no effect: preset deepspeed-3 (DeepSpeed): buckets of ZeRO "
+     "1 and 2 alone are all-reduced\n"},
+    {"", ZERO_KEY("\"stage\": 2, \"use_multi_rank_bucket_allreduce\": true"), NULL},
+    {"zero-redundancy-optimizer", ZERO_KEY("\"use_multi_rank_bucket_allreduce\": true"),
+     "zero_optimization.use_multi_rank_bucket_allreduce: is true, which has no effect: preset zero-redundancy-optimizer "
+     "(PyTorch ZeroRedundancyOptimizer): buckets of ZeRO 1 and 2 alone are all-reduced\n"},
     {"ddp", ZERO_KEY("\"reduce_bucket_size\": 1000001"),
      "zero_optimization.reduce_bucket_size: is 1000001, which has no effect: preset ddp (PyTorch DDP): buckets of "
      "6553600 elements\n"},

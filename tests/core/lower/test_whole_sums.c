@@ -1,0 +1,136 @@
+/* label: unit
+ * DeepSpeed's buckets that are all-reduced whole (use_multi_rank_bucket_allreduce, or no reduce_scatter): what is sent,
+ * that the members of ZeRO-2 take every element once, when that is the default, and the buffers that DeepSpeed
+ * allocates for it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "core/check/rendezvous.h"
+#include "tests/support/job_fixture.h"
+
+enum { WORLD = 3, MICRO = 2 };
+
+static void open_job(struct fixture *f, const char *zero, const char *section) {
+  char config[512];
+  snprintf(config, sizeof config,
+           "{\"train_micro_batch_size_per_gpu\": 1, \"gradient_accumulation_steps\": %d, \"bf16\": {\"enabled\": "
+           "true}, \"optimizer\": {\"type\": \"AdamW\"}, \"zero_optimization\": {%s}, \"shardlab\": {\"seq_len\": 8, "
+           "\"attention\": \"materialised\"%s}}",
+           MICRO, zero, section);
+  if (fixture_open(f, SL_SOURCE_DIR "/tests/mpi/grid_llama.json", config, "dgx-a100-80g", WORLD, NULL) != SL_OK)
+    fail_msg("%s: %s", config, sl_error_message());
+  if (sl_check(&f->job) != SL_OK) fail_msg("%s: %s", config, sl_error_message());
+}
+
+static int64_t least(int64_t a, int64_t b) {
+  return a < b ? a : b;
+}
+
+static int64_t most(int64_t a, int64_t b) {
+  return a > b ? a : b;
+}
+
+/* What the gradients' ops of one class do in a step. */
+struct seen {
+  int sums, scatters;
+  int64_t summed, taken, added; /* elements: in all-reduces; that members copy out of them, and add to what they have */
+};
+
+static struct seen look(const struct fixture *f) {
+  struct seen s = {0};
+  const struct sl_program *p = &f->job.classes[0].programs[SL_PROGRAM_STEP];
+  for (size_t i = 0; i < p->instance_count; i++) {
+    const struct sl_instance *it = &p->instances[i];
+    for (const struct sl_op *op = &p->ops[it->first_op]; op < &p->ops[it->first_op + it->op_count]; op++) {
+      const bool gradient = op->payload == SL_PAYLOAD_GRADIENT && sl_op_is_comm(op->kind);
+      if (gradient && op->kind == SL_OP_ALL_REDUCE) s.sums++, s.summed += op->dim[0];
+      if (gradient && op->kind == SL_OP_REDUCE_SCATTER) s.scatters++;
+      if ((op->kind != SL_OP_COPY && op->kind != SL_OP_ADD) || !(op->flags & SL_OP_SHARE_RANGE)) continue;
+      for (int member = 0; member < WORLD; member++) {
+        const int64_t from = most(op->dim[1], member * op->dim[3]), end = least(op->dim[2], (member + 1) * op->dim[3]);
+        *(op->kind == SL_OP_COPY ? &s.taken : &s.added) += most(end - from, 0);
+      }
+    }
+  }
+  return s;
+}
+
+static void whole_buckets_are_summed(void **state) {
+  (void)state;
+  static const struct {
+    const char *zero, *section;
+    bool whole;
+  } cases[] = {
+      {"\"stage\": 2", "", false},
+      {"\"stage\": 2, \"reduce_scatter\": false", "", true},
+      {"\"stage\": 2, \"use_multi_rank_bucket_allreduce\": true", "", true},
+      {"\"stage\": 2", ", \"kernels\": \"torch-eager\"", true},
+      {"\"stage\": 2, \"use_multi_rank_bucket_allreduce\": false", ", \"kernels\": \"torch-eager\"", false},
+      {"\"stage\": 2", ", \"kernels\": \"torch-eager\", \"ds_version\": \"0.12.3\"", false},
+      {"\"stage\": 2", ", \"kernels\": \"torch-eager\", \"ds_version\": \"0.12.4\"", true},
+      {"\"stage\": 1", "", false},
+      {"\"stage\": 1, \"reduce_scatter\": false", "", true},
+      {"\"stage\": 1, \"use_multi_rank_bucket_allreduce\": true", "", true},
+      {"\"stage\": 1", ", \"kernels\": \"torch-eager\"", true},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct fixture f;
+    char zero[256];
+    snprintf(zero, sizeof zero, "%s, \"reduce_bucket_size\": 3000", cases[i].zero);
+    open_job(&f, zero, cases[i].section);
+    const struct seen s = look(&f);
+    const bool sharded = strstr(zero, "\"stage\": 2") != NULL;
+    const int64_t all = f.plan.pp_ranks[0].padded;
+    assert_int_equal(s.sums > 0, cases[i].whole);
+    assert_int_equal(s.scatters > 0, !cases[i].whole);
+    assert_int_equal(s.summed, cases[i].whole ? all * (sharded ? MICRO : 1) : 0);
+    assert_int_equal(s.taken, cases[i].whole && sharded ? all : 0);
+    assert_int_equal(s.added, cases[i].whole && sharded ? all * (MICRO - 1) : 0);
+    fixture_close(&f);
+  }
+}
+
+static int64_t bytes_of(const struct fixture *f, const char *start) {
+  const struct sl_class *c = &f->job.classes[0];
+  int64_t bytes = 0;
+  for (size_t i = 0; i < c->buffer_count; i++)
+    if (strncmp(c->buffers[i].name, start, strlen(start)) == 0) bytes += c->buffers[i].bytes;
+  return bytes;
+}
+
+/* One buffer of reduce_bucket_size elements, with overlap two, also where the model fills less than one; the copy that
+ * is all-reduced, in each of the two backwards, holds what is in it. */
+static void buffers_hold_the_bucket_size(void **state) {
+  (void)state;
+  enum { LARGE = 1000000 };
+  static const struct {
+    const char *overlap, *section;
+    int64_t buffers;
+  } cases[] = {
+      {"false", ", \"kernels\": \"torch-eager\"", 1}, {"true", ", \"kernels\": \"torch-eager\"", 2}, {"true", "", 0}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct fixture f;
+    char zero[128];
+    snprintf(zero, sizeof zero, "\"stage\": 2, \"overlap_comm\": %s, \"reduce_bucket_size\": %d", cases[i].overlap,
+             LARGE);
+    open_job(&f, zero, cases[i].section);
+    const int64_t all = f.plan.pp_ranks[0].padded;
+    assert_true(all < LARGE);
+    const int64_t flat = bytes_of(&f, "bucket.flat");
+    const int64_t buffers = bytes_of(&f, "bucket.0") + bytes_of(&f, "bucket.1");
+    assert_int_equal(flat, cases[i].buffers > 0 ? 2 * all * MICRO : 0);
+    assert_int_equal(buffers, cases[i].buffers > 0 ? 2 * cases[i].buffers * LARGE : 2 * all);
+    fixture_close(&f);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(whole_buckets_are_summed),
+                                     cmocka_unit_test(buffers_hold_the_bucket_size)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
