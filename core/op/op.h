@@ -128,12 +128,12 @@ enum sl_move {
   X(FILL,              "fill",                 ELEMENTWISE,  1) /* N; x = scale */                                                                                       \
   X(COPY,              "copy",                 ELEMENTWISE,  1) /* N; to or from NVMe, with a scratch: N block depth: bytes of a block, blocks in flight */              \
   X(ADD,               "add",                  ELEMENTWISE,  1) /* N; out += x */                                                                                        \
-                                                                /* COPY and ADD with SL_OP_SHARE_RANGE: N lo hi stride: x is [lo, lo + N) of a flat space, out */        \
-                                                                /* [place stride, + stride): what both have of [lo, hi) */                                               \
   X(CONCAT_COLUMNS,    "concat_columns",       ELEMENTWISE,  3) /* R C P; x (P,R,C), out (R,P*C); with SL_OP_INVERSE the other way */                                    \
   X(SPLIT_COLUMNS,     "split_columns",        ELEMENTWISE,  3) /* R C P; x (R,P*C), out (R,C): columns [place C, place C + C) */                                        \
   X(NORM,              "norm",                 OPTIMIZER,    1) /* N; adds scale * sum of squares to control */                                                          \
                                                                  /* with SL_OP_SHARE_RANGE: N lo hi stride: x is [place stride, +N) of a flat space; [lo, hi) counts */  \
+                                                                 /* COPY and ADD with it: N lo hi stride: x is [lo, lo + N) of a flat space, out is */                   \
+                                                                 /* [place stride, + stride); what both have of [lo, hi) is taken */                                     \
   X(QUANTIZE,          "quantize",             ELEMENTWISE,  5) /* N block bits P K: P pieces of N elements, packed (kernels/quantize.h) */                              \
                                                                  /*   piece k (P / K) + j of x is piece j K + k of out */                                                \
   X(DEQUANTIZE,        "dequantize",           ELEMENTWISE,  4) /* N block bits P */                                                                                     \

@@ -1,6 +1,5 @@
-/* Warnings about keys that a preset overrules; see refusals.h. */
-#include "core/plan/presets.h"
-#include "core/plan/refusals.h"
+/* Warnings about keys that a preset overrules; see overruled.h. */
+#include "core/plan/overruled.h"
 
 #include <stdio.h>
 
@@ -52,13 +51,16 @@ static bool always_overlaps(struct question *q) {
   return q->preset->row.overlap && !q->config->zero.overlap_comm;
 }
 
-static bool scatters_anyway(struct question *q) {
+/* Is a bucket never summed whole? */
+static bool scatters_always(struct question *q) {
   const struct sl_strategy *s = &q->preset->row;
-  return !q->config->zero.reduce_scatter && s->zero_stage > 0 && s->units != SL_UNITS_FLAT;
+  return s->zero_stage > 0 && (s->units != SL_UNITS_FLAT || s->shard_size > 0);
+}
+static bool scatters_anyway(struct question *q) {
+  return !q->config->zero.reduce_scatter && scatters_always(q);
 }
 static bool reduces_to_owners(struct question *q) {
-  const struct sl_strategy *s = &q->preset->row;
-  return q->config->zero.multi_rank_allreduce && s->zero_stage > 0 && s->units != SL_UNITS_FLAT;
+  return q->config->zero.multi_rank_allreduce && scatters_always(q);
 }
 
 static bool gathers_as_it_does(struct question *q) {
@@ -84,8 +86,8 @@ static const struct rule overruled[] = {
     {ZERO("reduce_bucket_size"), by_layer, "each wrapped block is a bucket"},
     {ZERO("allgather_bucket_size"), by_bucket, "parameters are gathered by gradient bucket"},
     {ZERO("allgather_bucket_size"), by_owner, "each parameter is broadcast by its owner"},
-    {ZERO("reduce_scatter"), scatters_anyway, "buckets of ZeRO 1 and 2 alone are all-reduced"},
-    {ZERO("use_multi_rank_bucket_allreduce"), reduces_to_owners, "buckets of ZeRO 1 and 2 alone are all-reduced"},
+    {ZERO("reduce_scatter"), scatters_anyway, "only ZeRO 1 and 2 over all ranks sum whole buckets"},
+    {ZERO("use_multi_rank_bucket_allreduce"), reduces_to_owners, "only ZeRO 1 and 2 over all ranks sum whole buckets"},
     {ZERO("overlap_comm"), always_overlaps, "communication overlaps with computation"},
     {"shardlab.limit_all_gathers", gathers_as_it_does, "the switch is FSDP's"},
     {"shardlab.no_sync", reduces_as_it_does, "the switch is FSDP's"},

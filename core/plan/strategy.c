@@ -4,6 +4,7 @@
 
 #include "core/base/limits.h"
 #include "core/base/machine.h"
+#include "core/plan/overruled.h"
 #include "core/plan/presets.h"
 #include "core/plan/refusals.h"
 
@@ -202,7 +203,7 @@ enum sl_status sl_strategy_choose(struct sl_strategy *s, struct sl_config *confi
   const bool engine = preset.family & SL_FAMILY_PIPELINE_ENGINE;
   const bool flat = (preset.family & SL_FAMILY_DEEPSPEED) && s->units == SL_UNITS_FLAT;
   const bool whole = flat && (!config->zero.reduce_scatter || config->zero.multi_rank_allreduce);
-  s->sums_whole = dp > 1 && s->shard_optimizer &&
+  s->sums_whole = dp > 1 && s->shard_optimizer && s->shard_size == 0 &&
                   (scaling || whole || (engine && bf16_optimizer) || (preset.family & SL_FAMILY_NANOTRON));
   s->whole_buckets = flat && s->shard_grads && config->sl.kernels != SL_KERNELS_SHARDLAB;
   const bool staged = (preset.family & SL_FAMILY_DEEPSPEED) && config->sl.pp > 1;

@@ -159,12 +159,14 @@ static const struct {
     {"ddp", ZERO_KEY("\"reduce_scatter\": false"), NULL}, /* it all-reduces anyway */
     {"", ZERO_KEY("\"stage\": 2, \"reduce_scatter\": false"), NULL},
     {"", ZERO_KEY("\"stage\": 3, \"reduce_scatter\": false"),
-     "zero_optimization.reduce_scatter: is false, which has no effect: preset deepspeed-3 (DeepSpeed): buckets of ZeRO "
-     "1 and 2 alone are all-reduced\n"},
+     "zero_optimization.reduce_scatter: is false, which has no effect: preset deepspeed-3 (DeepSpeed): only ZeRO 1 and "
+     "2 "
+     "over all ranks sum whole buckets\n"},
     {"", ZERO_KEY("\"stage\": 2, \"use_multi_rank_bucket_allreduce\": true"), NULL},
     {"zero-redundancy-optimizer", ZERO_KEY("\"use_multi_rank_bucket_allreduce\": true"),
-     "zero_optimization.use_multi_rank_bucket_allreduce: is true, which has no effect: preset zero-redundancy-optimizer "
-     "(PyTorch ZeroRedundancyOptimizer): buckets of ZeRO 1 and 2 alone are all-reduced\n"},
+     "zero_optimization.use_multi_rank_bucket_allreduce: is true, which has no effect: preset "
+     "zero-redundancy-optimizer "
+     "(PyTorch ZeroRedundancyOptimizer): only ZeRO 1 and 2 over all ranks sum whole buckets\n"},
     {"ddp", ZERO_KEY("\"reduce_bucket_size\": 1000001"),
      "zero_optimization.reduce_bucket_size: is 1000001, which has no effect: preset ddp (PyTorch DDP): buckets of "
      "6553600 elements\n"},
