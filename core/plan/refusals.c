@@ -1,6 +1,6 @@
 /* What frameworks refuse: one row per limit, with the framework's own words where it has some, and their source. First
- * come the degrees and schedules, then combinations of a preset and DeepSpeed's keys that have no meaning, then keys
- * that the preset overrules. Versions: PyTorch 2.15, DeepSpeed 0.19.8, Megatron-LM core 0.16, Accelerate 1.15;
+ * come the degrees and schedules, then combinations of a preset and DeepSpeed's keys that have no meaning (those that
+ * it overrules: overruled.c). Versions: PyTorch 2.15, DeepSpeed 0.19.8, Megatron-LM core 0.16, Accelerate 1.15;
  * frameworks.c says what has changed since October 2024. */
 #include "core/plan/refusals.h"
 #include "core/plan/presets.h"

@@ -81,6 +81,7 @@ static json_t *breakdown_json(const struct sl_breakdown *b, bool pipeline) {
   set_real(object, "compute", b->compute_s);
   set_real(object, "exposed_total", b->exposed_all_s);
   set_real(object, "idle", b->idle_s);
+  if (b->host_s > 0) set_real(object, "host", b->host_s);
   if (pipeline) set_real(object, "bubble", b->bubble_s);
   for (int i = 0; i < SL_CLASS_COUNT; i++)
     if (b->busy_s[i] > 0) set_real(object, sl_op_class_name(i), b->busy_s[i]);

@@ -58,7 +58,8 @@ static enum sl_kept kept_of(const struct sl_op *op, enum sl_op_class op_class) {
   if (op->lane == SL_LANE_COMPUTE) return SL_KEPT_COMPUTE;
   if (op_class == SL_CLASS_COLLECTIVE) return SL_KEPT_GROUP + (enum sl_kept)op->group;
   if (op_class == SL_CLASS_P2P) return SL_KEPT_P2P;
-  if (!sl_lane_is_link(op->lane)) return SL_KEPT_OTHER;
+  if (op->lane == SL_LANE_HOST) return SL_KEPT_HOST;
+  if (!sl_lane_is_link(op->lane)) return SL_KEPT_GROUP + (enum sl_kept)op->lane;
   return sl_lane_is_nvme(op->lane) ? SL_KEPT_NVME : SL_KEPT_COPIES;
 }
 
@@ -219,7 +220,9 @@ enum sl_status sl_timeline_breakdown(const struct sl_timeline *timeline, int loc
   out->exposed_nvme_s = outside(&kept[SL_KEPT_NVME], compute);
   SL_TRY(exposed_by_all(rank, &out->exposed_all_s));
   out->step_s = duration(rank);
-  out->idle_s = out->step_s - joined(rank);
+  const double ran = joined(rank);
+  out->idle_s = out->step_s - ran;
+  if (kept[SL_KEPT_HOST].count > 0) out->host_s = ran - out->compute_s - out->exposed_all_s;
   out->bubble_s = out->step_s - total(&kept[SL_KEPT_OWN]);
   return SL_OK;
 }

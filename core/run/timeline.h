@@ -19,11 +19,11 @@ struct sl_intervals {
 enum sl_kept {
   SL_KEPT_COMPUTE,
   SL_KEPT_OWN,
-  SL_KEPT_OTHER, /* ops of none of these */
+  SL_KEPT_HOST,   /* updates in host memory */
   SL_KEPT_P2P,
   SL_KEPT_COPIES, /* between device and host memory */
   SL_KEPT_NVME,   /* to and from NVMe */
-  SL_KEPT_GROUP,  /* and one for each class of groups */
+  SL_KEPT_GROUP,  /* and one for each class of groups: its collectives, and copies on their lane */
   SL_KEPT_COUNT = SL_KEPT_GROUP + SL_GROUP_COUNT
 };
 
@@ -50,6 +50,7 @@ struct sl_breakdown {
   double exposed_copies_s;          /* of copies between device and host memory */
   double exposed_nvme_s;            /* of copies to and from NVMe */
   double exposed_all_s;             /* while any communication or copy was exposed */
+  double host_s;                    /* while the host's update ran, and nothing else */
   double idle_s;                    /* while nothing ran */
   /* while neither compute nor a collective of this stage ran: waiting for other stages */
   double bubble_s;

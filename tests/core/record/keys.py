@@ -141,6 +141,8 @@ def runs(root, shardlab, folder):
     yield ["measure", *mlp, "--data", "random:64", "--epochs", "2", "--threads", "1", "--checkpoint", folder / "checkpoints"]
     yield ["measure", *mlp, "--data", "random:64", "--steps", "99", "--threads", "1", "--resume", folder / "checkpoints"]
     yield ["measure", *tiny, *text, "--world", "2", "--pp", "2", "--zero-stage", "0", "--steps", "2"]
+    for verb in (["predict"], ["measure", *text]):
+        yield [*verb, *tiny, "--zero-stage", "2", "--offload-optimizer", "cpu", "--steps", "2"]
     yield ["measure", *tiny, *text, "--world", "2", "--steps", "1", "--max-restarts", "1"]
     (folder / "onebit.json").write_text(json.dumps({"train_micro_batch_size_per_gpu": 4, "optimizer": {"type": "OneBitAdam", "params": {"freeze_step": 2}}, "flops_profiler": {"enabled": True}, "wall_clock_breakdown": True}))
     onebit = ["--model", examples / "mlp.json", "--config", folder / "onebit.json", "--world", "2"]

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-enum { GEMM, ADAMW, REDUCE, GATHER, SEND, EMBED, KINDS };
+enum { GEMM, ADAMW, REDUCE, GATHER, SEND, EMBED, CAST, UPDATE, KINDS };
 
 /* One op of each kind, and an issue for each. */
 static struct sl_op ops[KINDS] = {
@@ -19,9 +19,11 @@ static struct sl_op ops[KINDS] = {
     [GATHER] = {.kind = SL_OP_ALL_GATHER, .lane = SL_LANE_SHARD, .group = SL_GROUP_SHARD},
     [SEND] = {.kind = SL_OP_SEND, .lane = SL_LANE_SEND_F, .group = SL_GROUP_NONE},
     [EMBED] = {.kind = SL_OP_ALL_REDUCE, .lane = SL_LANE_EMBED, .group = SL_GROUP_EMBED},
+    [CAST] = {.kind = SL_OP_COPY, .lane = SL_LANE_SHARD, .group = SL_GROUP_NONE},
+    [UPDATE] = {.kind = SL_OP_ADAMW, .lane = SL_LANE_HOST, .group = SL_GROUP_NONE},
 };
-static struct sl_issue issues[KINDS] = {{.op = GEMM},   {.op = ADAMW}, {.op = REDUCE},
-                                        {.op = GATHER}, {.op = SEND},  {.op = EMBED}};
+static struct sl_issue issues[KINDS] = {{.op = GEMM}, {.op = ADAMW}, {.op = REDUCE}, {.op = GATHER},
+                                        {.op = SEND}, {.op = EMBED}, {.op = CAST},   {.op = UPDATE}};
 static struct sl_program step = {.kind = SL_PROGRAM_STEP, .ops = ops, .issues = issues};
 static struct sl_program init = {.kind = SL_PROGRAM_INIT, .ops = ops, .issues = issues};
 
@@ -65,6 +67,27 @@ static void exposed_is_what_no_compute_hides(void **state) {
   assert_int_equal(sl_timeline_bubble(&t, 0, &compute, &bubble), SL_OK);
   near(compute, b.compute_s);
   near(bubble, b.bubble_s);
+  sl_timeline_free(&t);
+}
+
+/* compute [0 -- 4]
+ * shard     [1 --- 5 cast, 5 - 6 gather]
+ * host                 [5.5 ------- 9]       */
+static void every_second_has_one_name(void **state) {
+  (void)state;
+  struct sl_timeline t = {0};
+  struct sl_breakdown b;
+  add(&t, 0, 1, GEMM, 0, 4);
+  add(&t, 0, 1, CAST, 1, 5);
+  add(&t, 0, 1, GATHER, 5, 6);
+  add(&t, 0, 1, UPDATE, 5.5, 9);
+  add(&t, 0, 1, GEMM, 10, 11);
+  assert_int_equal(sl_timeline_breakdown(&t, 0, &b), SL_OK);
+  near(b.exposed_s[SL_GROUP_SHARD], 2); /* what is cast on the lane of a gather is part of it */
+  near(b.exposed_all_s, 2);
+  near(b.host_s, 3);
+  near(b.idle_s, 1);
+  near(b.compute_s + b.exposed_all_s + b.host_s + b.idle_s, b.step_s);
   sl_timeline_free(&t);
 }
 
@@ -117,6 +140,7 @@ static void the_slowest_rank(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(exposed_is_what_no_compute_hides),
+      cmocka_unit_test(every_second_has_one_name),
       cmocka_unit_test(the_last_step_counts),
       cmocka_unit_test(waiting_for_other_stages_is_bubble),
       cmocka_unit_test(the_slowest_rank),
