@@ -60,7 +60,7 @@ static const struct family families[] = {
     {.name = "copies for the wire beside blocks",
      .model = "llama3-8b",
      .config = "{" BF16 ADAMW "\"zero_optimization\": {\"overlap_comm\": true}, \"shardlab\": {\"seq_len\": 6144, "
-                              "\"attention\": \"flash\"}}",
+               "\"attention\": \"flash\"}}",
      .count = 32,
      .most_tp = 4,
      .most_pp = 2,
@@ -111,6 +111,25 @@ static const struct family families[] = {
         "{" BF16 ADAMW "\"zero_optimization\": {\"overlap_comm\": true, \"reduce_bucket_size\": 7e6},"
         " \"shardlab\": {\"seq_len\": 512, \"kernels\": \"torch-eager\", \"attention\": \"materialised\"}}",
         80, 1, 1, 64, 0, 0.01, 0.01, false),
+    ROW("a host that is behind to the end", "gpt2-tiny",
+        "{" BF16 ADAMW "\"shardlab\": {\"seq_len\": 64, \"kernels\": \"llm-foundry\"}}", 40, 4, 1, 1, 0, 1e-6, 0.01,
+        false),
+    {.name = "a host that calls many reductions",
+     .model = "gpt2-medium",
+     .config =
+         "{" BF16 ADAMW "\"zero_optimization\": {\"overlap_comm\": false, \"reduce_bucket_size\": 5e6}, \"shardlab\": "
+         "{\"seq_len\": 448, \"kernels\": \"torch-compile\", \"attention\": \"materialised\"}}",
+     .count = 32,
+     .most_tp = 1,
+     .most_pp = 1,
+     .most_dp = 2,
+     .time = 0.01,
+     .live = 0.01,
+     .formulas = true,
+     .cluster = "dgx-h100"},
+    ROW("launches that block, data parallel", "gpt2",
+        "{" BF16 ADAMW "\"shardlab\": {\"seq_len\": 128, \"kernels\": \"torch-eager\", \"launch_blocking\": true}}", 24,
+        1, 1, 64, 0, 1e-6, 0.01, false),
     ROW("reductions that slow kernels", "llama3-8b",
         "{" BF16 ADAMW "\"zero_optimization\": {\"overlap_comm\": true},"
         " \"shardlab\": {\"seq_len\": 512, \"attention\": \"flash\", \"kernels\": \"llm-foundry\"}}",
