@@ -207,8 +207,7 @@ enum sl_status sl_fast_stage_price(struct sl_fast_stage_cost *out, const struct 
     const double end = own.end > hosted + r.host ? own.end : hosted + r.host;
     out->tail[only] = (r.over > end + r.held ? r.over - end - r.held : 0) + r.after;
     /* copies back to the accumulation type come last to first: the tied embedding's ends them */
-    const bool alone = (setting->strategy.overlap || sharded) && r.after == 0;
-    out->tied_tail[only] = alone ? r.tied_over - end - r.held : out->tail[only];
+    out->tied_tail[only] = r.after > 0 ? out->tail[only] : r.tied_over - end - r.held;
     out->gather = r.gather;
     const double bottom = sl_fast_at(stage->peak_last, n) + r.wire_before;
     out->work_bottom[only] = (r.live > bottom ? r.live : bottom) - (only ? accumulating(stage, n) : 0);

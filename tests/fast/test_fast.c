@@ -93,6 +93,10 @@ static const struct family families[] = {
     ROW("Megatron-LM, three dimensions", "llama3-8b",
         "{" BF16 ADAMW "\"shardlab\": {\"seq_len\": 512, \"preset\": \"megatron-lm\"}}", 64, 4, 4, 8, 0, 0.01, 0.01,
         false),
+    ROW("Megatron-LM that reduces behind the backward, a tied embedding", "gpt2",
+        "{" BF16 ADAMW "\"zero_optimization\": {\"overlap_comm\": false}, \"shardlab\": {\"seq_len\": 512, \"preset\": "
+        "\"megatron-lm\"}}",
+        32, 2, 4, 16, 0, 1e-3, 0.01, false),
     ROW("nanotron, ZeRO 1", "llama3-8b",
         "{" BF16 ADAMW "\"shardlab\": {\"seq_len\": 512, \"preset\": \"nanotron-zero1\", "
         "\"attention\": \"flash\"}}",
