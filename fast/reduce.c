@@ -264,6 +264,13 @@ static void write_gradient(struct walk *w, const struct written *op) {
   go_to(w, op->ready, hosted + op->host);
 }
 
+/* A host that falls behind only after some blocks lets those before end sooner than `hosted`, which grows as if it had
+ * been behind from the first: the ops that follow still have to run before the backward ends. */
+static double hosted_at_most(const struct walk *w, double ready, double hosted) {
+  const double most = w->end_hosted - (w->end - ready);
+  return hosted < most ? hosted : most;
+}
+
 /* Adds the tensors first .. end - 1 of the stage. `above`: blocks that come before theirs. */
 static void take_run(struct walk *w, const struct sl_fast_stage *stage, int first, int end, double blocks,
                      int64_t above) {
@@ -276,7 +283,8 @@ static void take_run(struct walk *w, const struct sl_fast_stage *stage, int firs
     w->flat -= t->numel;
     op->begins = sl_fast_at(t->begins[w->other], blocks) + (double)above * a->end.block;
     op->ready = sl_fast_at(t->ready[w->other], blocks) + (double)above * a->end.block;
-    op->hosted = w->late + sl_fast_at(t->hosted[w->other], blocks) + (double)above * a->end_hosted.block;
+    op->hosted = hosted_at_most(
+        w, op->ready, w->late + sl_fast_at(t->hosted[w->other], blocks) + (double)above * a->end_hosted.block);
     fill(w, t, op, sl_fast_at(t->left, (double)w->blocks) - (double)above * stage->kept.block);
     op->host = w->host;
   }
