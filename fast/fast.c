@@ -24,13 +24,15 @@ struct block {
 };
 
 struct stage_key {
-  int32_t block, place, dp, blocks, schedule; /* block: its number. schedule: some frameworks refuse some schedules */
+  int32_t block, place, dp, blocks; /* block: its number */
+  int32_t run; /* in a pipeline its schedule, as some frameworks refuse some; else the micro-batches, where a host that
+                * launches may get ahead of them */
 };
 
-/* The seconds of the all-reduce over all ranks of a world. */
+/* The all-reduce over all ranks of a world: its seconds, and those that a host needs to call it. */
 struct agreed {
   int world;
-  double seconds;
+  double seconds, host;
 };
 
 /* How the ranks of a choice share states and gradients, and whether the formulas cover that. */
@@ -174,14 +176,15 @@ static enum sl_status price_stage(struct sl_fast *f, const struct step *s, const
                                           .strategy = s->way->strategy,
                                           .tp = s->choice->tp,
                                           .dp = key->dp,
-                                          .pipeline = s->choice->pp > 1};
+                                          .pipeline = s->choice->pp > 1,
+                                          .n_micro = s->choice->n_micro};
   return sl_fast_stage_price(cost, &setting, &s->block->sample.stage[key->place], s->block->sample.members, key->blocks,
                              0);
 }
 
 static enum sl_status find_stage(struct sl_fast *f, const struct step *s, const struct stage_key *key,
                                  const struct sl_fast_stage_cost **out) {
-  const struct sl_fast_key at = {{key->block, key->place, key->dp, key->blocks, key->schedule}};
+  const struct sl_fast_key at = {{key->block, key->place, key->dp, key->blocks, key->run}};
   struct sl_fast_stage_cost *cost = sl_fast_map_find(&f->stages, &at);
   enum sl_status status;
   *out = cost;
@@ -210,10 +213,11 @@ static int32_t place_of(int stage, int stages) {
 
 static enum sl_status find_stages(struct sl_fast *f, struct step *s) {
   const struct sl_fast_choice *c = s->choice;
+  const int64_t run = c->pp > 1 ? (int64_t)c->schedule : sl_cost_has_host(&f->rank) ? c->n_micro : 0;
   struct stage_key before = {-1, -1, -1, -1, -1};
   for (int i = 0; i < c->pp; i++) {
     const struct stage_key key = {s->block->number, place_of(i, c->pp), s->dp, (int32_t)blocks_of(f, c, i),
-                                  c->pp > 1 ? (int32_t)c->schedule : 0};
+                                  (int32_t)run};
     if (memcmp(&key, &before, sizeof key) == 0) {
       s->stages[i] = s->stages[i - 1];
     } else {
@@ -248,16 +252,18 @@ static void price_transfers(const struct sl_fast *f, struct step *s) {
 }
 
 /* The all-reduce of the loss, squares and flags over all ranks. */
-static double agreement(struct sl_fast *f, int world) {
+static const struct agreed *agreement(struct sl_fast *f, int world) {
   struct agreed *const known = &f->agreed[(unsigned)world % AGREED];
   const struct sl_cost_group group = {.stride = 1, .size = world, .inner = world};
   const double size = sl_fast_agreed_bytes();
   const struct sl_work work = {
       .kind = SL_OP_ALL_REDUCE, .dtype = SL_F64, .members = world, .parts = 1, .bytes = size, .size = size};
-  if (world == 1 || known->world == world) return known->world == world ? known->seconds : 0;
+  static const struct agreed alone = {.world = 1};
+  if (world == 1) return &alone;
+  if (known->world == world) return known;
   const struct sl_link link = sl_cost_group_link(f->cluster, &group);
-  *known = (struct agreed){world, sl_cost_collective(&f->rank, &link, &work)};
-  return known->seconds;
+  *known = (struct agreed){world, sl_cost_collective(&f->rank, &link, &work), sl_cost_call_host(&f->rank, &work, 0)};
+  return known;
 }
 
 /* The all-reduce of a tied embedding's gradient over the two pipeline ranks that hold it. */
@@ -287,23 +293,28 @@ static double most(double a, double b) {
 }
 
 /* The end of the step: when the gradients of the slowest stage and their norm are complete, and then what the slowest
- * stage does after the all-reduce of all ranks. */
+ * stage does after the all-reduce of all ranks. A host that is behind launches the norm's last op, calls the all-reduce
+ * and launches the update later than that, and what it has launched last still has to run. */
 static void put_end(struct sl_fast *f, const struct step *s, struct sl_fast_prediction *out) {
   const struct sl_fast_choice *c = s->choice;
-  const double seconds = tie(f, s), agree = agreement(f, c->world);
+  const struct agreed *agree = agreement(f, c->world);
+  const bool blocking = f->rank.kernel_costs.launch_blocking;
+  const double seconds = tie(f, s);
   const double tied = seconds > 0 ? most(tied_at(s, 0), tied_at(s, c->pp - 1)) + seconds : 0;
-  double agreed = 0, after = 0, norm = 0, update = 0, launched = 0;
+  double agreed = 0, after = 0, norm = 0, update = 0, behind = 0;
   for (int i = 0; i < c->pp; i++) {
     const struct sl_fast_stage_cost *x = s->stages[i];
     const double reduced = i == 0 || i == c->pp - 1 ? most(reduced_at(s, i), tied) : reduced_at(s, i);
-    agreed = most(most(agreed, reduced + x->norm), s->hosts[i] + x->host_norm);
-    after = most(after, x->update + x->gather + x->control + (f->rank.kernel_costs.launch_blocking ? x->host : 0));
+    const double host = s->hosts[i] + agree->host;
+    agreed = most(agreed, most(reduced + x->norm, s->hosts[i] + x->host_norm + x->norm_last));
+    agreed = most(agreed, host + x->host_norm);
+    after = most(after, x->update + x->gather + x->control + (blocking ? x->host + agree->host : 0));
     norm = most(norm, x->norm);
-    launched = most(launched, s->hosts[i] + x->host + x->gather);
+    behind = most(behind, host + x->behind + x->gather);
     update = most(update, x->update + x->control);
   }
-  out->step_time_s = most(agreed + agree + after, launched);
-  out->optimizer_s = norm + agree + update;
+  out->step_time_s = most(agreed + agree->seconds + after, behind);
+  out->optimizer_s = norm + agree->seconds + update;
 }
 
 /* The stage with the most computation, and its seconds. */

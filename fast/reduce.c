@@ -40,7 +40,8 @@ static double seconds_of(const struct call *c, const struct sl_cost_rank *rank, 
 /* A bucket that is full. */
 struct bucket {
   int64_t lo, hi, count, partial;
-  double ready; /* when its last gradient is complete */
+  double ready;  /* when its last gradient is complete */
+  double called; /* when the host has called its reduction */
 };
 
 /* The walk over gradients, in the order in which the backward completes them. */
@@ -49,7 +50,8 @@ struct walk {
   struct call reduce, sum; /* over the data-parallel ranks; over tensor parallelism */
   int64_t count, partial;  /* elements in the open bucket */
   int64_t hi;              /* the flat index behind the open bucket */
-  double ready;            /* when its last gradient is complete */
+  double ready;            /* when its last gradient is complete ... */
+  double hosted;           /* ... and when the host has launched the op that writes it */
   double end, end_hosted;  /* of the backward, without reductions */
   double late;             /* of the host, at the start of the backward */
   double at, slow; /* the time that the backward has reached; the share of their speed that kernels lose during a
@@ -112,13 +114,14 @@ static void compute(struct walk *w, double seconds) {
   w->held += seconds < beside ? seconds / (1 - w->slow) - seconds : busy - beside;
 }
 
-/* Moves the backward on to `to`; the host lets it get there at `hosted`. */
+/* Moves the backward on to `to`; the host, which has also launched what buckets ask for, lets it get there at
+ * `hosted`. */
 static void go_to(struct walk *w, double to, double hosted) {
   if (to < w->at) return;
   compute(w, to - w->at);
   w->at = to;
-  w->bare = later(to, hosted + w->host);
-  w->held = later(w->held, hosted + w->host - to);
+  w->bare = later(to, hosted);
+  w->held = later(w->held, hosted - to);
 }
 
 /* The host's seconds for a bucket. */
@@ -128,16 +131,19 @@ static double host_of(const struct walk *w) {
   return sum + (w->travels ? costs->host_collective + (w->recast ? costs->host_launch : 0) : 0);
 }
 
+/* A host that is behind launches the copy and calls the reduction later than the device could start them. */
 static void reduce_bucket(struct walk *w, const struct bucket *b) {
+  const double reached = b->called - (w->travels ? w->s->rank->kernel_costs.host_collective : 0);
   double at = b->ready + w->held;
   if (b->partial > 0) {
     const double seconds = seconds_of(&w->sum, w->s->rank, b->partial, 0, false);
-    w->tp_lane = later(w->tp_lane, at) + seconds;
-    if (w->serial) w->held += seconds;
+    w->tp_lane = later(later(w->tp_lane, at), reached) + seconds;
+    if (w->serial) w->held = later(w->held, reached - b->ready) + seconds;
     at = w->tp_lane;
   }
   if (w->travels && w->recast) {
     const double seconds = w->copy_launch + (double)b->count * w->copy_per_element;
+    at = later(at, reached);
     const double stall = at - (b->ready + w->held); /* the copy is on the compute lane, behind the sum */
     if (stall > 0) w->held += stall;
     const double before = w->held;
@@ -148,8 +154,8 @@ static void reduce_bucket(struct walk *w, const struct bucket *b) {
   if (w->travels) {
     const double seconds = reduction(w, b->lo, b->hi);
     w->held += w->call;
-    w->busy = w->dp_lane = later(w->dp_lane, at + w->call) + seconds;
-    if (w->serial) w->held += seconds;
+    w->busy = w->dp_lane = later(later(w->dp_lane, at + w->call), b->called) + seconds;
+    if (w->serial) w->held = later(w->held, b->called - b->ready) + seconds;
   }
   w->closed = b->ready;
 }
@@ -184,10 +190,11 @@ static void end_bucket(struct walk *w, int64_t lo) {
   if (w->last)
     reduce_after_all(w, lo);
   else
-    w->waiting[w->waiting_count++] = (struct bucket){lo, w->hi, w->count, w->partial, w->ready};
+    w->waiting[w->waiting_count++] = (struct bucket){lo, w->hi, w->count, w->partial, w->ready, w->hosted + w->host};
   w->hi = lo;
   w->count = w->partial = 0;
   w->ready = 0;
+  w->hosted = -INFINITY;
 }
 
 static void close_bucket(struct walk *w, int64_t lo) {
@@ -215,8 +222,14 @@ static void note_live(struct walk *w, double left) {
   if (w->travels && w->recast && !w->last) w->live = later(w->live, left + copies);
 }
 
-/* Adds a tensor's gradient, which is complete at `ready`, to the open bucket. `left`: bytes in use then. */
-static void fill(struct walk *w, const struct sl_fast_tensor *t, double ready, double left) {
+/* An op writes a gradient from `begins` to `ready`; the host lets it end at `hosted`. */
+struct written {
+  double begins, ready, hosted;
+  double host; /* the host's seconds for the buckets that are complete before it */
+};
+
+/* Adds a tensor's gradient, which `op` writes, to the open bucket. `left`: bytes in use then. */
+static void fill(struct walk *w, const struct sl_fast_tensor *t, const struct written *op, double left) {
   const struct sl_strategy *s = &w->s->strategy;
   const int64_t limit = w->whole ? INT64_MAX : w->opened == 0 ? s->first_bucket : s->bucket;
   const int64_t run = t->numel + w->padding;
@@ -228,13 +241,9 @@ static void fill(struct walk *w, const struct sl_fast_tensor *t, double ready, d
   }
   w->count += run;
   if (t->partial) w->partial += t->numel;
-  if (ready > w->ready) w->ready = ready;
+  w->ready = later(w->ready, op->ready);
+  w->hosted = later(w->hosted, op->hosted - (op->ready - op->begins));
 }
-
-/* An op writes a gradient from `begins` to `ready`; the host lets it end at `hosted`. */
-struct written {
-  double begins, ready, hosted;
-};
 
 /* Puts the ops of a run in the order of time, which may differ from that of their tensors. */
 static void put_in_order(struct written *ops, int count) {
@@ -250,9 +259,16 @@ static void put_in_order(struct written *ops, int count) {
 static void write_gradient(struct walk *w, const struct written *op) {
   const double hosted = op->ready < w->end * (1 - 1e-9) ? op->hosted : later(op->hosted, w->end_hosted);
   reduce_until(w, nextafter(op->ready, 0));
-  go_to(w, op->begins, op->hosted - (op->ready - op->begins));
+  go_to(w, op->begins, op->hosted - (op->ready - op->begins) + op->host);
   wait_for_reduction(w, op->begins);
-  go_to(w, op->ready, hosted);
+  go_to(w, op->ready, hosted + op->host);
+}
+
+/* A host that falls behind only after some blocks lets those before end sooner than `hosted`, which grows as if it had
+ * been behind from the first: the ops that follow still have to run before the backward ends. */
+static double hosted_at_most(const struct walk *w, double ready, double hosted) {
+  const double most = w->end_hosted - (w->end - ready);
+  return hosted < most ? hosted : most;
 }
 
 /* Adds the tensors first .. end - 1 of the stage. `above`: blocks that come before theirs. */
@@ -267,8 +283,10 @@ static void take_run(struct walk *w, const struct sl_fast_stage *stage, int firs
     w->flat -= t->numel;
     op->begins = sl_fast_at(t->begins[w->other], blocks) + (double)above * a->end.block;
     op->ready = sl_fast_at(t->ready[w->other], blocks) + (double)above * a->end.block;
-    op->hosted = w->late + sl_fast_at(t->hosted[w->other], blocks) + (double)above * a->end_hosted.block;
-    fill(w, t, op->ready, sl_fast_at(t->left, (double)w->blocks) - (double)above * stage->kept.block);
+    op->hosted = hosted_at_most(
+        w, op->ready, w->late + sl_fast_at(t->hosted[w->other], blocks) + (double)above * a->end_hosted.block);
+    fill(w, t, op, sl_fast_at(t->left, (double)w->blocks) - (double)above * stage->kept.block);
+    op->host = w->host;
   }
   put_in_order(ops, count);
   for (int i = 0; i < count; i++) write_gradient(w, &ops[i]);
@@ -333,6 +351,7 @@ static void walk_tensors(struct walk *w, const struct sl_fast_stage *stage, int6
 static void price_copy(struct walk *w) {
   const struct sl_config *c = w->s->config;
   w->copy_launch = w->s->rank->launch;
+  if (w->s->rank->kernel_costs.launch_blocking) w->copy_launch += w->s->rank->kernel_costs.host_launch;
   const double factor = w->s->rank->kernel_costs.elementwise_factor;
   const double bytes = (double)(sl_dtype_bytes(c->grad_accum_dtype) + sl_dtype_bytes(c->communication_data_type));
   w->copy_per_element = (factor > 0 ? factor : 1) * bytes / w->s->rank->memory_bandwidth;
@@ -361,6 +380,7 @@ void sl_fast_reduce(struct sl_fast_reduction *out, const struct sl_fast_setting 
                    .end = backward->end,
                    .end_hosted = backward->end_hosted,
                    .late = backward->late,
+                   .hosted = -INFINITY,
                    .blocks = blocks,
                    .travels = s->dp > 1,
                    .serial = !s->strategy.overlap && !s->pipeline,
@@ -386,7 +406,7 @@ void sl_fast_reduce(struct sl_fast_reduction *out, const struct sl_fast_setting 
   if (w.travels && s->rank->kernel_costs.launch_blocking) w.call = s->rank->kernel_costs.host_collective;
   if (w.travels && !w.serial) w.slow = sl_cost_lost_beside(s->rank, s->cluster, &w.reduce.link);
   walk_tensors(&w, stage, blocks);
-  go_to(&w, backward->end, backward->end_hosted);
+  go_to(&w, backward->end, backward->end_hosted + w.host);
   out->held = w.at + w.held - w.bare;
   out->held_before = w.held_before;
   out->tied_over = w.tied_over;

@@ -94,30 +94,39 @@ static enum sl_status read_tensors(const struct small *s, const struct sl_pp_ran
   return SL_OK;
 }
 
+/* An op of the step behind the norm that a device runs alone. */
+static void note_behind(struct sl_fast_stage *out, double launches, double bytes, bool beside) {
+  const int last = SL_FAST_STEPPED - 1, at = out->behind_count < last ? out->behind_count : last;
+  struct sl_fast_stepped *x = &out->behind[at];
+  x->moved.launches.ends += launches;
+  x->moved.bytes.ends += bytes;
+  x->beside = beside;
+  out->behind_count = at + 1;
+}
+
 static enum sl_status read_step(const struct sl_program *p, const struct sl_fast_works *works, const int32_t *work_of,
                                 struct sl_fast_recording *out) {
   const struct sl_instance *n = sl_fast_nth(p, SL_ACTION_STEP, 0);
   for (int i = n->first_op; i < n->first_op + n->op_count; i++) {
     const struct sl_op *op = &p->ops[i];
-    const bool update = sl_op_class_of(op->kind) == SL_CLASS_OPTIMIZER;
-    const int rest = op->kind != SL_OP_NORM;
-    SL_TRY(sl_grow(&out->step[rest], &out->step_capacity[rest], out->step_count[rest] + 1, sizeof *out->step[rest]));
-    out->step[rest][out->step_count[rest]++] = work_of[i];
-    struct sl_fast_moved *moved = op->kind == SL_OP_NORM ? &out->stage.norm : &out->stage.update;
-    if (sl_op_is_comm(op->kind)) continue;
+    const bool norm = op->kind == SL_OP_NORM, update = sl_op_class_of(op->kind) == SL_CLASS_OPTIMIZER && !norm;
     /* a pass of the kernel set next to an update, or a copy of what it reads (core/lower/update.c) */
-    if (op->kind == SL_OP_PASS || op->kind == SL_OP_COPY) {
-      out->stage.beside.launches.ends += op->kind == SL_OP_PASS ? (double)op->dim[1] : 1;
-      out->stage.beside.bytes.ends += works->all[work_of[i]].work.bytes;
-      continue;
-    }
-    if (!update && op->kind != SL_OP_NORM) {
+    const bool beside = op->kind == SL_OP_PASS || op->kind == SL_OP_COPY, moves = norm || update || beside;
+    const double bytes = works->all[work_of[i]].work.bytes, launches = op->kind == SL_OP_PASS ? (double)op->dim[1] : 1;
+    struct sl_fast_moved *moved = norm ? &out->stage.norm : update ? &out->stage.update : &out->stage.beside;
+    SL_TRY(
+        sl_grow(&out->step[!norm], &out->step_capacity[!norm], out->step_count[!norm] + 1, sizeof *out->step[!norm]));
+    out->step[!norm][out->step_count[!norm]++] = work_of[i];
+    if (sl_op_is_comm(op->kind)) continue;
+    if (!norm) note_behind(&out->stage, moves ? launches : 0, moves ? bytes : 0, beside);
+    if (norm) out->stage.norm_last = (struct sl_fast_moved){{launches, 0}, {bytes, 0}};
+    if (!moves) {
       SL_TRY(sl_grow(&out->control, &out->control_capacity, out->control_count + 1, sizeof *out->control));
       out->control[out->control_count++] = work_of[i];
       continue;
     }
-    moved->launches.ends++;
-    moved->bytes.ends += works->all[work_of[i]].work.bytes;
+    moved->launches.ends += launches;
+    moved->bytes.ends += bytes;
   }
   return SL_OK;
 }
@@ -173,6 +182,24 @@ static void play_action(const struct sl_fast_beats *beats, const struct sl_fast_
                                  .bare.ends = sl_fast_play_end(track, works->bare)};
 }
 
+/* The host's seconds for the ops of a step, and those of ops that move no parameters. */
+static void price_step(const struct sl_fast_works *works, const struct sl_fast_recording *r,
+                       struct sl_fast_stage *out) {
+  int at = 0;
+  for (size_t i = 0; i < r->control_count; i++) out->control += works->seconds[r->control[i]];
+  for (size_t i = 0; i < r->step_count[0]; i++) out->host_norm.ends += works->host[r->step[0][i]];
+  out->host.ends = out->host_norm.ends;
+  for (size_t i = 0; i < r->step_count[1]; i++) {
+    const int32_t work = r->step[1][i];
+    struct sl_fast_stepped *x = &out->behind[at];
+    out->host.ends += works->host[work];
+    if (sl_op_is_comm(works->all[work].work.kind)) continue;
+    if (x->host.ends == 0) x->host = out->host;
+    if (x->moved.launches.ends == 0) x->seconds += works->seconds[work];
+    if (at + 1 < out->behind_count) at++;
+  }
+}
+
 static void play_stage(const struct sl_cost_rank *rank, const struct sl_fast_works *works, struct sl_fast_recording *r,
                        struct sl_fast_stage *out) {
   struct sl_fast_written written[2][SL_FAST_TENSORS] = {{{0, 0, 0}}};
@@ -191,10 +218,7 @@ static void play_stage(const struct sl_cost_rank *rank, const struct sl_fast_wor
       out->tensor[i].hosted[k].ends = written[k][i].hosted;
     }
   }
-  for (size_t i = 0; i < r->control_count; i++) out->control += works->seconds[r->control[i]];
-  for (size_t i = 0; i < r->step_count[0]; i++) out->host_norm.ends += works->host[r->step[0][i]];
-  out->host.ends = out->host_norm.ends;
-  for (size_t i = 0; i < r->step_count[1]; i++) out->host.ends += works->host[r->step[1][i]];
+  price_step(works, r, out);
 }
 
 /* ---- two depths ---- */
@@ -232,8 +256,15 @@ static void join_stages(struct sl_fast_stage *x, const struct sl_fast_stage *dee
   }
   join(&x->host, deeper->host);
   join(&x->host_norm, deeper->host_norm);
+  for (int i = 0; i < x->behind_count; i++) {
+    join(&x->behind[i].moved.launches, deeper->behind[i].moved.launches);
+    join(&x->behind[i].moved.bytes, deeper->behind[i].moved.bytes);
+    join(&x->behind[i].host, deeper->behind[i].host);
+  }
   join(&x->norm.launches, deeper->norm.launches);
   join(&x->norm.bytes, deeper->norm.bytes);
+  join(&x->norm_last.launches, deeper->norm_last.launches);
+  join(&x->norm_last.bytes, deeper->norm_last.bytes);
   join(&x->update.launches, deeper->update.launches);
   join(&x->update.bytes, deeper->update.bytes);
   join(&x->beside.launches, deeper->beside.launches);

@@ -53,6 +53,16 @@ struct sl_fast_moved {
   struct sl_fast_linear launches, bytes;
 };
 
+/* An op of the step behind the norm. It moves bytes, as those of `update` or `beside`, or takes seconds; `host`: the
+ * host's seconds from the start of the norm to its launch. Ops that find no place of their own join the last. */
+struct sl_fast_stepped {
+  struct sl_fast_moved moved;
+  bool beside;
+  double seconds;
+  struct sl_fast_linear host;
+};
+enum { SL_FAST_STEPPED = 12 };
+
 /* When memory peaks: up to the end of the first backward, or later; in forwards, in backwards up to their last block,
  * or after that. Which of these is highest changes with the number of blocks; each is linear in it. */
 enum sl_fast_time { SL_FAST_EARLY, SL_FAST_LATE, SL_FAST_TIMES };
@@ -63,11 +73,14 @@ struct sl_fast_stage {
   struct sl_fast_action forward, first, next; /* the backward of the first micro-batch of a step, and of the others */
   struct sl_fast_tensor tensor[SL_FAST_TENSORS];
   int tensor_count;
-  struct sl_fast_moved norm, update; /* the step's norm and update, done by one of `members` */
-  struct sl_fast_moved beside;       /* passes of the kernel set and copies in addition to the update */
-  double control;                    /* seconds of the rest of the step, on the device */
-  struct sl_fast_linear host;        /* the host's seconds for the step's launches */
-  struct sl_fast_linear host_norm;   /* the part of it up to the norm */
+  struct sl_fast_moved norm, update;              /* the step's norm and update, done by one of `members` */
+  struct sl_fast_moved norm_last;                 /* the last op of the norm */
+  struct sl_fast_moved beside;                    /* passes of the kernel set and copies in addition to the update */
+  double control;                                 /* seconds of the rest of the step, on the device */
+  struct sl_fast_linear host;                     /* the host's seconds for the step's launches */
+  struct sl_fast_linear host_norm;                /* the part of it up to the norm */
+  struct sl_fast_stepped behind[SL_FAST_STEPPED]; /* the ops behind the norm but for all-gathers, in order */
+  int behind_count;
   /* Memory, in bytes. What lives across steps is known from sizes. In addition: */
   int states;                 /* tensors of the optimizer's state, of 4 bytes per element; they live across steps */
   int gradient;               /* bytes per element of gradients that live across steps; 0 if they do not */

@@ -17,6 +17,21 @@ static double moved_seconds(const struct sl_cost_rank *rank, const struct sl_fas
          factor * sl_fast_at(m->bytes, blocks) * share / rank->memory_bandwidth;
 }
 
+/* Where a host launches an op only after the device could have started it, the step ends when the device has run that
+ * op and those behind it: the latest such end. */
+static double behind_seconds(const struct sl_cost_rank *rank, const struct sl_fast_stage *stage, double blocks,
+                             double share) {
+  double rest = 0, latest = 0;
+  for (int i = stage->behind_count - 1; i >= 0; i--) {
+    const struct sl_fast_stepped *x = &stage->behind[i];
+    const double factor = x->beside ? rank->kernel_costs.elementwise_factor : 1;
+    rest += x->seconds + moved_seconds(rank, &x->moved, blocks, share, factor);
+    const double end = sl_fast_at(x->host, blocks) + rest;
+    if (end > latest) latest = end;
+  }
+  return latest;
+}
+
 static int64_t round_up(int64_t n, int64_t multiple) {
   return (n + multiple - 1) / multiple * multiple;
 }
@@ -49,16 +64,16 @@ static struct sl_fast_timed timed(const struct sl_fast_action *a, double n) {
   return t;
 }
 
-/* By how much the host reaches the last backward of a step later than the device. In a pipeline it waits for its
+/* By how much the host reaches the last of `n_micro` backwards later than the device. In a pipeline it waits for its
  * neighbours. */
-static double host_late(const struct sl_fast_stage_cost *c, bool pipeline, bool only) {
-  const struct sl_fast_timed *const before[] = {&c->forward, &c->first, &c->forward};
+static double host_late(const struct sl_fast_stage_cost *c, bool pipeline, int64_t n_micro) {
   double free_at = 0, host = 0;
-  if (pipeline) return 0;
-  for (int i = 0; i < (only ? 1 : 3); i++) {
-    const double device = free_at + before[i]->end, hosted = host + before[i]->end_hosted;
+  if (pipeline || c->forward.host == 0) return 0;
+  for (int64_t i = 0; i < 2 * n_micro - 1; i++) {
+    const struct sl_fast_timed *before = i % 2 == 0 ? &c->forward : i == 1 ? &c->first : &c->next;
+    const double device = free_at + before->end, hosted = host + before->end_hosted;
     free_at = device > hosted ? device : hosted;
-    host += before[i]->host;
+    host += before->host;
   }
   return host - free_at;
 }
@@ -87,12 +102,12 @@ static struct parts parts_of(const struct sl_fast_stage *stage, int64_t numel, b
   return (struct parts){round_up(tied, multiple) / members, round_up(numel - tied, multiple) / members};
 }
 
-/* Adds the seconds for the squares of `count` elements, of which a member has at most `part` (core/lower/update.c:
- * square_stretch). */
-static enum sl_status add_stretch(const struct sl_fast_setting *s, int64_t count, int64_t part, double *sum) {
+/* Adds *last, the seconds for the squares of `count` elements, of which a member has at most `part`
+ * (core/lower/update.c: square_stretch). */
+static enum sl_status add_stretch(const struct sl_fast_setting *s, int64_t count, int64_t part, double *sum,
+                                  double *last) {
   const enum sl_dtype type = s->config->grad_accum_dtype;
   struct sl_op op = sl_op_plain(SL_OP_NORM, type, SL_PHASE_STEP);
-  double seconds;
   op.flags = SL_OP_SHARE_RANGE;
   op.dim[0] = op.dim[3] = part;
   op.dim[2] = count;
@@ -101,15 +116,15 @@ static enum sl_status add_stretch(const struct sl_fast_setting *s, int64_t count
                                     {.access = SL_READ_WRITE, .bytes = (int64_t)sizeof(struct sl_step_state)},
                                     {.access = SL_WRITE, .bytes = sl_op_workspace(&op, 1)}};
   const struct sl_work work = sl_work_of(&op, slices, 0);
-  SL_TRY(sl_cost_compute(s->rank, &work, &seconds));
-  *sum += seconds;
+  SL_TRY(sl_cost_compute(s->rank, &work, last));
+  *sum += *last;
   return SL_OK;
 }
 
 /* The norm of a partition whose elements are not all counted equally often: one op per stretch of equally counted
  * elements. */
 static enum sl_status stretches_seconds(const struct sl_fast_setting *s, const struct sl_fast_stage *stage,
-                                        int64_t blocks, struct parts parts, double *sum) {
+                                        int64_t blocks, struct parts parts, double *sum, double *last) {
   int64_t open = 0;
   bool replicated = false, tied = false;
   *sum = 0;
@@ -119,14 +134,14 @@ static enum sl_status stretches_seconds(const struct sl_fast_setting *s, const s
       const struct sl_fast_tensor *t = &stage->tensor[i];
       if (t->where != where) continue;
       if (open > 0 && (t->replicated != replicated || t->tied != tied)) {
-        SL_TRY(add_stretch(s, open, tied ? parts.tied : parts.rest, sum));
+        SL_TRY(add_stretch(s, open, tied ? parts.tied : parts.rest, sum, last));
         open = 0;
       }
       replicated = t->replicated, tied = t->tied;
       open += t->numel;
     }
   }
-  return add_stretch(s, open, parts.rest, sum);
+  return add_stretch(s, open, parts.rest, sum, last);
 }
 
 /* The highest peak in `part` and in the parts after it. */
@@ -175,23 +190,24 @@ enum sl_status sl_fast_stage_price(struct sl_fast_stage_cost *out, const struct 
   out->part = parts.tied + parts.rest;
   const double share = (double)out->part / (double)(sampled.tied + sampled.rest);
   out->norm = moved_seconds(rank, &stage->norm, n, share, 1);
+  out->norm_last = moved_seconds(rank, &stage->norm_last, n, share, 1);
   if (sharded && (setting->tp > 1 || parts.tied > 0))
-    SL_TRY(stretches_seconds(setting, stage, blocks, parts, &out->norm));
+    SL_TRY(stretches_seconds(setting, stage, blocks, parts, &out->norm, &out->norm_last));
+  out->behind = behind_seconds(rank, stage, n, share);
   out->update = moved_seconds(rank, &stage->update, n, share, 1) +
                 moved_seconds(rank, &stage->beside, n, share, rank->kernel_costs.elementwise_factor);
   out->tied_bytes = (double)(parts.tied * sl_dtype_bytes(setting->config->grad_accum_dtype));
   for (int only = 0; only < 2; only++) {
     struct sl_fast_reduction r;
     const struct sl_fast_timed own = only ? out->first : out->next;
-    const double late = host_late(out, setting->pipeline, only), hosted = late + own.end_hosted;
+    const double late = host_late(out, setting->pipeline, only ? 1 : setting->n_micro), hosted = late + own.end_hosted;
     sl_fast_reduce(&r, setting, stage, blocks, &(struct sl_fast_backward){only, late, own.end, hosted}, out->numel,
                    first_device);
     out->last[only] = reduced(&own, &r);
     const double end = own.end > hosted + r.host ? own.end : hosted + r.host;
     out->tail[only] = (r.over > end + r.held ? r.over - end - r.held : 0) + r.after;
     /* copies back to the accumulation type come last to first: the tied embedding's ends them */
-    const bool alone = (setting->strategy.overlap || sharded) && r.after == 0;
-    out->tied_tail[only] = alone ? r.tied_over - end - r.held : out->tail[only];
+    out->tied_tail[only] = r.after > 0 ? out->tail[only] : r.tied_over - end - r.held;
     out->gather = r.gather;
     const double bottom = sl_fast_at(stage->peak_last, n) + r.wire_before;
     out->work_bottom[only] = (r.live > bottom ? r.live : bottom) - (only ? accumulating(stage, n) : 0);

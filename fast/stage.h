@@ -13,6 +13,7 @@ struct sl_fast_setting {
   struct sl_strategy strategy;
   int tp, dp;
   bool pipeline;
+  int64_t n_micro; /* read where a host launches: by the last backward it may have got ahead */
 };
 
 /* Seconds, as in struct sl_fast_action. */
@@ -29,11 +30,14 @@ struct sl_fast_stage_cost {
   struct sl_fast_timed last[2]; /* including the delays by its reductions */
   double tail[2];               /* from its end to the end of the last reduction and of the work that follows it */
   double tied_tail[2];          /* to the end of a tied embedding's own reduction, which may come before it */
-  double norm;                  /* from there to the all-reduce of all ranks */
+  double norm;                  /* from there to the all-reduce of all ranks ... */
+  double norm_last;             /* ... of which the last op takes this */
   double control;
   double host, host_norm; /* the host's seconds: for norm, control and update; for the norm alone */
-  double update;          /* the optimizer update */
-  double gather;          /* the all-gather of updated parameters */
+  double behind; /* from when a host that is behind starts with the norm to the end of the update, without the calls of
+                  * collectives */
+  double update; /* the optimizer update */
+  double gather; /* the all-gather of updated parameters */
   double tied_bytes;   /* of the gradient of an embedding that two pipeline ranks hold, summed over both; 0 if there is
                    * none */
   int64_t numel, part; /* parameters of the rank; those that it updates */

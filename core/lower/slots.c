@@ -409,14 +409,21 @@ int sl_slots_messages(const struct sl_lowering *l) {
   return l->slots->stream.size + l->slots->dx.size;
 }
 
+/* A family is numbered at the first of its buffers. This need not be its head: a buffer that takes over a slot may have
+ * been made before the one that leaves it, which a pass keeps (models/passes.c). */
 enum sl_status sl_slots_number(struct sl_lowering *l) {
   struct sl_class *c = l->rank_class;
+  for (size_t i = 0; i < c->buffer_count; i++) c->buffers[i].first_slot = -1;
   for (int32_t i = 0; i < (int32_t)c->buffer_count; i++) {
     struct sl_buffer *b = &c->buffers[i];
     const int32_t head = (size_t)i < l->slots->buffer_count ? l->slots->head[i] : -1;
+    struct sl_buffer *first = head >= 0 ? &c->buffers[head] : b;
     b->slots = slots_of(l, i);
-    b->first_slot = head >= 0 && head < i ? c->buffers[head].first_slot : (int32_t)c->slot_count;
-    if (head < 0 || head == i) c->slot_count += (size_t)b->slots;
+    if (first->first_slot < 0) {
+      first->first_slot = (int32_t)c->slot_count;
+      c->slot_count += (size_t)b->slots;
+    }
+    b->first_slot = first->first_slot;
   }
   if (c->slot_count <= SL_MAX_SLOTS) return SL_OK;
   return sl_fail(SL_ERR_INPUT,

@@ -176,11 +176,12 @@ void sl_columns(struct sl_tape *t, int x, int count, const struct sl_column *col
                                            .made = i % 2 == 0 ? SL_MADE_PRODUCT : SL_MADE_OTHER_PRODUCT});
   }
   if (g->s != g->r && set_of(g)->keeps_gathered)
-    node.out[GATHERED] = sl_tape_value(t, (struct sl_value){.name = "gathered.kept",
-                                                            .dtype = sl_regions_gathered_dtype(g, t->values[x].layer),
-                                                            .count = g->r * g->c,
-                                                            .made = SL_MADE_GATHERED,
-                                                            .optional = true});
+    node.out[GATHERED] =
+        sl_tape_value(t, (struct sl_value){.name = "gathered.kept",
+                                           .dtype = sl_regions_gathered_dtype(g, t->values[out[0]].layer),
+                                           .count = g->r * g->c,
+                                           .made = SL_MADE_GATHERED,
+                                           .optional = true});
   sl_tape_node(t, node);
 }
 

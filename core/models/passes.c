@@ -1,9 +1,9 @@
 /* Turns the rows of a kernel set into ops; see passes.h.
  *
- * What a row keeps is a buffer that is written by the pass after the forward op and read by the one after the backward
- * op. Forward and backward are matched by layer, in reverse order. Where the backward recomputes a block, the replayed
- * forward is the nearest one before it, so the buffer lives between those two, and the original forward keeps
- * nothing. */
+ * What a row keeps is a buffer that is written by the pass after the forward op and read by the first one after the
+ * backward op. Forward and backward are matched by layer, in reverse order. Where the backward recomputes a block, the
+ * replayed forward is the nearest one before it, so the buffer lives between those two, and the original forward keeps
+ * nothing. A backward op that comes in halves reads its buffer in both. */
 #include "core/models/passes.h"
 
 #include "core/base/checked.h"
@@ -75,7 +75,8 @@ static enum sl_status keep(struct passes *p, const struct sl_kernel_row *row, co
   return SL_OK;
 }
 
-/* What `op`, a backward, reads of what was kept: the newest of its layer, since the last op is undone first. */
+/* What `op`, a backward, reads of what was kept: the newest of its layer, since the last op is undone first. It is no
+ * longer kept then, unless this is only the input's half of the backward: the weights' half reads it, too. */
 static void read_kept(struct passes *p, const struct sl_op *op, struct sl_op *pass, struct sl_operand *operand,
                       int *n) {
   for (size_t end = p->count; end > 0; end--) {
@@ -83,14 +84,16 @@ static void read_kept(struct passes *p, const struct sl_op *op, struct sl_op *pa
     if (p->kept[i].by != op->kind || p->kept[i].layer != op->layer) continue;
     pass->flags |= SL_OP_READS_KEPT;
     operand[(*n)++] = sl_build_read(p->l, p->kept[i].buffer);
+    if (op->flags & SL_OP_INPUT_GRAD) return;
     p->count--;
     for (; i < p->count; i++) p->kept[i] = p->kept[i + 1];
     return;
   }
 }
 
+/* `first`: it is the first pass after its op, which reads what was kept for that op. */
 static enum sl_status add_pass(struct passes *p, struct sl_drafts *to, const struct sl_kernel_row *row,
-                               const struct sl_draft *beside, bool backward) {
+                               const struct sl_draft *beside, bool backward, bool first) {
   const struct sl_op *op = &beside->op;
   struct sl_operand operand[3];
   int32_t scratch;
@@ -100,7 +103,7 @@ static enum sl_status add_pass(struct passes *p, struct sl_drafts *to, const str
   pass.tensor = op->tensor;
   pass.dim[0] = row->bytes * elements_of(row, op), pass.dim[1] = row->launches;
   if (row->kept > 0) SL_TRY(keep(p, row, op, backward, &pass, operand, &n));
-  if (backward) read_kept(p, op, &pass, operand, &n);
+  if (backward && first) read_kept(p, op, &pass, operand, &n);
   if (row->scratch > 0) {
     SL_TRY(bytes_buffer(p, &scratch, row->scratch * elements_of(row, op), op, "scratch"));
     pass.flags |= SL_OP_WORKSPACE;
@@ -119,8 +122,12 @@ static enum sl_status add_all(struct passes *p, struct sl_drafts *drafts, bool b
     if (status == SL_OK) out.items[out.count++] = drafts->items[i];
     const struct sl_draft *beside = &drafts->items[i];
     const struct sl_kernel_row *row = NULL;
-    while (status == SL_OK && (row = sl_kernel_row(p->l->plan->config, &beside->op, row)) != NULL)
-      if (elements_of(row, &beside->op) > 0) status = add_pass(p, &out, row, beside, backward);
+    bool first = true;
+    while (status == SL_OK && (row = sl_kernel_row(p->l->plan->config, &beside->op, row)) != NULL) {
+      if (elements_of(row, &beside->op) == 0) continue;
+      status = add_pass(p, &out, row, beside, backward, first);
+      first = false;
+    }
   }
   free(drafts->items);
   *drafts = out;

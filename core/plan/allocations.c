@@ -126,12 +126,14 @@ static bool has_its_states(const struct sl_plan *plan) {
          !s->shard_params && !s->offload_optimizer;
 }
 
+/* The scripts are of whole backwards, and hold one micro-batch at a time between its forward and its head's backward.
+ * Only 1F1B keeps to that, without a pipeline, too. */
 const struct sl_allocations *sl_allocations_of(const struct sl_plan *plan) {
   const struct sl_config *config = plan->config;
   if (config->sl.kernels != SL_KERNELS_NANOTRON || !has_its_blocks(plan->model) || !has_its_states(plan)) return NULL;
   for (int i = 0; i < config->sl.recompute_count; i++)
     if (config->sl.recompute[i] != SL_RECOMPUTE_NONE) return NULL;
-  const bool in_order = plan->pp == 1 || strcmp(config->sl.schedule, "1f1b") == 0;
+  const bool in_order = strcmp(config->sl.schedule, "1f1b") == 0;
   const bool apart = plan->tp == 1 || plan->sequence_parallel;
   return in_order && apart && plan->cp == 1 && config->sl.attention == SL_ATTENTION_FLASH ? &of_nanotron : NULL;
 }

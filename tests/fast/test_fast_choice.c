@@ -152,12 +152,32 @@ static void refused_again(void **state) {
   }
 }
 
+/* What is kept of one choice is not taken for another: by its last backward, a host that launches is further ahead of six
+ * micro-batches than of two. */
+static void a_prediction_is_that_of_its_choice(void **state) {
+  static const char host[] = "{\"bf16\": {\"enabled\": true}, \"zero_optimization\": {\"reduce_bucket_size\": 5e6}, "
+                             "\"shardlab\": {\"seq_len\": 448, \"kernels\": \"torch-compile\"}}";
+  struct sl_fast_choice c = {.world = 2, .tp = 1, .pp = 1, .micro_batch = 2, .n_micro = 6};
+  struct inputs fresh, used;
+  struct sl_fast_prediction expected, p;
+  (void)state;
+  assert_int_equal(open_inputs(&fresh, "gpt2-medium", host, "dgx-h100"), SL_OK);
+  assert_int_equal(open_inputs(&used, "gpt2-medium", host, "dgx-h100"), SL_OK);
+  assert_int_equal(sl_fast_predict(fresh.fast, &c, &expected), SL_OK);
+  for (c.n_micro = 2; c.n_micro <= 6; c.n_micro += 4) assert_int_equal(sl_fast_predict(used.fast, &c, &p), SL_OK);
+  assert_false(p.whole);
+  assert_true(p.step_time_s == expected.step_time_s);
+  close_inputs(&fresh);
+  close_inputs(&used);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(recomputation_of_ranks_is_named),
       cmocka_unit_test(the_way_is_told),
       cmocka_unit_test(choices_are_named),
       cmocka_unit_test(refused_again),
+      cmocka_unit_test(a_prediction_is_that_of_its_choice),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -182,6 +182,7 @@ static void what_is_kept_is_read_newest_first(void **state) {
         unread[op->layer][count[op->layer]++] = kept->buffer;
       } else {
         assert_in_range(count[op->layer], 1, 4);
+        assert_int_not_equal(p->ops[k - 1].kind, SL_OP_PASS); /* of the passes behind one op only the first reads */
         assert_int_equal(kept->buffer, unread[op->layer][--count[op->layer]]);
       }
     }
@@ -189,6 +190,37 @@ static void what_is_kept_is_read_newest_first(void **state) {
     assert_int_equal(before_backward, i == 0 ? 3 * LAYERS + 1 : 1); /* two norms and silu(gate); the last norm */
     fixture_close(&f);
   }
+}
+
+/* Where the backward of a norm comes in halves, both read what its forward kept, and no other op does. */
+static void both_halves_read_what_is_kept(void **state) {
+  (void)state;
+  struct fixture f;
+  const struct sl_op *reader[64] = {0}; /* the input's half that has read buffers[i]; NULL once the other has, too */
+  int32_t buffers[64], halves = 0, complete = 0;
+  open_with(&f, "torch-eager", "flash", "none", ", \"schedule\": \"zb-h1\"");
+  if (sl_check(&f.job) != SL_OK) fail_msg("%s", sl_error_message());
+  const struct sl_program *p = fixture_step(&f);
+  const struct sl_op *norm = p->ops;
+  for (size_t k = 0; k < p->op_count; k++) {
+    const struct sl_op *op = &p->ops[k];
+    if (op->kind != SL_OP_PASS && op->kind != SL_OP_COPY) norm = op;
+    if (op->kind != SL_OP_PASS || !(op->flags & SL_OP_READS_KEPT) || norm->kind != SL_OP_RMSNORM_BWD) continue;
+    const int32_t buffer = sl_op_operand(op, sl_op_slices(p, op), SL_AT_KEPT)->buffer;
+    int i = 0;
+    while (i < halves && buffers[i] != buffer) i++;
+    if (norm->flags & SL_OP_INPUT_GRAD) {
+      assert_int_equal(i, halves);
+      reader[halves] = norm, buffers[halves++] = buffer;
+    } else {
+      assert_in_range(i, 0, halves - 1);
+      assert_int_equal(reader[i]->tensor, norm->tensor);
+      reader[i] = NULL, complete++;
+    }
+  }
+  assert_int_equal(halves, 2 * LAYERS + 1);
+  assert_int_equal(complete, halves);
+  fixture_close(&f);
 }
 
 /* Megatron-LM repeats all of a block, PyTorch's checkpoint stops once the backward has what it asked for. */
@@ -391,6 +423,7 @@ int main(void) {
       cmocka_unit_test(our_own_ops_stay),
       cmocka_unit_test(what_is_kept_lives_until_its_backward),
       cmocka_unit_test(what_is_kept_is_read_newest_first),
+      cmocka_unit_test(both_halves_read_what_is_kept),
       cmocka_unit_test(recomputation_goes_as_far_as_the_framework),
       cmocka_unit_test(attention_says_its_kernel),
       cmocka_unit_test(norms_and_softmax_are_fused_one_by_one),

@@ -177,6 +177,20 @@ static void a_scale_a_tensor_is_gathered_in_bytes(void **state) {
   assert_int_equal(row.scatters, 6 * LAYERS);
 }
 
+/* So is the input of a product that no norm precedes: in OLMo 2 that of the first block is the embedding's output, which
+ * is no block's. */
+static void what_the_embedding_gives_is_gathered_in_bytes(void **state) {
+  (void)state;
+  struct fixture f;
+  if (fixture_open(&f, SL_SOURCE_DIR "/tests/golden/families/olmo2/config.json",
+                   "{\"train_micro_batch_size_per_gpu\": 1, \"bf16\": {\"enabled\": true}, \"optimizer\": {\"type\": "
+                   "\"AdamW\"}, \"shardlab\": {\"seq_len\": 8, \"fp8\": true" COMPILED PARALLEL "}}",
+                   "dgx-h100", 2, NULL) != SL_OK ||
+      sl_check(&f.job) != SL_OK)
+    fail_msg("%s", sl_error_message());
+  fixture_close(&f);
+}
+
 /* FSDP2 gathers a block in 8 bits where torchao has one scale for a weight, and the root as it is. */
 static void blocks_are_gathered_in_fp8(void **state) {
   (void)state;
@@ -304,6 +318,7 @@ int main(void) {
       cmocka_unit_test(the_head_is_no_product_in_fp8),
       cmocka_unit_test(transfers_go_in_pieces),
       cmocka_unit_test(a_scale_a_tensor_is_gathered_in_bytes),
+      cmocka_unit_test(what_the_embedding_gives_is_gathered_in_bytes),
       cmocka_unit_test(blocks_are_gathered_in_fp8),
       cmocka_unit_test(adamw_by_foreach),
       cmocka_unit_test(gathered_blocks_are_copied),

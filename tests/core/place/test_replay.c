@@ -105,11 +105,34 @@ static void a_small_device_gives_back(void **state) {
   assert_true(report_of(&ahead, smaller).needed_bytes <= smaller);
 }
 
+/* The scripts are those of 1F1B, with or without a pipeline. Without them, too, what is reserved holds what is live. */
+static void other_schedules_have_no_script(void **state) {
+  (void)state;
+  static const char *const schedules[] = {"1f1b",  "gpipe",          "interleaved", "looped-bfs",
+                                          "zb-h1", "interleaved-zb", "zbv"};
+  for (size_t i = 0; i < sizeof schedules / sizeof *schedules; i++) {
+    struct fixture f;
+    char config[400];
+    snprintf(
+        config, sizeof config,
+        "{\"train_micro_batch_size_per_gpu\": 1, \"gradient_accumulation_steps\": 3, \"bf16\": {\"enabled\": true},"
+        " \"optimizer\": {\"type\": \"AdamW\"}, \"shardlab\": {\"preset\": \"nanotron\", \"kernels\": \"nanotron\","
+        " \"attention\": \"flash\", \"schedule\": \"%s\"}}",
+        schedules[i]);
+    if (fixture_open(&f, SL_SOURCE_DIR "/tests/mpi/grid_llama.json", config, "dgx-h100", 1, NULL) != SL_OK)
+      fail_msg("%s: %s", schedules[i], sl_error_message());
+    const struct sl_memory_report *m = &f.job.classes[0].memory[SL_SPACE_DEVICE];
+    assert_true(m->reserved_bytes >= m->live_peak_bytes);
+    fixture_close(&f);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(reserves_what_was_published),
       cmocka_unit_test(a_host_ahead_needs_more),
       cmocka_unit_test(a_small_device_gives_back),
+      cmocka_unit_test(other_schedules_have_no_script),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
