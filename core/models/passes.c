@@ -3,7 +3,8 @@
  * What a row keeps is a buffer that is written by the pass after the forward op and read by the first one after the
  * backward op. Forward and backward are matched by layer, in reverse order. Where the backward recomputes a block, the
  * replayed forward is the nearest one before it, so the buffer lives between those two, and the original forward keeps
- * nothing. A backward op that comes in halves reads its buffer in both. */
+ * nothing. A backward op that comes in halves reads its buffer in both; the bytes and launches of its rows are divided
+ * between them. */
 #include "core/models/passes.h"
 
 #include "core/base/checked.h"
@@ -91,6 +92,17 @@ static void read_kept(struct passes *p, const struct sl_op *op, struct sl_op *pa
   }
 }
 
+/* What `op` has of a row's bytes or launches, of which `weights` are those of the weights' half. */
+static int part_of(const struct sl_op *op, int whole, int weights) {
+  if (op->flags & SL_OP_INPUT_GRAD) return whole - weights;
+  return op->flags & SL_OP_WEIGHT_GRAD ? weights : whole;
+}
+
+/* Does a framework launch anything beside `op`? */
+static bool launches(const struct sl_kernel_row *row, const struct sl_op *op) {
+  return elements_of(row, op) > 0 && part_of(op, row->launches, row->weight_launches) > 0;
+}
+
 /* `first`: it is the first pass after its op, which reads what was kept for that op. */
 static enum sl_status add_pass(struct passes *p, struct sl_drafts *to, const struct sl_kernel_row *row,
                                const struct sl_draft *beside, bool backward, bool first) {
@@ -101,7 +113,8 @@ static enum sl_status add_pass(struct passes *p, struct sl_drafts *to, const str
   struct sl_op pass = sl_op_plain(SL_OP_PASS, SL_U8, op->phase);
   pass.layer = op->layer;
   pass.tensor = op->tensor;
-  pass.dim[0] = row->bytes * elements_of(row, op), pass.dim[1] = row->launches;
+  pass.dim[0] = part_of(op, row->bytes, row->weight_bytes) * elements_of(row, op);
+  pass.dim[1] = part_of(op, row->launches, row->weight_launches);
   if (row->kept > 0) SL_TRY(keep(p, row, op, backward, &pass, operand, &n));
   if (backward && first) read_kept(p, op, &pass, operand, &n);
   if (row->scratch > 0) {
@@ -124,7 +137,7 @@ static enum sl_status add_all(struct passes *p, struct sl_drafts *drafts, bool b
     const struct sl_kernel_row *row = NULL;
     bool first = true;
     while (status == SL_OK && (row = sl_kernel_row(p->l->plan->config, &beside->op, row)) != NULL) {
-      if (elements_of(row, &beside->op) == 0) continue;
+      if (!launches(row, &beside->op)) continue;
       status = add_pass(p, &out, row, beside, backward, first);
       first = false;
     }

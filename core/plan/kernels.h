@@ -67,6 +67,10 @@ struct sl_kernel_row {
   int kept;                /* from a forward to its backward ... */
   enum sl_op_kind kept_by; /* ... which is of this kind */
   enum sl_kernel_when when;
+  /* Of a backward that comes in halves, what of `bytes` and `launches` is in the weights' half; the rest is in the
+   * input's. torch/distributed/pipelining/_backward.py divides the nodes of autograd so: those between output and input
+   * run in stage_backward_input, the weights' gradients, with what only they need, in stage_backward_weight. */
+  int weight_bytes, weight_launches;
 };
 
 struct sl_kernel_set {
