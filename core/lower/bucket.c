@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/checked.h"
 #include "core/lower/gradients.h"
 #include "core/lower/lower.h"
 
@@ -213,13 +214,25 @@ done:
   return status;
 }
 
+/* Where earlier micro-batches leave whole gradients, the buffers of DeepSpeed's buckets stand beside them. With a single
+ * one gradients come as activations go, but are counted whole from the first on: more than the buffers. */
+enum sl_status sl_bucket_open(struct sl_lowering *l) {
+  const struct sl_strategy *s = &l->plan->strategy;
+  int32_t buffer;
+  if (!s->whole_buckets || s->shard_grads || l->plan->n_micro == 1) return SL_OK;
+  return sl_build_buffer(l, &buffer, SL_SCOPE_PERSISTENT, SL_CATEGORY_COMMUNICATION, l->dtype,
+                         sl_product(l->plan->config->zero.reduce_bucket_size, s->overlap ? 2 : 1), "bucket.beside");
+}
+
 enum { RING = 2 };
 
 /* DeepSpeed allocates reduce_bucket_size elements even for a small model; we allocate what the buckets can fill. The
- * second of two stands unused if there is a single bucket. */
+ * second of two stands unused if there is a single bucket. ZeRO-3 has one: what would fill our second waits beside it,
+ * and so does a gradient that is larger than a bucket. */
 static void fill_up(const struct sl_lowering *l, int ring, int64_t *largest) {
   const int64_t limit = l->plan->config->zero.reduce_bucket_size;
   if (!l->plan->strategy.whole_buckets || largest[0] == 0) return;
+  if (l->plan->strategy.units == SL_UNITS_PARAMETER) ring = 1;
   const bool single = ring > 1 && largest[1] == 0;
   for (int i = 0; i < ring; i++)
     if (largest[i] > 0 && largest[i] < limit) largest[i] = limit;
@@ -241,9 +254,16 @@ static enum sl_status rotating_buffers(struct sl_lowering *l, int group) {
     if (b->count > largest[b->turn]) largest[b->turn] = b->count;
   }
   fill_up(l, ring, largest);
+  const int64_t limit = l->plan->config->zero.reduce_bucket_size;
+  const bool from_start = l->plan->strategy.whole_buckets && l->plan->strategy.units == SL_UNITS_PARAMETER;
+  const bool beside = from_start && largest[0] > limit;
+  int32_t unused;
+  if (beside)
+    SL_TRY(
+        sl_build_buffer(l, &unused, SL_SCOPE_PERSISTENT, SL_CATEGORY_COMMUNICATION, l->wire, limit, "bucket.beside"));
   for (int i = 0; i < ring && largest[i] > 0; i++) {
-    SL_TRY(sl_build_buffer(l, &rotating[i], SL_SCOPE_MICRO, SL_CATEGORY_COMMUNICATION, l->wire, largest[i], "bucket.%d",
-                           group * RING + i));
+    SL_TRY(sl_build_buffer(l, &rotating[i], from_start && i == 0 && !beside ? SL_SCOPE_PERSISTENT : SL_SCOPE_MICRO,
+                           SL_CATEGORY_COMMUNICATION, l->wire, largest[i], "bucket.%d", group * RING + i));
   }
   for (int i = 0; i < r->bucket_count; i++) {
     struct sl_bucket *b = &r->buckets[i];

@@ -22,6 +22,8 @@ struct sl_bucket {
   bool launched;  /* in the backward being lowered */
 };
 
+/* Before drafts are lowered: the buffers of buckets that stand beside whole gradients. */
+enum sl_status sl_bucket_open(struct sl_lowering *lowering);
 /* Plans the buckets of all groups and their buffers, once the drafts of all stages exist. */
 enum sl_status sl_bucket_plan(struct sl_lowering *lowering);
 /* Per placed tensor: the number of gradient operands in one backward of the rank's stage `local`. */

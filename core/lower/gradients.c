@@ -28,3 +28,15 @@ bool sl_gradients_kept(const struct sl_lowering *l, int placed) {
   const struct sl_pass *pass = &l->zero->reduce->pass;
   return l->pp_rank->tensors[placed].shared ? !pass->tied_first : !pass->first;
 }
+
+/* Some frameworks have one buffer for gradients, allocated once. One whose units are layers allocates the
+ * reduced gradient of each unit (FSDP2's _fsdp_collectives.py, foreach_reduce) and frees it before the next forward;
+ * but the freed blocks are too small for most of the forward's activations, so memory is as if the gradients stayed. */
+enum sl_scope sl_gradients_scope(const struct sl_lowering *l) {
+  const struct sl_strategy *s = &l->plan->strategy;
+  const bool by_unit = s->units == SL_UNITS_LAYER && s->shard_grads && !s->offload_optimizer;
+  const bool from_start = s->whole_buckets && s->units == SL_UNITS_PARAMETER && !s->offload_optimizer;
+  const bool frameworks =
+      l->plan->config->sl.kernels != SL_KERNELS_SHARDLAB && (s->gradient_buffer || by_unit || from_start);
+  return l->options->save_grads || frameworks ? SL_SCOPE_PERSISTENT : SL_SCOPE_PROGRAM;
+}

@@ -16,3 +16,5 @@ bool sl_gradients_owned_in_flat(const struct sl_lowering *lowering);
 bool sl_gradients_copied_back(const struct sl_lowering *lowering);
 /* Has an earlier backward of the step left part of this gradient? */
 bool sl_gradients_kept(const struct sl_lowering *lowering, int placed);
+/* How long the buffer of gradients stands. */
+enum sl_scope sl_gradients_scope(const struct sl_lowering *lowering);

@@ -67,18 +67,9 @@ static bool in_buckets(const struct sl_lowering *l) {
   return keeps_gradients(l) && l->plan->strategy.overlap && l->plan->dp_cp > 1;
 }
 
-/* Some frameworks have one buffer for gradients, allocated once. One whose units are layers allocates the
- * reduced gradient of each unit (FSDP2's _fsdp_collectives.py, foreach_reduce) and frees it before the next forward;
- * but the freed blocks are too small for most of the forward's activations, so memory is as if the gradients stayed. */
-static enum sl_scope scope_of_gradients(const struct sl_lowering *l) {
-  const struct sl_strategy *s = &l->plan->strategy;
-  const bool by_unit = s->units == SL_UNITS_LAYER && s->shard_grads && !s->offload_optimizer;
-  const bool frameworks = l->plan->config->sl.kernels != SL_KERNELS_SHARDLAB && (s->gradient_buffer || by_unit);
-  return l->options->save_grads || frameworks ? SL_SCOPE_PERSISTENT : SL_SCOPE_PROGRAM;
-}
-
 static enum sl_status open_buckets(struct sl_lowering *l) {
   l->homes->half = -1;
+  SL_TRY(sl_bucket_open(l));
   if (!in_buckets(l)) return SL_OK;
   return sl_build_buffer(l, &l->homes->half, SL_SCOPE_PERSISTENT, SL_CATEGORY_GRADIENT, l->dtype, l->pp_rank->padded,
                          "grad.buckets");
@@ -87,7 +78,7 @@ static enum sl_status open_buckets(struct sl_lowering *l) {
 enum sl_status sl_reduce_open(struct sl_lowering *l) {
   const struct sl_strategy *s = &l->plan->strategy;
   struct sl_homes *h = l->homes;
-  const enum sl_scope scope = scope_of_gradients(l);
+  const enum sl_scope scope = sl_gradients_scope(l);
   SL_TRY(open_buckets(l));
   h->nvme.gradients = complete_when_reduced(l);
   if (sl_gradients_sharded(l)) {
@@ -200,7 +191,8 @@ static enum sl_status reduce_range(struct sl_lowering *l, struct sl_program *p, 
   return sl_build_emit(p, op, n, l->zero->wide);
 }
 
-/* The copy of a bucket that is all-reduced instead (strategy.h: whole_buckets), on the lane of its reduction. */
+/* The copy of a bucket that DeepSpeed all-reduces instead (stage_1_and_2.py, allreduce_bucket: flatten), on the lane of
+ * its reduction. Without reduce_scatter it makes none (gradient_reduction_w_predivide). */
 static enum sl_status flatten(struct sl_lowering *l, struct sl_program *p, const struct sl_op *op, int64_t count,
                               struct sl_operand *bucket) {
   struct sl_op copy = sl_zero_op(SL_OP_COPY, l->wire, SL_PHASE_BACKWARD, count);
@@ -219,7 +211,8 @@ static enum sl_status sum_and_take(struct sl_lowering *l, struct sl_program *p, 
   struct sl_operand *sums = l->zero->wide;
   for (int i = 0; i < buckets; i++) {
     sums[i] = travelling(l, &call[i]);
-    if (l->plan->strategy.whole_buckets) SL_TRY(flatten(l, p, &op, call[i].count, &sums[i]));
+    if (l->plan->strategy.whole_buckets && l->plan->config->zero.reduce_scatter)
+      SL_TRY(flatten(l, p, &op, call[i].count, &sums[i]));
   }
   SL_TRY(sl_build_emit(p, op, buckets, sums));
   for (int i = 0; i < buckets; i++) {

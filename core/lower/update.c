@@ -4,6 +4,7 @@
 
 #include "core/lower/ahead.h"
 #include "core/lower/grad_norm.h"
+#include "core/lower/gradients.h"
 #include "core/lower/lists.h"
 #include "core/lower/lower.h"
 #include "core/lower/owned.h"
@@ -134,8 +135,8 @@ static enum sl_status copied_gradient(struct sl_lowering *l, struct sl_program *
   if (copies == SL_COPIES_LIST) SL_TRY(copy_gradient(l, p, run, SL_F32, "grad.list", grad));
   if (copies == SL_COPIES_FLAT && type == SL_F32) return SL_OK;
   SL_TRY(copy_gradient(l, p, run, SL_F32, "grad.fp32", grad));
-  if (copies != SL_COPIES_LIST) return SL_OK;
-  /* the gradients themselves go when both copies are made */
+  if (copies == SL_COPIES_FLOAT || (copies == SL_COPIES_FLAT && !sl_gradients_sharded(l))) return SL_OK;
+  /* the gradients themselves go when both copies are made; ZeRO-1 lets go of what it does not own before */
   struct sl_op held = sl_zero_op(SL_OP_PASS, SL_U8, SL_PHASE_STEP, 1);
   held.dim[1] = 1, held.flags = SL_OP_READS_KEPT;
   return SL_BUILD_EMIT(p, held, kept);
@@ -241,6 +242,15 @@ static struct sl_owned piece_of(struct sl_owned run, int64_t group, int64_t i) {
   return run;
 }
 
+/* Stage 3 copies the gradients of one sub-group at a time. */
+static enum sl_status update_by_sub_group(struct sl_lowering *l, struct sl_program *p, struct sl_owned run) {
+  const int64_t least = (run.count + SL_MAX_SUB_GROUPS - 1) / SL_MAX_SUB_GROUPS,
+                asked = l->plan->config->zero.sub_group_size;
+  const int64_t group = asked > least ? asked : least;
+  for (int64_t i = 0; i * group < run.count; i++) SL_TRY(emit_update_run(l, p, piece_of(run, group, i), 0));
+  return SL_OK;
+}
+
 /* Updates states on NVMe one sub-group at a time: read, update, write back (ZeRO-Infinity, arXiv:2104.07857, section
  * 5.1.2; DeepSpeed's runtime/swap_tensor/partitioned_optimizer_swapper.py). With several sets, reading the next and
  * writing the previous sub-group overlap with the update. */
@@ -266,6 +276,8 @@ static enum sl_status update_from_nvme(struct sl_lowering *l, struct sl_program 
 static enum sl_status emit_update(struct sl_lowering *l, struct sl_program *p) {
   const bool contiguous = l->rank_class->role[SL_ROLE_PARAM].form == SL_FORM_SHARD &&
                           l->rank_class->role[SL_ROLE_GRAD].form != SL_FORM_SHARD_IN_FLAT;
+  const bool in_groups =
+      l->plan->strategy.copies_gradients == SL_COPIES_FLAT && l->plan->strategy.units == SL_UNITS_PARAMETER;
   for (int g = 0; g < l->pp_rank->group_count; g++) {
     const struct sl_layout *layout = &l->pp_rank->layouts[g];
     if (l->zero->compressed && layout->group.ranks > 1) continue; /* sl_onebit_update does it */
@@ -274,7 +286,9 @@ static enum sl_status emit_update(struct sl_lowering *l, struct sl_program *p) {
       while (run.count > 0) {
         const struct sl_owned piece = sl_owned_together(l, &run);
         const bool on_nvme = l->homes->nvme.sets > 0 && space_of(l, SL_ROLE_MASTER, piece) == SL_SPACE_NVME;
-        SL_TRY(on_nvme ? update_from_nvme(l, p, piece) : emit_update_run(l, p, piece, 0));
+        SL_TRY(on_nvme     ? update_from_nvme(l, p, piece)
+               : in_groups ? update_by_sub_group(l, p, piece)
+                           : emit_update_run(l, p, piece, 0));
       }
     }
   }

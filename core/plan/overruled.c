@@ -32,6 +32,15 @@ static bool accumulates_on_host(struct question *q) {
   return sl_strategy_fp32_on_host(&q->preset->row) && q->config->grad_accum_dtype != SL_F32;
 }
 
+static bool of_shards(struct question *q) {
+  const struct sl_strategy *s = &q->preset->row;
+  return s->casts_shards && s->shard_grads && q->config->grad_accum_dtype != SL_F32;
+}
+static bool as_reduced(struct question *q) {
+  const struct sl_strategy *s = &q->preset->row;
+  return s->casts_shards && !s->shard_grads && q->config->grad_accum_dtype != sl_strategy_fsdp_keeps(s, q->config);
+}
+
 static bool own_buckets(struct question *q) {
   q->number = q->preset->row.bucket;
   return q->number != q->config->zero.reduce_bucket_size;
@@ -81,6 +90,8 @@ static const struct rule overruled[] = {
     {"communication_data_type", sends_otherwise, "gradients are reduced in fp32"},
     {"data_types.grad_accum_dtype", accumulates_otherwise, "gradients accumulate in fp32"},
     {"data_types.grad_accum_dtype", accumulates_as_parameters, "gradients accumulate in the parameters' type"},
+    {"data_types.grad_accum_dtype", of_shards, "gradients are kept in fp32, as the shards of parameters are"},
+    {"data_types.grad_accum_dtype", as_reduced, "whole gradients are summed in the type in which they are reduced"},
     {"data_types.grad_accum_dtype", accumulates_on_host, "gradients in host memory are fp32"},
     {ZERO("reduce_bucket_size"), own_buckets, "buckets of %lld elements"},
     {ZERO("reduce_bucket_size"), by_layer, "each wrapped block is a bucket"},

@@ -43,6 +43,13 @@ bool sl_strategy_reduces_after_backward(const struct sl_preset *preset, const st
 
 /* Finds the preset of `config`: by its name, or the row of its DeepSpeed ZeRO stage. */
 enum sl_status sl_strategy_find_preset(struct sl_preset *preset, const struct sl_config *config);
+/* The type in which FSDP keeps gradients: that of the fp32 shards, or, while they are whole, that in which they are
+ * reduced (strategy.h, no_sync; torch/distributed/fsdp/_runtime_utils.py, _cast_grad_to_param_dtype;
+ * fsdp/_fully_shard/_fsdp_collectives.py, foreach_reduce). */
+static inline enum sl_dtype sl_strategy_fsdp_keeps(const struct sl_strategy *s, const struct sl_config *c) {
+  return s->shard_grads ? SL_F32 : c->communication_data_type;
+}
+
 /* DeepSpeed's CPU optimizers read fp32 gradients only. */
 static inline bool sl_strategy_fp32_on_host(const struct sl_strategy *s) {
   return s->offload_optimizer && s->shard_grads;

@@ -123,7 +123,7 @@ static void overrule(struct sl_config *c, const struct sl_strategy *s) {
   if (s->fp32_gradients || s->fp32_reductions) c->communication_data_type = SL_F32;
   if (s->fp32_gradients || sl_strategy_fp32_on_host(s)) c->grad_accum_dtype = SL_F32;
   if (s->fp32_reductions) c->grad_accum_dtype = c->param_dtype;
-  if (s->no_sync) c->grad_accum_dtype = c->communication_data_type;
+  if (s->casts_shards) c->grad_accum_dtype = sl_strategy_fsdp_keeps(s, c);
   c->zero.overlap_comm = s->overlap;
   c->zero.reduce_bucket_size = s->bucket;
 }
@@ -170,7 +170,7 @@ static enum sl_gradient_copies copies_of(const struct sl_strategy *s, const stru
     return half && !s->fp32_gradients && config->grad_accum_dtype != SL_F32 ? SL_COPIES_FLOAT : SL_COPIES_NONE;
   if (!(preset->family & SL_FAMILY_DEEPSPEED) || bf16_optimizer) return SL_COPIES_NONE;
   if (s->units == SL_UNITS_WHOLE) return half ? SL_COPIES_LIST : SL_COPIES_NONE;
-  return s->units == SL_UNITS_FLAT ? SL_COPIES_FLAT : SL_COPIES_NONE;
+  return s->shard_optimizer ? SL_COPIES_FLAT : SL_COPIES_NONE;
 }
 
 enum sl_status sl_strategy_choose(struct sl_strategy *s, struct sl_config *config, int dp) {
@@ -203,9 +203,12 @@ enum sl_status sl_strategy_choose(struct sl_strategy *s, struct sl_config *confi
   const bool engine = preset.family & SL_FAMILY_PIPELINE_ENGINE;
   const bool flat = (preset.family & SL_FAMILY_DEEPSPEED) && s->units == SL_UNITS_FLAT;
   const bool whole = flat && (!config->zero.reduce_scatter || config->zero.multi_rank_allreduce);
+  const bool frameworks = config->sl.kernels != SL_KERNELS_SHARDLAB,
+             bf16_sums = bf16_optimizer && (engine || frameworks);
   s->sums_whole = dp > 1 && s->shard_optimizer && s->shard_size == 0 &&
-                  (scaling || whole || (engine && bf16_optimizer) || (preset.family & SL_FAMILY_NANOTRON));
-  s->whole_buckets = flat && s->shard_grads && config->sl.kernels != SL_KERNELS_SHARDLAB;
+                  (scaling || whole || bf16_sums || (preset.family & SL_FAMILY_NANOTRON));
+  s->whole_buckets =
+      frameworks && (preset.family & SL_FAMILY_DEEPSPEED) && s->shard_optimizer && !bf16_optimizer && dp > 1;
   const bool staged = (preset.family & SL_FAMILY_DEEPSPEED) && config->sl.pp > 1;
   s->fp32_reductions = s->pair_messages = scaling;
   s->reduces_last = scaling || (staged && (engine || !s->overlap) && !s->shard_grads);

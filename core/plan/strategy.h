@@ -35,7 +35,9 @@ enum sl_release {
 /* What an update reads instead of the own gradients as they are kept. */
 enum sl_gradient_copies {
   SL_COPIES_NONE,
-  SL_COPIES_FLAT,  /* in their type, then in fp32: DeepSpeed's stage_1_and_2.py, step (flatten and to) */
+  /* in their type, then in fp32: DeepSpeed's stage_1_and_2.py, step (flatten and to), and stage3.py,
+   * _prepare_fp32_grad_for_sub_group */
+  SL_COPIES_FLAT,
   SL_COPIES_LIST,  /* in fp32, tensor by tensor and then flat: DeepSpeed's fp16/fused_optimizer.py, step */
   SL_COPIES_FLOAT, /* in fp32: Megatron-LM's optimizer.py, _copy_model_grads_to_main_grads (main_grad.float()) */
 };
@@ -86,8 +88,9 @@ struct sl_strategy {
    * use_multi_rank_bucket_allreduce or without reduce_scatter, stage_1_and_2.py, average_tensor). Of those a rank that
    * keeps a part of the gradients takes its own. */
   bool sums_whole;
-  /* What is all-reduced is a copy of the bucket (the same file, allreduce_bucket: flatten), and a bucket's buffer holds
-   * reduce_bucket_size elements, whatever fills it (setup_buckets). Only in predictions of frameworks. */
+  /* A bucket's buffer holds reduce_bucket_size elements, whatever fills it: at ZeRO 1 and 2 as long as gradients may
+   * come (the same file, setup_buckets), at ZeRO-3 from the beginning, like the gradients of the rank's parts (stage3.py,
+   * _setup_for_real_optimizer). Only in predictions of frameworks. */
   bool whole_buckets;
   bool pipeline_engine; /* DeepSpeed's pipeline engine, see plan/communicators.h */
   bool pair_messages;   /* pipeline messages are sent without a group, so each pair of ranks has a communicator */

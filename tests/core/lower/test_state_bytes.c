@@ -92,7 +92,8 @@ static void compare(const struct strategy *s, bool fp16, int world, const char *
     fail_msg("%s: %s", config, sl_error_message());
   const bool fp32 = s->fp32_grads || (kept != NULL ? strcmp(kept, "fp32") == 0 : !fp16 && s->stage == 0);
   const int64_t whole = padded(s->split, world), shard = s->split == WHOLE ? whole : whole / world;
-  const int64_t gradient = (fp32 ? 4 : 2) * (s->shards_grads ? shard : whole), parameter = s->casts_shards ? 4 : 2;
+  const int64_t gradient = (fp32 || s->casts_shards ? 4 : 2) * (s->shards_grads ? shard : whole),
+                parameter = s->casts_shards ? 4 : 2;
   int64_t optimizer = 0;
   for (int i = 0; i < f.job.class_count; i++) {
     const struct sl_memory_report *m = f.job.classes[i].memory;
@@ -168,7 +169,8 @@ static void optimizers_read_the_type_that_gradients_accumulate_in(void **state) 
         /* Megatron-LM's --grad-reduce-in-bf16 */
         const bool own = strncmp(strategies[s].preset, "megatron", 8) == 0 && types[wire].dtype == SL_BF16 &&
                          types[kept].dtype == SL_BF16;
-        const enum sl_dtype want = strategies[s].fp32_grads && !own ? SL_F32 : types[kept].dtype;
+        const bool fp32 = (strategies[s].fp32_grads && !own) || strategies[s].casts_shards;
+        const enum sl_dtype want = fp32 ? SL_F32 : types[kept].dtype;
         if (got != want)
           fail_msg("strategy %d, %s on the wire, kept in %s: the optimizer reads %s", s, types[wire].name,
                    types[kept].name, sl_dtype_name(got));
@@ -179,8 +181,8 @@ static void optimizers_read_the_type_that_gradients_accumulate_in(void **state) 
 }
 
 /* The programs of frameworks beside ours: DeepSpeed's ZeRO has a master of fp32 parameters, too, and its stages 1 and 2
- * update from a copy of the gradients in fp32, made of one in their type. In 16 bits that is the 2 N + 18 N / dp of its
- * estimator, once what was copied first has been let go. Without ZeRO it makes two copies in fp32, and lets go of the
+ * update from a copy of the gradients in fp32, made of one in their type; ZeRO-2 and 3 let go of the gradients when both
+ * are there: two bytes an own element more than the 18 of its estimator. Without ZeRO it makes two copies in fp32, and lets go of the
  * gradients only then: 24 bytes an element. Megatron-LM makes one of 16-bit gradients: the 20 of its own table. */
 static void frameworks_copy_what_they_update_from(void **state) {
   (void)state;
@@ -194,10 +196,11 @@ static void frameworks_copy_what_they_update_from(void **state) {
                {"shardlab", "fp32", 2, "fp32", 8, 0, 0, ""},
                {"torch-eager", "bf16", 1, "bf16", 12, 6, 0, ""},
                {"torch-eager", "bf16", 1, "fp32", 12, 0, 0, ""}, /* BF16_Optimizer */
-               {"torch-eager", "bf16", 2, "bf16", 12, 6, 0, ""},
+               {"torch-eager", "bf16", 2, "bf16", 12, 6, 24, ""},
                {"torch-eager", "bf16", 2, "fp32", 12, 4, 0, ""},
                {"torch-eager", "fp32", 2, "fp32", 12, 4, 0, ""},
-               {"torch-eager", "fp32", 3, "fp32", 12, 0, 0, ""},
+               {"torch-eager", "bf16", 3, "bf16", 12, 6, 22, ""},
+               {"torch-eager", "fp32", 3, "fp32", 12, 4, 0, ""},
                {"torch-eager", "bf16", 0, "bf16", 12, 8, 24, ""},
                {"torch-eager", "fp32", 0, "fp32", 8, 0, 16, ""},
                {"torch-eager", "bf16", 0, "bf16", 12, 0, 16, "ddp"},
@@ -218,7 +221,7 @@ static void frameworks_copy_what_they_update_from(void **state) {
     snprintf(config, sizeof config,
              "{\"train_micro_batch_size_per_gpu\": 1, \"bf16\": {\"enabled\": %s}, %s"
              "\"optimizer\": {\"type\": \"AdamW\"}, \"zero_optimization\": {\"stage\": %d, "
-             "\"stage3_param_persistence_threshold\": 0}, "
+             "\"reduce_bucket_size\": 1000, \"stage3_param_persistence_threshold\": 0}, "
              "\"shardlab\": {\"kernels\": \"%s\", \"seq_len\": 8, \"preset\": \"%s\"}}",
              half ? "true" : "false", types, cases[i].stage, cases[i].kernels, cases[i].preset);
     if (fixture_open(&f, "gpt2", config, "dgx-a100-80g", 2, NULL) != SL_OK) fail_msg("%s", sl_error_message());

@@ -103,6 +103,52 @@ static int64_t bytes_of(const struct fixture *f, const char *start) {
   return bytes;
 }
 
+static const char eager[] = ", \"kernels\": \"torch-eager\"";
+
+/* Without reduce_scatter the bucket itself is all-reduced. */
+static void no_copy_without_reduce_scatter(void **state) {
+  (void)state;
+  struct fixture f;
+  open_job(&f, "\"stage\": 2, \"reduce_scatter\": false", eager);
+  assert_int_equal(bytes_of(&f, "bucket.flat"), 0);
+  assert_true(bytes_of(&f, "bucket.0") > 0);
+  fixture_close(&f);
+}
+
+/* ZeRO-3's bucket and the gradients of a rank's parts are there from the beginning, the copies of one sub-group of them
+ * for its update. ZeRO-1's buffers stand beside the gradients that an earlier micro-batch left. */
+static void what_stands_from_the_beginning(void **state) {
+  (void)state;
+  enum { BUCKET = 200000, GROUP = 1000 };
+  struct fixture f;
+  char zero[160];
+  snprintf(
+      zero, sizeof zero,
+      "\"stage\": 3, \"stage3_param_persistence_threshold\": 0, \"reduce_bucket_size\": %d, \"sub_group_size\": %d",
+      BUCKET, GROUP);
+  open_job(&f, zero, eager);
+  const struct sl_class *c = &f.job.classes[0];
+  int64_t persistent = 0, largest = 0, copies = 0;
+  for (size_t i = 0; i < c->buffer_count; i++) {
+    const struct sl_buffer *b = &c->buffers[i];
+    const bool kept = strcmp(b->name, "bucket.0") == 0 || strcmp(b->name, "grad.shard") == 0;
+    if (kept && b->persistent) persistent += b->bytes;
+    if (strcmp(b->name, "grad.fp32") == 0) copies += b->bytes, largest = most(largest, b->bytes);
+  }
+  const int64_t own = f.plan.pp_ranks[0].shard_numel;
+  assert_int_equal(persistent, 2 * BUCKET + 2 * own);
+  assert_int_equal(copies, 4 * own);
+  assert_int_equal(largest, 4 * GROUP);
+  fixture_close(&f);
+  for (int overlap = 0; overlap < 2; overlap++) {
+    snprintf(zero, sizeof zero, "\"stage\": 1, \"reduce_bucket_size\": %d, \"overlap_comm\": %s", BUCKET,
+             overlap ? "true" : "false");
+    open_job(&f, zero, eager);
+    assert_int_equal(bytes_of(&f, "bucket.beside"), 2 * BUCKET * (1 + overlap));
+    fixture_close(&f);
+  }
+}
+
 /* One buffer of reduce_bucket_size elements, with overlap two, also where the model fills less than one; the copy that
  * is all-reduced, in each of the two backwards, holds what is in it. */
 static void buffers_hold_the_bucket_size(void **state) {
@@ -130,7 +176,8 @@ static void buffers_hold_the_bucket_size(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(whole_buckets_are_summed),
-                                     cmocka_unit_test(buffers_hold_the_bucket_size)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(whole_buckets_are_summed), cmocka_unit_test(no_copy_without_reduce_scatter),
+      cmocka_unit_test(what_stands_from_the_beginning), cmocka_unit_test(buffers_hold_the_bucket_size)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -150,7 +150,10 @@ static const struct {
     {"aleph-alpha-scaling", BF16 ", \"data_types\": {\"grad_accum_dtype\": \"fp32\"}",
      "data_types.grad_accum_dtype: is \"fp32\", which has no effect: preset aleph-alpha-scaling (Aleph Alpha Scaling): "
      "gradients accumulate in the parameters' type\n"},
-    {"fsdp", BF16 ", " KEPT, NULL},
+    {"fsdp", BF16 ", " KEPT,
+     "data_types.grad_accum_dtype: is \"bf16\", which has no effect: preset fsdp (PyTorch FSDP): gradients are kept in "
+     "fp32, as the shards of parameters are\n"},
+    {"fsdp", BF16, NULL},
     {"", ZERO_KEY("\"stage\": 2, \"offload_optimizer\": {\"device\": \"cpu\"}") ", " BF16 ", " KEPT,
      "data_types.grad_accum_dtype: is \"bf16\", which has no effect: preset deepspeed-2 (DeepSpeed): gradients in host "
      "memory are fp32\n"},
