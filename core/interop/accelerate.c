@@ -105,7 +105,6 @@ static enum sl_status put_fsdp_types(struct accelerate *a) {
   SL_TRY(put_precision(a));
   if (strcmp(a->precision, "no") == 0) return SL_OK;
   put(a, "communication_data_type", json_string(a->precision));
-  put(a, "data_types.grad_accum_dtype", json_string("fp32"));
   return SL_OK;
 }
 

@@ -258,7 +258,6 @@ static enum sl_status put_number_types(struct titan *t) {
            SL_OK;
   put(t, "bf16.enabled", json_true());
   put(t, "communication_data_type", json_string(strcmp(reduce, "float32") == 0 ? "fp32" : "bf16"));
-  put(t, "data_types.grad_accum_dtype", json_string("fp32")); /* the type of the shards */
   return SL_OK;
 }
 

@@ -122,7 +122,9 @@ static enum sl_status put_number_types(const json_t *config, const struct degree
   if (is_on(config, "fp16.enabled")) return refuse("fp16.enabled", "true", "false");
   if (bf16 && d->shard == 1)
     return refuse("bf16.enabled", "true", "false on one data-parallel rank: torchtitan casts with FSDP alone");
-  if (bf16 && strcmp(text_at(config, "data_types.grad_accum_dtype"), "fp32") != 0) /* the type of FSDP's shards */
+  /* the type of FSDP's shards, or in a pipeline, which sums whole gradients, that of their reduction */
+  const char *kept = d->pp > 1 ? text_at(config, "communication_data_type") : "fp32";
+  if (bf16 && strcmp(text_at(config, "data_types.grad_accum_dtype"), kept) != 0)
     json_array_append_new(unsaid, json_string("data_types.grad_accum_dtype"));
   const bool reduces_half = bf16 && strcmp(text_at(config, "communication_data_type"), "bf16") == 0;
   fprintf(out, "mixed_precision_param = \"%s\"\nmixed_precision_reduce = \"%s\"\n", bf16 ? "bfloat16" : "float32",

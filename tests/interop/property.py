@@ -151,7 +151,8 @@ def torchtitan_config(r, layers, tied):
         ds["optimizer"]["type"] = "Adam"
         ds["optimizer"]["params"]["adam_w_mode"] = False
     if r.random() < 0.8:
-        ds.update(bf16={"enabled": True}, communication_data_type=r.choice(["fp32", "bf16"]), data_types={"grad_accum_dtype": "fp32"})
+        sent = r.choice(["fp32", "bf16"])
+        ds.update(bf16={"enabled": True}, communication_data_type=sent, data_types={"grad_accum_dtype": sent if pp > 1 else "fp32"})
         if r.random() < 0.2:
             ours.update(fp8=True, fp8_recipe=r.choice(["tensorwise", "rowwise"]))
     return ds, tp * pp * dp * cp

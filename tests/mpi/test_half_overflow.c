@@ -19,8 +19,10 @@ static bool agreed(double value) {
 }
 
 /* The sum of a role's elements over all ranks and tensors, weighted so that no change goes unseen. */
+/* A number of a state; 0 if there is none. */
 static double fingerprint(struct grid_result *r, enum sl_role role) {
   double sum = 0;
+  if (r->fixture.job.classes[0].role[role].form == SL_FORM_ABSENT) return 0;
   for (int i = 0; i < r->fixture.plan.pp_ranks[0].tensor_count; i++) {
     const int64_t n = r->fixture.plan.pp_ranks[0].tensors[i].numel;
     float *all = calloc((size_t)n, sizeof *all);
