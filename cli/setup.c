@@ -6,6 +6,7 @@
 #include "cli/output.h"
 #include "core/base/machine.h"
 #include "core/cluster/provenance.h"
+#include "core/interop/megatron.h"
 #include "core/job/job.h"
 
 #include <malloc.h>
@@ -78,7 +79,10 @@ static enum sl_status read_config(struct sl_config *config, const struct sl_opti
     override(doc.root, options);
     sl_defaults_put(doc.root, options, model, cluster);
   }
-  return sl_config_from_json(config, &doc, options->strict);
+  SL_TRY(sl_config_from_json(config, &doc, options->strict));
+  if (options->from_megatron != NULL && !sl_options_given(options, "train-batch"))
+    config->megatron_batch = sl_megatron_global_batch;
+  return SL_OK;
 }
 
 enum sl_status sl_setup_config(struct sl_config *config, const struct sl_options *options) {

@@ -224,6 +224,19 @@ static enum sl_status fill_batch(struct sl_config *config, int64_t dp) {
   return SL_OK;
 }
 
+/* Of arguments in their own words: megatron/core/num_microbatches_calculator.py, ConstantNumMicroBatchesCalculator.
+ * They have no accumulation steps, so those that a flag gives are DeepSpeed's matter. */
+static enum sl_status check_megatron_batch(const struct sl_config *config, int64_t dp) {
+  const int64_t total = config->train_batch_size, micro = config->train_micro_batch_size_per_gpu;
+  const int64_t pass = sl_product(micro, dp);
+  if (config->megatron_batch == NULL || sl_config_at(config, "gradient_accumulation_steps") != NULL) return SL_OK;
+  if (total <= 0 || micro <= 0 || total % pass == 0) return SL_OK;
+  return sl_json_fail(&config->doc, config->megatron_batch,
+                      "global batch size (%lld) is not divisible by micro batch size (%lld) times data parallel size "
+                      "(%lld); expected a multiple of %lld",
+                      (long long)total, (long long)micro, (long long)dp, (long long)pass);
+}
+
 /* DeepSpeed's _batch_assertion. */
 static enum sl_status check_batch(const struct sl_config *config, int64_t dp) {
   const int64_t total = config->train_batch_size, micro = config->train_micro_batch_size_per_gpu;
@@ -250,5 +263,6 @@ enum sl_status sl_config_resolve_batch(struct sl_config *config, int dp) {
   if (dp < 1) return sl_fail(SL_ERR_INPUT, "%s: %d data-parallel ranks; expected at least 1", config->doc.name, dp);
   SL_TRY(sl_config_elastic_batch(config, dp));
   SL_TRY(fill_batch(config, dp));
+  SL_TRY(check_megatron_batch(config, dp));
   return check_batch(config, dp);
 }

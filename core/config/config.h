@@ -102,6 +102,8 @@ struct sl_config {
   char ds_version[16]; /* shardlab.ds_version, which selects defaults; "0.19.6" */
   /* batch sizes; 0 = not given, until sl_config_resolve_batch */
   int64_t train_batch_size, train_micro_batch_size_per_gpu, gradient_accumulation_steps;
+  /* the argument of Megatron-LM, borrowed, that train_batch_size is from; NULL: none */
+  const char *megatron_batch;
   double gradient_clipping;              /* global norm, 0 = off */
   bool sparse_gradients;                 /* of an embedding */
   bool gradient_allreduce_sum;           /* gradient_allreduce_op == "sum" */

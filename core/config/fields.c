@@ -37,6 +37,7 @@
 #define ALIAS(name) .alias = name
 #define SAY(text) .complaint = text
 #define ELSEWHERE .soft = true
+#define NO_STEP .soft = true /* DeepSpeed reads it outside of training steps only */
 #define NO_LIMIT 1.7976931348623157e308
 #define BELOW_ONE 0.99999999999999988898 /* printed as 1 */
 

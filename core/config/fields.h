@@ -44,8 +44,7 @@ struct sl_field {
   bool checked;
   bool plain; /* a number that is never converted, see sl_config_coerce */
   /* modelled: an unknown word is a warning and means the default, as in DeepSpeed; not modelled: the warning does not
-   * name the key, because config/check.c or config/parallel.c handles it, or because it does not affect anything
-   * modelled */
+   * name the key, because config/check.c or config/parallel.c handles it, or because it changes no training step */
   bool soft;
   const char *complaint; /* DeepSpeed's own message for a value out of range; '@' is replaced by the value */
   double null_value;     /* the value of null in an INT */

@@ -7,6 +7,9 @@
 #include <jansson.h>
 #include <stdbool.h>
 
+/* The argument that becomes train_batch_size, with its dashes. */
+extern const char sl_megatron_global_batch[];
+
 /* Reads arguments or, with `is_script`, a launch script that contains them (shell.h); its other words are its commands',
  * those of arguments alone must belong to them (megatron_words.h). *config is a new reference, and so is *model; that
  * is NULL if it is not wanted, or if the arguments have no --num-layers, or neither --vocab-size nor a tokenizer with a

@@ -1,11 +1,15 @@
 /* The table of arguments; see megatron_rows.h. */
 #include "core/interop/megatron_rows.h"
 
+#include "core/interop/megatron.h"
+
 #include <stddef.h>
+
+const char sl_megatron_global_batch[] = "--global-batch-size";
 
 const struct sl_argument sl_megatron_arguments[] = {
     {"micro-batch-size", SL_ARGUMENT_INT, "train_micro_batch_size_per_gpu", NULL},
-    {"global-batch-size", SL_ARGUMENT_INT, "train_batch_size", NULL},
+    {sl_megatron_global_batch + 2, SL_ARGUMENT_INT, "train_batch_size", NULL},
     {"tensor-model-parallel-size", SL_ARGUMENT_INT, "shardlab.tp", "1"},
     {"pipeline-model-parallel-size", SL_ARGUMENT_INT, "shardlab.pp", "1"},
     {"context-parallel-size", SL_ARGUMENT_INT, "shardlab.cp", "1"},

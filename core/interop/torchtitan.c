@@ -261,6 +261,36 @@ static enum sl_status put_number_types(struct titan *t) {
   return SL_OK;
 }
 
+/* Whether a converter is one of float8; none else is modelled. */
+static enum sl_status read_converter(const struct titan *t, const char *name, size_t length, bool *on) {
+  static const char *const known[] = {"float8", "quantize.linear.float8"};
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+    if (strlen(known[i]) == length && strncmp(name, known[i], length) == 0) return *on = true, SL_OK;
+  return sl_settings_fail(&t->s, "model.converters", "none but float8: no other one is modelled");
+}
+
+/* A list, in TOML of early 2025 one string with commas (config_manager.py, string_list). */
+static enum sl_status read_converters(const struct titan *t, bool *on) {
+  const json_t *given = sl_settings_value(&t->s, "model.converters"), *item;
+  size_t i;
+  if (json_is_string(given)) {
+    for (const char *at = json_string_value(given); *at != '\0';) {
+      const size_t length = strcspn(at, ",");
+      size_t end = length, begin = strspn(at, " ");
+      while (end > begin && at[end - 1] == ' ') end--;
+      if (end > begin) SL_TRY(read_converter(t, at + begin, end - begin, on));
+      at += length + (at[length] == ',');
+    }
+    return SL_OK;
+  }
+  if (given != NULL && !json_is_array(given)) return sl_settings_fail(&t->s, "model.converters", "a list");
+  json_array_foreach((json_t *)(uintptr_t)given, i, item) {
+    const char *name = json_is_string(item) ? json_string_value(item) : "";
+    SL_TRY(read_converter(t, name, strlen(name), on));
+  }
+  return SL_OK;
+}
+
 static enum sl_status put_float8(struct titan *t) {
   static const char recipe_key[] =
       "quantize.linear.float8.recipe_name|quantize.dense.float8.recipe_name|float8.recipe_name";
@@ -269,17 +299,9 @@ static enum sl_status put_float8(struct titan *t) {
                                    "float8.enable_fsdp_float8_all_gather";
   bool on = false, gathers = false;
   char recipe[32] = "tensorwise";
-  const json_t *converters = sl_settings_value(&t->s, "model.converters"), *converter;
-  size_t i;
   SL_TRY(sl_settings_bool(&t->s, "float8.enable_float8_linear", &on));
   SL_TRY(sl_settings_word(&t->s, recipe_key, "tensorwise|rowwise|rowwise_with_gw_hp", recipe));
-  if (converters != NULL && !json_is_array(converters)) return sl_settings_fail(&t->s, "model.converters", "a list");
-  json_array_foreach((json_t *)(uintptr_t)converters, i, converter) {
-    const char *name = json_string_value(converter);
-    if (name == NULL || (strcmp(name, "float8") != 0 && strcmp(name, "quantize.linear.float8") != 0))
-      return sl_settings_fail(&t->s, "model.converters", "none but float8: no other one is modelled");
-    on = true;
-  }
+  SL_TRY(read_converters(t, &on));
   SL_TRY(sl_settings_bool(&t->s, gather_key, &gathers));
   if (!on) return SL_OK;
   if (!gathers && strcmp(recipe, "tensorwise") == 0 && t->members > 1)

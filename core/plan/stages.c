@@ -225,7 +225,8 @@ enum sl_status sl_plan_schedule(struct sl_plan *plan) {
   struct sl_schedule *s = &plan->schedule;
   const bool split = has(s, SL_ACTION_BACKWARD_INPUT);
   SL_TRY(sl_schedule_validate(s));
-  if (plan->strategy.shard_params && (plan->stage_count > 1 || split) && !has(s, SL_ACTION_UNSHARD))
+  const bool by_stage = plan->stage_count > 1 || split || plan->strategy.gathers_once;
+  if (plan->strategy.shard_params && by_stage && !has(s, SL_ACTION_UNSHARD))
     SL_TRY(sl_schedule_lower_unshard(s, plan->config->sl.unshard_ahead));
   plan->unshards = has(s, SL_ACTION_UNSHARD);
   if (!has(s, SL_ACTION_REDUCE_GRAD)) SL_TRY(sl_schedule_lower_reduce(s));

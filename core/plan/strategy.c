@@ -188,6 +188,7 @@ enum sl_status sl_strategy_choose(struct sl_strategy *s, struct sl_config *confi
   const bool fsdp = preset.family & (SL_FAMILY_FSDP | SL_FAMILY_FSDP2);
   s->casts_shards = fsdp;
   s->no_sync = fsdp && config->sl.no_sync && config->gradient_accumulation_steps > 1 && dp > 1;
+  s->gathers_once = s->no_sync && s->release == SL_RELEASE_MICRO && preset.family & SL_FAMILY_FSDP;
   /* gradients are summed whole, see strategy.h */
   if (s->no_sync || (preset.family & SL_FAMILY_FSDP2 && config->sl.pp > 1)) s->shard_grads = false;
   s->gathers_at_once = fsdp && !config->sl.limit_all_gathers;

@@ -59,6 +59,11 @@ struct sl_strategy {
    * fsdp/_runtime_utils.py, _post_backward_hook, returns before its cast, with the type of the gathered parameters, in
    * which Accelerate reduces). */
   bool no_sync;
+  /* Of FSDP's SHARD_GRAD_OP under no_sync: a backward that does not reduce leaves the parameters gathered, so the next
+   * micro-batch finds them (torch/distributed/fsdp/_runtime_utils.py, _should_free_in_backward). They are gathered once
+   * a step, and go as the last backward has used them. FSDP2 frees them after every backward
+   * (fsdp/_fully_shard/_fsdp_param_group.py, post_backward: reshard_after_backward). */
+  bool gathers_once;
   bool shard_optimizer;
   /* Hybrid sharding: states are sharded within groups of this many consecutive data-parallel ranks (coordinates g S ..
    * g S + S - 1) and replicated across the groups; gradients are reduce-scattered within and all-reduced across. 0: one

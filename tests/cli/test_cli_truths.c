@@ -19,7 +19,7 @@ static void write_config(const char *text) {
 static void each_warning_once(void **state) {
   (void)state;
   if (access(SL_BINARY_DIR "/lib/libshardlab_host.so", R_OK) != 0) skip();
-  write_config("{\"train_micro_batch_size_per_gpu\": 1, \"dump_state\": true, \"no_such\": 1}");
+  write_config("{\"train_micro_batch_size_per_gpu\": 1, \"memory_breakdown\": true, \"no_such\": 1}");
   for (int world = 1; world <= 2; world++) {
     const int status = shardlab(scratch,
                                 "validate --model gpt2-tiny --config ds.json --seq 16 --steps 2 --world %d --data "
@@ -28,7 +28,7 @@ static void each_warning_once(void **state) {
     assert_true(status == 0 || status == 1); /* a time out of tolerance is not the matter here */
     assert_int_equal(lines_with(err, "no_such: unknown key"), 1);
     assert_int_equal(lines_with(err, "no optimizer is given"), 1);
-    assert_int_equal(lines_with(err, "dump_state"), 1);
+    assert_int_equal(lines_with(err, "memory_breakdown"), 1);
   }
 }
 

@@ -256,6 +256,10 @@ static void warnings_given(void **state) {
   warns("{\"optimizer\": {\"type\": \"SGD\"}, \"zero_optimization\": {\"stage\": 1}}",
         "ds.json:1:16: optimizer.type: You are using an untested ZeRO Optimizer. DeepSpeed would refuse it; please add "
         "<\"zero_allow_untested_optimizer\": true> in the configuration file to use it there.");
+  warns("{\"optimizer\": {\"type\": \"Adam\"},\n \"zero_optimization\": {\"stage\": 3, "
+        "\"stage3_gather_fp16_weights_on_model_save\": true}}",
+        "ds.json:2:36: zero_optimization.stage3_gather_fp16_weights_on_model_save: Config parameter "
+        "stage3_gather_fp16_weights_on_model_save is deprecated use stage3_gather_16bit_weights_on_model_save instead");
   warns(
       "{\"optimizer\": {\"type\": \"Adam\"}, \"scheduler\": {\"type\": \"WarmupLR\", \"params\": {\"warmup_type\": "
       "\"cubic\"}}}",
@@ -277,6 +281,28 @@ static void silence(void **state) {
             "\"checkpoint\": {\"tag_validation\": \"WARN\"}, \"aio\": {\"block_size\": 1048576.0}}");
   assert_int_equal(warning_count, 0);
   sl_config_free(&c);
+}
+
+/* Nor is what changes no training step: how checkpoints are written and loaded, what is printed or asserted. */
+static void what_changes_no_step_is_silent(void **state) {
+  (void)state;
+  static const char *const saved[] = {"stage3_gather_16bit_weights_on_model_save",
+                                      "gather_16bit_weights_on_model_save"};
+  for (size_t i = 0; i < sizeof saved / sizeof *saved; i++) {
+    struct sl_config c;
+    char text[640];
+    snprintf(text, sizeof text,
+             "{\"optimizer\": {\"type\": \"Adam\"}, \"dump_state\": true, \"vocabulary_size\": 50304,\n"
+             "\"checkpoint\": {\"tag_validation\": \"Fail\", \"load_universal\": true, "
+             "\"use_node_local_storage\": true, \"parallel_write\": {\"pipeline_stage\": true}},\n"
+             "\"log_level\": \"info\", \"zero_optimization\": {\"stage\": 3, \"%s\": true,\n"
+             "\"load_from_fp32_weights\": false, \"ignore_unused_parameters\": false,\n"
+             "\"pipeline_loading_checkpoint\": true, \"log_trace_cache_warnings\": true}}",
+             saved[i]);
+    parse(&c, text);
+    assert_int_equal(warning_count, 0);
+    sl_config_free(&c);
+  }
 }
 
 /* Given (train, micro, accumulation; 0 = not) over 3 ranks: what comes out. */
@@ -388,11 +414,21 @@ static void examples(void **state) {
 int main(void) {
   sl_warn_set_sink(collect, NULL);
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(defaults_top), cmocka_unit_test(defaults_zero),      cmocka_unit_test(defaults_rest),
-      cmocka_unit_test(defaults_sgd), cmocka_unit_test(defaults_scheduler), cmocka_unit_test(versions),
-      cmocka_unit_test(spellings),    cmocka_unit_test(deprecated),         cmocka_unit_test(warnings_given),
-      cmocka_unit_test(silence),      cmocka_unit_test(batch_algebra),      cmocka_unit_test(dump),
-      cmocka_unit_test(dump_names),   cmocka_unit_test(examples),
+      cmocka_unit_test(defaults_top),
+      cmocka_unit_test(defaults_zero),
+      cmocka_unit_test(defaults_rest),
+      cmocka_unit_test(defaults_sgd),
+      cmocka_unit_test(defaults_scheduler),
+      cmocka_unit_test(versions),
+      cmocka_unit_test(spellings),
+      cmocka_unit_test(deprecated),
+      cmocka_unit_test(warnings_given),
+      cmocka_unit_test(silence),
+      cmocka_unit_test(what_changes_no_step_is_silent),
+      cmocka_unit_test(batch_algebra),
+      cmocka_unit_test(dump),
+      cmocka_unit_test(dump_names),
+      cmocka_unit_test(examples),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

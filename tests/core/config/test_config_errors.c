@@ -205,6 +205,37 @@ static void resolve(const char *text, int dp, int pp, const char *expected) {
   sl_warn_set_sink(NULL, NULL);
 }
 
+/* A batch of Megatron-LM's arguments is refused in its words, and so is what is left over. */
+static void broken_batches_of_megatron(void **state) {
+  (void)state;
+  static const struct {
+    const char *text, *says;
+  } cases[] = {
+      {"{\"train_batch_size\": 4, \"train_micro_batch_size_per_gpu\": 2}",
+       "run.sh: --global-batch-size: global batch size (4) is not divisible by micro batch size (2) times data "
+       "parallel "
+       "size (3); expected a multiple of 6"},
+      {"{\"train_batch_size\": 15, \"train_micro_batch_size_per_gpu\": 2}",
+       "run.sh: --global-batch-size: global batch size (15) is not divisible by micro batch size (2) times data "
+       "parallel "
+       "size (3); expected a multiple of 6"},
+      {"{\"train_batch_size\": 12, \"train_micro_batch_size_per_gpu\": 2}", ""},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct sl_config config;
+    struct sl_json doc;
+    sl_warn_set_sink(swallow, NULL);
+    sl_error_clear();
+    assert_int_equal(sl_json_parse_made(&doc, "run.sh", cases[i].text), SL_OK);
+    assert_int_equal(sl_config_from_json(&config, &doc, false), SL_OK);
+    config.megatron_batch = "--global-batch-size";
+    sl_config_resolve_batch(&config, 3);
+    assert_string_equal(sl_error_message(), cases[i].says);
+    sl_config_free(&config);
+    sl_warn_set_sink(NULL, NULL);
+  }
+}
+
 static void broken_batches(void **state) {
   (void)state;
   resolve("{}", 3, 1, "ds.json: Either train_batch_size or train_micro_batch_size_per_gpu needs to be provided");
@@ -306,8 +337,12 @@ static void strict(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(broken_configs),    cmocka_unit_test(broken_batches), cmocka_unit_test(broken_pipelines),
-      cmocka_unit_test(broken_elasticity), cmocka_unit_test(strict),
+      cmocka_unit_test(broken_configs),
+      cmocka_unit_test(broken_batches),
+      cmocka_unit_test(broken_batches_of_megatron),
+      cmocka_unit_test(broken_pipelines),
+      cmocka_unit_test(broken_elasticity),
+      cmocka_unit_test(strict),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -92,6 +92,7 @@ static void torchtitans_settings_are_ours(void **state) {
       {"[compile]\nenable=true\ncomponents=['model']", 8, "shardlab.kernels", "\"torch-compile-blocks\""},
       {"[model]\nconverters=['float8']\n[quantize.linear.float8]\nrecipe_name='rowwise'", 8, "shardlab.fp8_recipe",
        "\"rowwise\""},
+      {"[model]\nconverters=' float8,'", 8, "shardlab.fp8", "true"}, /* of March 2025 */
       {PP, 0, "shardlab.preset", "\"fsdp2-no-reshard\""},
       {PP, 0, "shardlab.stages", "[8, 9, 8, 7]"}, /* 34 with the two ends, 9 9 8 8 */
       {PP "pipeline_parallel_schedule='Interleaved1F1B'", 0, "shardlab.virtual_stages", "2"},

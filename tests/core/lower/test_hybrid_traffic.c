@@ -28,22 +28,27 @@ static const int64_t M = 124439808, WTE = (int64_t)50257 * 768;
 /* what a backward reads: no bias (13 widths a layer: 3 + 1 + 1 + 4 + 1 and two of norms, final norm's), no position */
 static const int64_t BACKWARD = 124439808 - (int64_t)1024 * 768 - 12 * (int64_t)(3 + 1 + 4 + 1 + 2) * 768 - 768;
 
-static void open_job(struct fixture *f, const char *zero, const char *sl, int accumulate, int world) {
+static void open_stage(struct fixture *f, int stage, const char *zero, const char *sl, int accumulate, int world) {
   char config[1024];
   snprintf(
       config, sizeof config,
       "{\"train_micro_batch_size_per_gpu\": 1, \"gradient_accumulation_steps\": %d, \"bf16\": {\"enabled\": true}, "
-      "\"data_types\": {\"grad_accum_dtype\": \"fp32\"}, \"zero_optimization\": {\"stage\": 3, "
+      "\"data_types\": {\"grad_accum_dtype\": \"fp32\"}, \"zero_optimization\": {\"stage\": %d, "
       "\"stage3_param_persistence_threshold\": 0, \"stage3_max_reuse_distance\": 0, "
       "\"stage3_prefetch_bucket_size\": 5e6%s}, \"optimizer\": {\"type\": \"AdamW\"}, \"shardlab\": {\"seq_len\": "
       "65, \"make_vocab_size_divisible_by\": 1%s}}",
-      accumulate, zero, sl);
+      accumulate, stage, zero, sl);
   if (fixture_open(f, "gpt2", config, "dgx-a100-80g", world, NULL) != SL_OK || sl_check(&f->job) != SL_OK)
     fail_msg("%s %s: %s", zero, sl, sl_error_message());
 }
 
+static void open_job(struct fixture *f, const char *zero, const char *sl, int accumulate, int world) {
+  open_stage(f, 3, zero, sl, accumulate, world);
+}
+
 /* What rank 0 puts on the wire in a step. */
 struct sent {
+  int64_t gathers;                                           /* calls */
   int64_t gathered[SL_GROUP_COUNT], reduced[SL_GROUP_COUNT]; /* parameters; gradients */
   double exposed_s, step_s;
 };
@@ -63,7 +68,7 @@ static struct sent run(const struct fixture *f) {
   if (sl_run_execute(&run) != SL_OK) fail_msg("%s", sl_error_message());
   for (int i = 0; i < run.reports[0].traffic_count; i++) {
     const struct sl_traffic *t = &run.reports[0].traffic[i];
-    if (t->payload == SL_PAYLOAD_PARAMETER) out.gathered[t->group] += t->wire_bytes;
+    if (t->payload == SL_PAYLOAD_PARAMETER) out.gathered[t->group] += t->wire_bytes, out.gathers += t->calls;
     if (t->payload == SL_PAYLOAD_GRADIENT) out.reduced[t->group] += t->wire_bytes;
   }
   assert_int_equal(sl_timeline_breakdown(&timeline, 0, &breakdown), SL_OK);
@@ -230,7 +235,8 @@ static void what_accumulates_is_summed_across_in_the_last_backward(void **unused
 }
 
 /* FSDP under no_sync: gradients are whole, in the type in which they are reduced, and travel once a step instead of
- * once a micro-batch; parameters are gathered as often as before. Of one micro-batch nothing is kept back. */
+ * once a micro-batch; parameters are gathered as often as before, but under SHARD_GRAD_OP (below). Of one micro-batch
+ * nothing is kept back. */
 static void no_sync_keeps_whole_gradients_and_reduces_once(void **unused) {
   (void)unused;
   enum { WORLD = 8, STEPS = 4 };
@@ -253,6 +259,46 @@ static void no_sync_keeps_whole_gradients_and_reduces_once(void **unused) {
       assert_bytes(kept, accumulate > 1 ? 2 * (double)M : 4 * (double)M / WORLD, "gradients");
       fixture_close(&each);
       fixture_close(&once);
+    }
+  }
+}
+
+/* FSDP's SHARD_GRAD_OP under no_sync: what the first micro-batch gathered is there until the last one's backward, so
+ * each of the 13 units, 12 blocks and the root, is gathered once a step. FULL_SHARD and FSDP2 free what a backward has
+ * used, whether it reduces or not. */
+static void no_sync_keeps_what_a_forward_gathered(void **unused) {
+  (void)unused;
+  enum { WORLD = 8, STEPS = 4, UNITS = 13 };
+  static const struct {
+    const char *sl;
+    bool once;
+    double members;
+  } cases[] = {{", \"preset\": \"fsdp-shard-grad-op\"", true, WORLD},
+               {", \"preset\": \"fsdp-hybrid-shard-zero2\", \"shard_size\": 4", true, 4},
+               {", \"preset\": \"fsdp2-no-reshard\"", false, WORLD},
+               {", \"preset\": \"fsdp\"", false, WORLD}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (int accumulate = 1; accumulate <= STEPS; accumulate += STEPS - 1) {
+      struct fixture each, kept;
+      char sl[128];
+      open_stage(&each, 0, "", cases[i].sl, accumulate, WORLD); /* the preset's */
+      snprintf(sl, sizeof sl, "%s, \"no_sync\": true", cases[i].sl);
+      open_stage(&kept, 0, "", sl, accumulate, WORLD);
+      const struct sent a = run(&each), b = run(&kept);
+      printf("  %s: %lld and %lld gathers, %.6f and %.6f s\n", cases[i].sl, (long long)a.gathers, (long long)b.gathers,
+             a.step_s, b.step_s);
+      if (accumulate == 1 || !cases[i].once) {
+        assert_int_equal(a.gathers, b.gathers);
+        assert_int_equal(a.gathered[SL_GROUP_SHARD], b.gathered[SL_GROUP_SHARD]);
+      } else {
+        assert_int_equal(a.gathers, accumulate * UNITS);
+        assert_int_equal(b.gathers, UNITS);
+        const double ring = (cases[i].members - 1) / cases[i].members;
+        assert_bytes(b.gathered[SL_GROUP_SHARD], 2 * ring * (double)M, "gathered once");
+        assert_true(kept.job.classes[0].memory->at_peak[SL_CATEGORY_COMMUNICATION] >= 2 * M);
+      }
+      fixture_close(&each);
+      fixture_close(&kept);
     }
   }
 }
@@ -322,6 +368,7 @@ int main(void) {
       cmocka_unit_test(fsdp_sums_across_unit_by_unit),
       cmocka_unit_test(what_accumulates_is_summed_across_in_the_last_backward),
       cmocka_unit_test(no_sync_keeps_whole_gradients_and_reduces_once),
+      cmocka_unit_test(no_sync_keeps_what_a_forward_gathered),
       cmocka_unit_test(reduced_parts_arrive_unit_by_unit),
       cmocka_unit_test(gathers_without_a_limit_hide_better_and_need_more),
   };
