@@ -155,17 +155,25 @@ enum sl_status sl_fast_read_memory(struct sl_fast_stage *out, const struct sl_pl
   return SL_OK;
 }
 
-/* Records that `bytes` are in use after an op, for the tensors whose gradients it writes. number[t]: which of the
- * stage's tensors t is. */
+/* Bytes in use after an op, and the most of them up to the end of its block. */
+struct after {
+  double now, most;
+};
+
+/* Records what is in use after an op, for the tensors whose gradients it writes. number[t]: which of the stage's tensors
+ * t is. */
 static void leave(const struct sl_plan *plan, const struct sl_class *c, const struct sl_op *op, const int32_t *number,
-                  double bytes, struct sl_fast_stage *out) {
+                  struct after after, struct sl_fast_stage *out) {
   const struct sl_pp_rank *rank = &plan->pp_ranks[c->pp_rank];
   const struct sl_slice *slices = sl_op_slices(&c->programs[SL_PROGRAM_STEP], op);
   for (int i = 0; i < op->slice_count; i++)
-    for (int t = 0; t < rank->tensor_count && sl_fast_writes_gradient(c, &slices[i]); t++)
-      if (number[t] >= 0 && sl_fast_touches(c, &slices[i], &rank->tensors[t]))
-        raise(&out->tensor[number[t]].left,
-              out->tensor[number[t]].where < 0 ? 0 : bytes); /* the head writes the gradients of tied embeddings */
+    for (int t = 0; t < rank->tensor_count && sl_fast_writes_gradient(c, &slices[i]); t++) {
+      if (number[t] < 0 || !sl_fast_touches(c, &slices[i], &rank->tensors[t])) continue;
+      struct sl_fast_tensor *x = &out->tensor[number[t]];
+      if (x->where < 0) continue;                    /* the head writes the gradients of tied embeddings */
+      if (x->now.ends == 0) x->now.ends = after.now; /* the op that comes first in the walk completes the gradient */
+      raise(&x->left, after.most);
+    }
 }
 
 /* Walks backward through the issues, from the end of the topmost block. */
@@ -177,14 +185,16 @@ void sl_fast_read_left(struct sl_fast_stage *out, const struct sl_plan *plan, co
   const struct sl_stage *stage = &plan->stages[c->pp_rank];
   const int top = stage->first_layer + stage->layer_count - 1;
   const double base = persistent_bytes(c);
-  double most = 0;
+  double most = 0, behind = 0;
   size_t k = r->curve_count, i = end_issue(p, last);
   const size_t first = first_issue(p, last);
   while (i > first && p->ops[p->issues[i - 1].op].layer != top) i--;
   for (; i > first; i--) {
-    leave(plan, c, &p->ops[p->issues[i - 1].op], number, most, out); /* a bucket closes after the op */
     while (k > 0 && r->curve[k - 1].issue > i - 1) k--;
     const double now = k > 0 ? lives(&r->curve[k - 1]) - base : 0;
+    const struct after after = {now < behind ? now : behind, most}; /* a bucket closes after the op */
+    leave(plan, c, &p->ops[p->issues[i - 1].op], number, after, out);
     if (now > most) most = now;
+    behind = now;
   }
 }

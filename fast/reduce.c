@@ -5,6 +5,7 @@
 #include "cost/collective.h"
 #include "cost/compute.h"
 #include "cost/topology.h"
+#include "fast/ring.h"
 
 #include <math.h>
 
@@ -39,6 +40,7 @@ static double seconds_of(const struct call *c, const struct sl_cost_rank *rank, 
 
 /* A bucket that is full. */
 struct bucket {
+  int turn; /* which of the rotating buffers has its copy */
   int64_t lo, hi, count, partial;
   double ready;  /* when its last gradient is complete */
   double called; /* when the host has called its reduction */
@@ -59,25 +61,26 @@ struct walk {
   double bare;     /* the time without reductions */
   double host;     /* the host's seconds for buckets so far */
   double call;     /* the seconds of a reduction's launch by a host that blocks */
-  double live;     /* bytes: the peak of the stage's memory and the copies for communication, as buckets close */
   double held, held_before, dp_lane, tp_lane;
-  double tied_over;                     /* when the tied embedding's bucket was reduced */
-  double closed;                        /* when the bucket before was complete */
-  double busy;                          /* until when reductions use the partition */
-  double copy_launch, copy_per_element; /* of the copy to the communication type */
-  int64_t unit, part;                   /* elements of the flat space; a member's share of those that are not tied */
+  double tied_over;         /* when the tied embedding's bucket was reduced */
+  struct sl_fast_ring ring; /* of copies for communication */
+  double now;               /* bytes in use besides them after the last tensor */
+  double moving;            /* until when reductions slow kernels, if all copies behind them came last */
+  double closed;            /* when the bucket before was complete */
+  double busy;              /* until when reductions use the partition */
+  /* of the copy to the communication type, and of that back, which no host launches on its own */
+  double copy_launch, back_launch, copy_per_element;
+  int64_t unit, part;    /* elements of the flat space; a member's share of those that are not tied */
   int64_t tied;          /* elements of a tied embedding, which comes first and is a partition of its own */
   int64_t flat, padding; /* the position of the walk; padding elements behind the next tensor */
-  int64_t closed_before; /* elements in buckets that are complete before the lowest block */
   int64_t blocks;        /* of the stage */
-  int buckets, opened;   /* in all, and those that fill one after the other */
+  int opened;            /* buckets that fill one after the other */
   bool other;            /* not the first micro-batch's backward */
   bool serial, travels, recast, sharded;
   bool whole; /* the stage is one bucket */
   /* nothing is reduced before the backward is over; seconds from its end to the end of the reductions on both lanes */
   bool last;
   double tp_after, dp_after;
-  int64_t most; /* elements of the largest bucket */
   /* buckets whose reductions have not begun: they begin in the order of time, which may differ from that of places. A
    * run of tensors ends a bucket a tensor at most, and may find as many of the run before. */
   struct bucket waiting[2 * SL_FAST_TENSORS];
@@ -109,7 +112,7 @@ static double later(double a, double b) {
 
 /* Adds `seconds` of kernels, which are slowed while a reduction runs. */
 static void compute(struct walk *w, double seconds) {
-  const double busy = w->dp_lane - (w->at + w->held), beside = busy * (1 - w->slow);
+  const double busy = w->moving - (w->at + w->held), beside = busy * (1 - w->slow);
   if (w->slow == 0 || busy <= 0) return;
   w->held += seconds < beside ? seconds / (1 - w->slow) - seconds : busy - beside;
 }
@@ -131,6 +134,11 @@ static double host_of(const struct walk *w) {
   return sum + (w->travels ? costs->host_collective + (w->recast ? costs->host_launch : 0) : 0);
 }
 
+/* The seconds of a sum's copy back to the accumulation type, on the lane of the reduction. */
+static double copy_back(const struct walk *w, int64_t count) {
+  return w->recast ? w->back_launch + (double)count * w->copy_per_element : 0;
+}
+
 /* A host that is behind launches the copy and calls the reduction later than the device could start them. */
 static void reduce_bucket(struct walk *w, const struct bucket *b) {
   const double reached = b->called - (w->travels ? w->s->rank->kernel_costs.host_collective : 0);
@@ -143,7 +151,7 @@ static void reduce_bucket(struct walk *w, const struct bucket *b) {
   }
   if (w->travels && w->recast) {
     const double seconds = w->copy_launch + (double)b->count * w->copy_per_element;
-    at = later(at, reached);
+    at = later(later(at, reached), w->ring.taken[b->turn]);
     const double stall = at - (b->ready + w->held); /* the copy is on the compute lane, behind the sum */
     if (stall > 0) w->held += stall;
     const double before = w->held;
@@ -152,10 +160,12 @@ static void reduce_bucket(struct walk *w, const struct bucket *b) {
     at += w->held - before;
   }
   if (w->travels) {
-    const double seconds = reduction(w, b->lo, b->hi);
+    const double seconds = reduction(w, b->lo, b->hi), back = copy_back(w, b->count);
     w->held += w->call;
-    w->busy = w->dp_lane = later(later(w->dp_lane, at + w->call), b->called) + seconds;
-    if (w->serial) w->held = later(w->held, b->called - b->ready) + seconds;
+    const double begins = later(later(w->dp_lane, at + w->call), b->called);
+    w->moving = later(w->moving, begins) + seconds;
+    w->busy = w->dp_lane = w->ring.taken[b->turn] = begins + seconds + back;
+    if (w->serial) w->held = later(w->held, b->called - b->ready) + seconds + back;
   }
   w->closed = b->ready;
 }
@@ -176,21 +186,22 @@ static void reduce_until(struct walk *w, double now) {
 
 /* Reduces a bucket when the backward is over, behind those before; in another type it is copied there and back. */
 static void reduce_after_all(struct walk *w, int64_t lo) {
-  if (w->count > w->most) w->most = w->count;
   const double copy = w->recast ? w->copy_launch + (double)w->count * w->copy_per_element : 0;
   if (w->partial > 0) w->tp_after += seconds_of(&w->sum, w->s->rank, w->partial, 0, false);
-  if (w->travels) w->dp_after = later(w->dp_after, w->tp_after) + 2 * copy + w->call + reduction(w, lo, w->hi);
+  if (w->travels)
+    w->dp_after = later(w->dp_after, w->tp_after) + copy + w->call + reduction(w, lo, w->hi) + copy_back(w, w->count);
 }
 
 /* Ends the open bucket, which goes down to `lo`. */
 static void end_bucket(struct walk *w, int64_t lo) {
-  w->buckets++;
+  const int turn = sl_fast_ring_take(&w->ring, w->count);
   if (!w->s->rank->kernel_costs.launch_blocking) w->host += host_of(w);
   w->opened++;
   if (w->last)
     reduce_after_all(w, lo);
   else
-    w->waiting[w->waiting_count++] = (struct bucket){lo, w->hi, w->count, w->partial, w->ready, w->hosted + w->host};
+    w->waiting[w->waiting_count++] =
+        (struct bucket){turn, lo, w->hi, w->count, w->partial, w->ready, w->hosted + w->host};
   w->hi = lo;
   w->count = w->partial = 0;
   w->ready = 0;
@@ -211,15 +222,9 @@ static void close_tied(struct walk *w) {
 
 /* A reduction into part of the whole gradient delays whatever writes there next. */
 static void wait_for_reduction(struct walk *w, double begins) {
-  if (!w->sharded || !w->travels || w->recast || w->buckets == 0 || begins < w->closed) return;
+  if (!w->sharded || !w->travels || w->recast || w->ring.buckets == 0 || begins < w->closed) return;
   const double late = w->busy - (begins + w->held);
   if (late > 0) w->held += late;
-}
-
-/* Notes the memory in use: `left` and the copies of all buckets that have closed. */
-static void note_live(struct walk *w, double left) {
-  const double copies = (double)(w->unit - w->hi) * (double)sl_dtype_bytes(w->s->config->communication_data_type);
-  if (w->travels && w->recast && !w->last) w->live = later(w->live, left + copies);
 }
 
 /* An op writes a gradient from `begins` to `ready`; the host lets it end at `hosted`. */
@@ -228,8 +233,9 @@ struct written {
   double host; /* the host's seconds for the buckets that are complete before it */
 };
 
-/* Adds a tensor's gradient, which `op` writes, to the open bucket. `left`: bytes in use then. */
-static void fill(struct walk *w, const struct sl_fast_tensor *t, const struct written *op, double left) {
+/* Adds a tensor's gradient, which `op` writes, to the open bucket. `now`: bytes in use then; `left`: the most of them up
+ * to the end of the block. */
+static void fill(struct walk *w, const struct sl_fast_tensor *t, const struct written *op, double left, double now) {
   const struct sl_strategy *s = &w->s->strategy;
   const int64_t limit = w->whole ? INT64_MAX : w->opened == 0 ? s->first_bucket : s->bucket;
   const int64_t run = t->numel + w->padding;
@@ -237,8 +243,9 @@ static void fill(struct walk *w, const struct sl_fast_tensor *t, const struct wr
   const bool full = s->closes_after ? w->count >= limit : w->count > limit - run;
   if (w->count > 0 && (full || t->tied)) {
     end_bucket(w, w->flat + run);
-    note_live(w, left);
+    sl_fast_ring_note(&w->ring, w->now, left);
   }
+  w->now = now;
   w->count += run;
   if (t->partial) w->partial += t->numel;
   w->ready = later(w->ready, op->ready);
@@ -285,7 +292,8 @@ static void take_run(struct walk *w, const struct sl_fast_stage *stage, int firs
     op->ready = sl_fast_at(t->ready[w->other], blocks) + (double)above * a->end.block;
     op->hosted = hosted_at_most(
         w, op->ready, w->late + sl_fast_at(t->hosted[w->other], blocks) + (double)above * a->end_hosted.block);
-    fill(w, t, op, sl_fast_at(t->left, (double)w->blocks) - (double)above * stage->kept.block);
+    const double released = (double)above * stage->kept.block;
+    fill(w, t, op, sl_fast_at(t->left, (double)w->blocks) - released, sl_fast_at(t->now, (double)w->blocks) - released);
     op->host = w->host;
   }
   put_in_order(ops, count);
@@ -333,10 +341,11 @@ static void walk_tensors(struct walk *w, const struct sl_fast_stage *stage, int6
   w->busy = 0;
   take_run(w, stage, behind, stage->tensor_count, 2, 0);
   for (int64_t b = 0; b < blocks; b++) {
-    if (b == blocks - 1) w->closed_before = w->unit - w->hi;
+    if (b == blocks - 1) w->ring.before_lowest = w->ring.buckets;
     take_run(w, stage, first_block, behind, 2, b);
   }
   const int tied = first_block > 0 && stage->tensor[0].tied; /* handled separately */
+  w->ring.by_blocks = w->ring.buckets;
   take_run(w, stage, tied, first_block, (double)blocks, 0);
   reduce_until(w, INFINITY);
   w->held_before = w->at + w->held - w->bare;
@@ -350,7 +359,7 @@ static void walk_tensors(struct walk *w, const struct sl_fast_stage *stage, int6
 /* The cost of a copy from the accumulation type to the communication type. */
 static void price_copy(struct walk *w) {
   const struct sl_config *c = w->s->config;
-  w->copy_launch = w->s->rank->launch;
+  w->copy_launch = w->back_launch = w->s->rank->launch;
   if (w->s->rank->kernel_costs.launch_blocking) w->copy_launch += w->s->rank->kernel_costs.host_launch;
   const double factor = w->s->rank->kernel_costs.elementwise_factor;
   const double bytes = (double)(sl_dtype_bytes(c->grad_accum_dtype) + sl_dtype_bytes(c->communication_data_type));
@@ -371,6 +380,18 @@ static double gather_seconds(const struct walk *w, int64_t unit, int64_t first_d
   return (double)(chunks - 1) * seconds_of(&c, s->rank, each, 0, false) + seconds_of(&c, s->rank, last, 0, false);
 }
 
+/* What copies for communication add to memory. If they come last, activations are gone, and gradients are there. */
+static void put_copies(struct walk *w, const struct sl_fast_stage *stage, int64_t numel,
+                       struct sl_fast_reduction *out) {
+  const struct sl_config *c = w->s->config;
+  const struct sl_fast_ring_bytes bytes =
+      sl_fast_ring_bytes(&w->ring, (double)sl_dtype_bytes(c->communication_data_type));
+  const double gradients = stage->gradient > 0 ? 0 : (double)numel * (double)sl_dtype_bytes(c->grad_accum_dtype);
+  out->live = w->last ? bytes.all + gradients : bytes.live;
+  out->wire_before = w->last ? 0 : bytes.before;
+  out->wire_after = w->last ? 0 : bytes.after;
+}
+
 void sl_fast_reduce(struct sl_fast_reduction *out, const struct sl_fast_setting *s, const struct sl_fast_stage *stage,
                     int64_t blocks, const struct sl_fast_backward *backward, int64_t numel, int64_t first_device) {
   enum { START_ALIGNMENT = 2 };
@@ -384,7 +405,8 @@ void sl_fast_reduce(struct sl_fast_reduction *out, const struct sl_fast_setting 
                    .blocks = blocks,
                    .travels = s->dp > 1,
                    .serial = !s->strategy.overlap && !s->pipeline,
-                   .last = s->strategy.reduces_last};
+                   .last = s->strategy.reduces_last,
+                   .ring.size = s->strategy.overlap && !s->strategy.reduces_last ? SL_FAST_RING : 1};
   *out = (struct sl_fast_reduction){0};
   w.sharded = s->strategy.shard_optimizer;
   w.whole = s->strategy.whole_later_stages && stage->place > SL_FAST_FIRST;
@@ -412,20 +434,9 @@ void sl_fast_reduce(struct sl_fast_reduction *out, const struct sl_fast_setting 
   out->tied_over = w.tied_over;
   out->over = later(w.dp_lane, w.tp_lane);
   if (w.last) out->tied_over = out->over = w.at + later(w.dp_after, w.tp_after);
-  out->buckets = w.buckets;
+  out->buckets = w.ring.buckets;
   out->host = w.host;
-  if (w.travels && w.recast && !s->rank->kernel_costs.launch_blocking)
-    out->host_after = w.buckets * s->rank->kernel_costs.host_launch;
-  if (w.travels && w.recast && !w.last) out->after = w.buckets * w.copy_launch + (double)numel * w.copy_per_element;
-  if (w.travels && w.recast && w.last) /* activations are gone; gradients are there, and a bucket's copy at a time */
-    w.live = (double)w.most * (double)sl_dtype_bytes(s->config->communication_data_type) +
-             (stage->gradient > 0 ? 0 : (double)numel * (double)sl_dtype_bytes(s->config->grad_accum_dtype));
-  out->live = w.live;
-  if (w.travels && w.recast && !w.last) {
-    const double element = (double)sl_dtype_bytes(s->config->communication_data_type);
-    out->wire_before = element * (double)w.closed_before;
-    out->wire_all = element * (double)w.unit;
-  }
+  if (w.travels && w.recast) put_copies(&w, stage, numel, out);
   if (w.sharded) out->gather = gather_seconds(&w, w.unit - w.tied, first_device);
   if (w.sharded && w.tied > 0) out->gather += gather_seconds(&w, w.tied, first_device);
 }

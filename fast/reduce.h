@@ -10,12 +10,11 @@ struct sl_fast_reduction {
   double held_before; /* the part of it before the last bucket closes, which is when the output is complete */
   double over;        /* from the start of the last backward to the end of the last reduction */
   double tied_over;   /* from the start of the last backward to the end of a tied embedding's reduction */
-  double after;       /* work on reduced gradients between the last reduction and the optimizer step */
   double host;        /* the host's seconds that reductions add to the backward */
-  double host_after;  /* and after it */
   double gather;      /* the all-gather of updated parameters */
-  /* Bytes of gradient copies in the communication type: those made before the lowest block, and in all. */
-  double wire_before, wire_all;
+  /* Bytes of gradient copies in the communication type: what stays of them in the lowest block, and when the blocks are
+   * done. */
+  double wire_before, wire_after;
   double live; /* the peak memory, such copies included, at the moments when buckets close with blocks */
   int buckets;
 };

@@ -247,6 +247,7 @@ static void join_stages(struct sl_fast_stage *x, const struct sl_fast_stage *dee
   join_action(&x->first, &deeper->first);
   join_action(&x->next, &deeper->next);
   for (int i = 0; i < x->tensor_count; i++) {
+    join(&x->tensor[i].now, deeper->tensor[i].now);
     join(&x->tensor[i].left, deeper->tensor[i].left);
     for (int k = 0; k < 2; k++) {
       join(&x->tensor[i].begins[k], deeper->tensor[i].begins[k]);

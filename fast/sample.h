@@ -42,8 +42,8 @@ struct sl_fast_tensor {
   struct sl_fast_linear begins[2], ready[2];
   struct sl_fast_linear hosted[2]; /* `ready`, counted from when the host reaches the backward; -INFINITY if the host
                                     * takes no time */
-  struct sl_fast_linear
-      left; /* bytes: the peak memory after that op, up to the end of the block, in the last backward */
+  /* Bytes: the memory after that op, and the most of it up to the end of the block, in the last backward. */
+  struct sl_fast_linear now, left;
 };
 
 enum { SL_FAST_TENSORS = 24 };

@@ -83,8 +83,8 @@ static struct sl_fast_timed reduced(const struct sl_fast_timed *own, const struc
   struct sl_fast_timed t = *own;
   t.end += r->held, t.end_arrived += r->held, t.end_hosted += r->held + r->host;
   t.out += r->held_before, t.out_arrived += r->held_before, t.out_hosted += r->held_before + r->host;
-  t.host += r->host + r->host_after;
-  t.host_arrived += r->host + r->host_after;
+  t.host += r->host;
+  t.host_arrived += r->host;
   return t;
 }
 
@@ -205,14 +205,13 @@ enum sl_status sl_fast_stage_price(struct sl_fast_stage_cost *out, const struct 
                    first_device);
     out->last[only] = reduced(&own, &r);
     const double end = own.end > hosted + r.host ? own.end : hosted + r.host;
-    out->tail[only] = (r.over > end + r.held ? r.over - end - r.held : 0) + r.after;
-    /* copies back to the accumulation type come last to first: the tied embedding's ends them */
-    out->tied_tail[only] = r.after > 0 ? out->tail[only] : r.tied_over - end - r.held;
+    out->tail[only] = r.over > end + r.held ? r.over - end - r.held : 0;
+    out->tied_tail[only] = r.tied_over - end - r.held;
     out->gather = r.gather;
     const double bottom = sl_fast_at(stage->peak_last, n) + r.wire_before;
     out->work_bottom[only] = (r.live > bottom ? r.live : bottom) - (only ? accumulating(stage, n) : 0);
     const double step = sl_fast_at(stage->peak_step, n), travelling = step - copied_bytes(setting, out->numel);
-    out->work_step = travelling + r.wire_all > step ? travelling + r.wire_all : step;
+    out->work_step = travelling + r.wire_after > step ? travelling + r.wire_after : step;
   }
   out->kept = sl_fast_at(stage->kept, n);
   out->input = stage->input;

@@ -228,10 +228,10 @@ enum { RING = 2 };
 
 /* DeepSpeed allocates reduce_bucket_size elements even for a small model; we allocate what the buckets can fill. The
  * second of two stands unused if there is a single bucket. ZeRO-3 has one: what would fill our second waits beside it,
- * and so does a gradient that is larger than a bucket. */
+ * and so does a gradient that is larger than a bucket. The cast of a bucket of whole gradients is as large as that. */
 static void fill_up(const struct sl_lowering *l, int ring, int64_t *largest) {
   const int64_t limit = l->plan->config->zero.reduce_bucket_size;
-  if (!l->plan->strategy.whole_buckets || largest[0] == 0) return;
+  if (!l->plan->strategy.whole_buckets || !sl_gradients_sharded(l) || largest[0] == 0) return;
   if (l->plan->strategy.units == SL_UNITS_PARAMETER) ring = 1;
   const bool single = ring > 1 && largest[1] == 0;
   for (int i = 0; i < ring; i++)
@@ -240,10 +240,12 @@ static void fill_up(const struct sl_lowering *l, int ring, int64_t *largest) {
 }
 
 /* Buffers of the buckets that are not reduced in place: one, or with overlap two, so that one fills while the other is
- * in flight, as DeepSpeed's ipg_buffer. */
+ * in flight, as DeepSpeed's ipg_buffer. What is reduced when the backward is over overlaps with nothing. Whole gradients
+ * are in such a buffer only from their cast to their copy back, in one backward of a step; it stays for the next. */
 static enum sl_status rotating_buffers(struct sl_lowering *l, int group) {
   struct sl_reduce *r = l->zero->reduce;
-  const int ring = l->plan->strategy.overlap ? RING : 1;
+  const int ring = l->plan->strategy.overlap && !l->plan->strategy.reduces_last ? RING : 1;
+  const enum sl_scope scope = sl_gradients_sharded(l) ? SL_SCOPE_MICRO : SL_SCOPE_PROGRAM;
   int64_t largest[RING] = {0};
   int32_t rotating[RING] = {-1, -1};
   int turn = 0;
@@ -262,7 +264,7 @@ static enum sl_status rotating_buffers(struct sl_lowering *l, int group) {
     SL_TRY(
         sl_build_buffer(l, &unused, SL_SCOPE_PERSISTENT, SL_CATEGORY_COMMUNICATION, l->wire, limit, "bucket.beside"));
   for (int i = 0; i < ring && largest[i] > 0; i++) {
-    SL_TRY(sl_build_buffer(l, &rotating[i], from_start && i == 0 && !beside ? SL_SCOPE_PERSISTENT : SL_SCOPE_MICRO,
+    SL_TRY(sl_build_buffer(l, &rotating[i], from_start && i == 0 && !beside ? SL_SCOPE_PERSISTENT : scope,
                            SL_CATEGORY_COMMUNICATION, l->wire, largest[i], "bucket.%d", group * RING + i));
   }
   for (int i = 0; i < r->bucket_count; i++) {
@@ -285,23 +287,13 @@ static enum sl_status own_buffers(struct sl_lowering *l, int group) {
   return SL_OK;
 }
 
-/* An all-reduce in another type is copied back when the backward is over, so each of its buckets has its own buffer; if
- * all are reduced one by one at that time, they take turns. */
-static enum sl_status bucket_buffers(struct sl_lowering *l, int group) {
-  struct sl_reduce *r = l->zero->reduce;
-  const bool copied_back = sl_gradients_copied_back(l) && !l->plan->strategy.reduces_last;
-  for (int i = 0; i < r->bucket_count; i++) {
-    if (r->buckets[i].group == group) r->buckets[i].alone |= copied_back;
-  }
-  SL_TRY(rotating_buffers(l, group));
-  return own_buffers(l, group);
-}
-
 enum sl_status sl_bucket_plan(struct sl_lowering *l) {
   count_contributions(l);
   SL_TRY(plan_buckets(l));
   for (int g = 0; g < l->pp_rank->group_count; g++) {
-    if (sl_gradients_sharded(l) || sl_gradients_recast(l, &l->pp_rank->layouts[g])) SL_TRY(bucket_buffers(l, g));
+    if (!sl_gradients_sharded(l) && !sl_gradients_recast(l, &l->pp_rank->layouts[g])) continue;
+    SL_TRY(rotating_buffers(l, g));
+    SL_TRY(own_buffers(l, g));
   }
   return SL_OK;
 }

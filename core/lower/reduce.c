@@ -350,7 +350,10 @@ static enum sl_status launch(struct sl_lowering *l, struct sl_program *p, struct
                                        whole ? layout->group.sum : layout->group.scatter, l->wire, SL_PHASE_BACKWARD,
                                        SL_PAYLOAD_GRADIENT, count);
   if (whole && sl_gradients_sharded(l)) return sum_and_take(l, p, call, buckets, op);
-  if (whole) return SL_BUILD_EMIT(p, op, travelling(l, call));
+  if (whole) {
+    SL_TRY(SL_BUILD_EMIT(p, op, travelling(l, call)));
+    return sl_settle_back(l, p, call, &op);
+  }
   op.place_group = sl_settle_in_place(l) ? layout->group.shard : SL_GROUP_NONE;
   if (s->units == SL_UNITS_FLAT) return reduce_range(l, p, call, buckets, op);
   SL_TRY(reduce_units(l, p, call, buckets, op));
@@ -379,14 +382,11 @@ static enum sl_status launch_if_complete(struct sl_lowering *l, struct sl_progra
   return launch_call(l, p, call, buckets);
 }
 
-/* Issues what waited for the end of the rank's last backward, in the order in which its buckets filled: each is copied
- * back before the next takes its buffer. */
+/* Issues what waited for the end of the rank's last backward, in the order in which its buckets filled. */
 static enum sl_status launch_last(struct sl_lowering *l, struct sl_program *p) {
   struct sl_reduce *r = l->zero->reduce;
   for (int i = 0; i < r->bucket_count; i++) {
-    if (!complete(&r->buckets[i])) continue;
-    SL_TRY(launch_call(l, p, &r->buckets[i], 1));
-    if (sl_gradients_copied_back(l)) SL_TRY(sl_settle_back(l, p, &r->buckets[i]));
+    if (complete(&r->buckets[i])) SL_TRY(launch_call(l, p, &r->buckets[i], 1));
   }
   return SL_OK;
 }

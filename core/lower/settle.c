@@ -165,18 +165,17 @@ static enum sl_status keep_parts(struct sl_lowering *l, struct sl_program *p) {
   return SL_OK;
 }
 
-enum sl_status sl_settle_back(struct sl_lowering *l, struct sl_program *p, const struct sl_bucket *b) {
-  if (!b->launched || b->buffer < 0) return SL_OK;
-  return sl_zero_convert(l, p, sl_build_part(l, b->buffer, SL_READ, 0, b->count),
-                         sl_build_part(l, l->homes->flat, SL_WRITE, b->lo, b->count), b->count, SL_PHASE_BACKWARD,
-                         false);
+enum sl_status sl_settle_back(struct sl_lowering *l, struct sl_program *p, const struct sl_bucket *b,
+                              const struct sl_op *sum) {
+  struct sl_op copy = sl_zero_op(SL_OP_COPY, l->accumulate, SL_PHASE_BACKWARD, b->count);
+  if (b->buffer < 0) return SL_OK;
+  copy.lane = sum->lane, copy.flags = sum->flags & SL_OP_BLOCKING;
+  return SL_BUILD_EMIT(p, copy, sl_build_part(l, b->buffer, SL_READ, 0, b->count),
+                       sl_build_part(l, l->homes->flat, SL_WRITE, b->lo, b->count));
 }
 
 enum sl_status sl_settle(struct sl_lowering *l, struct sl_program *p) {
   const struct sl_reduce *r = l->zero->reduce;
   for (int i = 0; i < r->arrival_count; i++) SL_TRY(settle_turn(l, p, (r->arrival_turn + i) % r->arrival_count));
-  if (l->homes->arrived >= 0) return keep_parts(l, p);
-  if (sl_gradients_sharded(l) || l->plan->strategy.reduces_last) return SL_OK;
-  for (int i = 0; i < r->bucket_count; i++) SL_TRY(sl_settle_back(l, p, &r->buckets[i]));
-  return SL_OK;
+  return l->homes->arrived >= 0 ? keep_parts(l, p) : SL_OK;
 }

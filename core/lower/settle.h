@@ -14,8 +14,10 @@ enum sl_status sl_settle_plan(struct sl_lowering *lowering);
 enum sl_status sl_settle_open_call(struct sl_lowering *lowering, struct sl_program *program, struct sl_bucket *call,
                                    int buckets);
 enum sl_status sl_settle_call(struct sl_lowering *lowering, struct sl_program *program);
-/* Copies the sum of `bucket`, if it was communicated in another type, back to where it was cast from. */
-enum sl_status sl_settle_back(struct sl_lowering *lowering, struct sl_program *program, const struct sl_bucket *bucket);
-/* At the end of a backward: moves own parts, and sums that were communicated in another type, to where they are
- * kept. */
+/* Behind the all-reduce `sum` of `bucket`, if that was communicated in another type: copies it back to where it was cast
+ * from, on the lane of the sum, so that the bucket's buffer is free for the next one (DeepSpeed's stage_1_and_2.py,
+ * allreduce_bucket). Compute waits for the copy if it waits for the sum. */
+enum sl_status sl_settle_back(struct sl_lowering *lowering, struct sl_program *program, const struct sl_bucket *bucket,
+                              const struct sl_op *sum);
+/* At the end of a backward: moves own parts to where they are kept. */
 enum sl_status sl_settle(struct sl_lowering *lowering, struct sl_program *program);

@@ -73,7 +73,7 @@ static const struct family families[] = {
         "{" BF16 ADAMW "\"zero_optimization\": {\"overlap_comm\": true}, \"shardlab\": {\"seq_len\": 576, "
         "\"attention\": \"flash\", \"preset\": \"nanotron-zero1\"}}",
         40, 4, 4, 4, 0, 0.01, 0.01, false),
-    ROW("a tied embedding, copied back last", "gpt2-medium",
+    ROW("a tied embedding in another type on the wire", "gpt2-medium",
         "{" BF16 ADAMW "\"zero_optimization\": {\"overlap_comm\": true, \"reduce_bucket_size\": 5e8},"
         " \"shardlab\": {\"seq_len\": 448, \"attention\": \"materialised\"}}",
         24, 1, 4, 16, 0, 1e-3, 0.01, false),

@@ -48,11 +48,13 @@ static void draw_config(uint64_t *state, char *out, size_t size) {
       ONE_OF(state, "", "", "", "", "", ", \"cp\": 2", ", \"cp\": 4", ", \"cp\": 2, \"cp_comm_type\": \"a2a\"");
   snprintf(
       out, size,
-      "{%s\"optimizer\": {\"type\": \"%s\", \"params\": {\"lr\": 1e-3}}, \"zero_optimization\": {\"overlap_comm\": "
+      "{%s%s\"optimizer\": {\"type\": \"%s\", \"params\": {\"lr\": 1e-3}}, \"zero_optimization\": {\"overlap_comm\": "
       "%s, \"reduce_bucket_size\": %s, \"allgather_bucket_size\": %s, \"stage3_prefetch_bucket_size\": %s%s}, "
       "\"shardlab\": {\"seq_len\": %lld, \"attention\": \"%s\", \"kernels\": \"%s\"%s%s}}",
       ONE_OF(state, "\"bf16\": {\"enabled\": true}, ", "\"fp16\": {\"enabled\": true}, ",
              "\"bf16\": {\"enabled\": true}, ", ""),
+      ONE_OF(state, "", "\"communication_data_type\": \"fp32\", ",
+             "\"data_types\": {\"grad_accum_dtype\": \"fp32\"}, "),
       ONE_OF(state, "AdamW", "Adam", "SGD"), yes_or_no(state), ONE_OF(state, "5e8", "5e6", "3e7"),
       ONE_OF(state, "5e8", "9e6"), ONE_OF(state, "5e7", "2e6"), offload, (long long)(64 * (1 + below(state, 12))),
       ONE_OF(state, "flash", "materialised"), kernels, preset, context);

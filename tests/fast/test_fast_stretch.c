@@ -110,7 +110,8 @@ static void pipelines_follow(void **state) {
 
 static void buckets_do_not(void **state) {
   (void)state;
-  follow(", \"preset\": \"ddp\"", false);
+  follow("}, \"zero_optimization\": {\"reduce_bucket_size\": 3e8", false);
+  follow("}, \"zero_optimization\": {\"stage\": 1, \"reduce_bucket_size\": 3e8", false);
 }
 
 int main(void) {
