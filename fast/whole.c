@@ -126,6 +126,15 @@ static int64_t numel_of(const struct request *r, bool all) {
   return sum / r->config->sl.tp;
 }
 
+/* Does an update copy the gradients of one sub-group after another? What it needs then does not grow with the blocks. */
+static bool by_sub_groups(const struct request *r) {
+  const struct sl_strategy *s = &r->strategy;
+  const int64_t ranks = r->world / (r->config->sl.tp * r->config->sl.pp),
+                members = s->shard_size > 0 ? s->shard_size : ranks;
+  const bool copies = s->copies_gradients == SL_COPIES_FLAT && s->units == SL_UNITS_PARAMETER;
+  return copies && numel_of(r, true) / members >= r->config->zero.sub_group_size;
+}
+
 /* The number of blocks from either end after which all blocks are treated the same: those whose parameters ZeRO stage 3
  * prefetches or keeps gathered, and those that a bucket spans. */
 static int64_t reach(const struct request *r) {
@@ -133,8 +142,8 @@ static int64_t reach(const struct request *r) {
   const struct sl_strategy *s = &r->strategy;
   const int64_t block = numel_of(r, false), all = numel_of(r, true), bucket = s->bucket;
   int64_t most = s->units != SL_UNITS_LAYER && bucket < all ? bucket : 0;
-  if (!sl_model_blocks_alike(r->model))
-    return r->model->n_layer; /* attention windows alternate: no block represents the others */
+  if (!sl_model_blocks_alike(r->model) || by_sub_groups(r))
+    return r->model->n_layer; /* where attention windows alternate, no block represents the others */
   if (block < 1 || (s->units == SL_UNITS_FLAT && all >= 2 * c->zero.allgather_bucket_size)) return r->model->n_layer;
   if (!s->shard_params || s->release != SL_RELEASE_DISTANCE) return most > 0 ? most / block + 1 : 0;
   if (c->zero.max_reuse_distance > most) most = c->zero.max_reuse_distance;
