@@ -5,6 +5,7 @@
 #include "backend/common/streams.h"
 #include "core/base/checked.h"
 #include "core/op/chunks.h"
+#include "core/op/wire.h"
 #include "core/op/workspace.h"
 
 #include <math.h>
@@ -239,9 +240,13 @@ size_t sl_call_norm_range(const struct sl_call *c, size_t *first) {
   return (size_t)(to - from);
 }
 
-struct sl_share sl_call_taken(const struct sl_call *c) {
-  if (!(c->op->flags & SL_OP_SHARE_RANGE)) return (struct sl_share){.count = (int64_t)c->dim[0]};
-  return sl_share_piece(c->op, sl_op_slices(c->it->program, c->op), 0, c->place);
+struct sl_taken sl_call_taken(const struct sl_call *c) {
+  struct sl_share share = {.count = (int64_t)c->dim[0]};
+  if (c->op->flags & SL_OP_SHARE_RANGE)
+    share = sl_share_piece(c->op, sl_op_slices(c->it->program, c->op), 0, (int)c->place);
+  return (struct sl_taken){(char *)c->x[SL_AT_OUT] + share.shard_first * sl_dtype_bytes(c->dtype[SL_AT_OUT]),
+                           (const char *)c->x[SL_AT_X] + share.whole_first * sl_dtype_bytes(c->dtype[SL_AT_X]),
+                           (size_t)share.count};
 }
 
 /* ---- updates ---- */

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "core/op/operands.h"
-#include "core/op/wire.h"
 #include "core/run/executor.h"
 #include "kernels/numbers/types.h"
 
@@ -61,9 +60,13 @@ enum sl_act sl_call_act(const struct sl_call *call);
 int sl_call_from_one(const struct sl_call *call);
 /* Returns the count, possibly 0, of the elements [*first, *first + count) of its operand whose squares a norm sums. */
 size_t sl_call_norm_range(const struct sl_call *call, size_t *first);
-/* What a copy or a sum takes, possibly nothing: elements of its source (the whole), to those of its target (the shard).
- */
-struct sl_share sl_call_taken(const struct sl_call *call);
+/* What a copy or a sum takes: `count` elements, possibly none. */
+struct sl_taken {
+  void *to;
+  const void *from;
+  size_t count;
+};
+struct sl_taken sl_call_taken(const struct sl_call *call);
 /* The Adam settings of the configuration for the update after `steps` applied ones; the control block provides the
  * rest. */
 struct sl_adam sl_call_adam(const struct sl_call *call, int64_t steps);

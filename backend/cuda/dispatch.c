@@ -269,27 +269,22 @@ static enum sl_status fill(const struct sl_call *c) {
 
 /* Between two buffers of one number type the copy engine does the copy. Otherwise a kernel converts or adds on the way;
  * it accesses the host's pinned memory as it does the device's. */
-/* The element `first` of operand `at`. */
-static char *element(const struct sl_call *c, enum sl_at at, int64_t first) {
-  return (char *)c->x[at] + (size_t)first * sl_convert_bytes(sl_call_type(c, at));
-}
-
 static enum sl_status copy(const struct sl_call *c) {
   if (sl_op_is_copy(c->op) && c->dtype[SL_AT_OUT] == c->dtype[SL_AT_X]) {
     SL_CUDA_TRY(cudaMemcpyAsync(c->x[SL_AT_OUT], c->x[SL_AT_X], c->bytes[SL_AT_X], cudaMemcpyDefault, c->stream));
     return SL_OK;
   }
-  const struct sl_share run = sl_call_taken(c);
-  if (run.count == 0) return SL_OK;
-  return ran(c, sl_cuda_convert(c->stream, element(c, SL_AT_OUT, run.shard_first), sl_call_type(c, SL_AT_OUT),
-                                element(c, SL_AT_X, run.whole_first), sl_call_type(c, SL_AT_X), (size_t)run.count));
+  const struct sl_taken taken = sl_call_taken(c);
+  if (taken.count == 0) return SL_OK;
+  return ran(c, sl_cuda_convert(c->stream, taken.to, sl_call_type(c, SL_AT_OUT), taken.from, sl_call_type(c, SL_AT_X),
+                                taken.count));
 }
 
 static enum sl_status add(const struct sl_call *c) {
-  const struct sl_share run = sl_call_taken(c);
-  if (run.count == 0) return SL_OK;
-  return ran(c, sl_cuda_convert_add(c->stream, element(c, SL_AT_OUT, run.shard_first), sl_call_type(c, SL_AT_OUT),
-                                    element(c, SL_AT_X, run.whole_first), sl_call_type(c, SL_AT_X), (size_t)run.count));
+  const struct sl_taken taken = sl_call_taken(c);
+  if (taken.count == 0) return SL_OK;
+  return ran(c, sl_cuda_convert_add(c->stream, taken.to, sl_call_type(c, SL_AT_OUT), taken.from,
+                                    sl_call_type(c, SL_AT_X), taken.count));
 }
 
 static enum sl_status norm(const struct sl_call *c) {
@@ -300,7 +295,7 @@ static enum sl_status norm(const struct sl_call *c) {
   const size_t n = sl_call_norm_range(c, &first);
   if (n == 0) return SL_OK;
   return ran(c, sl_cuda_reduce_sum_squares(c->stream, type, &control->square_sum, &control->overflow,
-                                           gradient + (size_t)first * sl_convert_bytes(type), n, c->op->scale,
+                                           gradient + first * sl_convert_bytes(type), n, c->op->scale,
                                            c->x[SL_AT_SCRATCH]));
 }
 

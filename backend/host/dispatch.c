@@ -272,22 +272,15 @@ static enum sl_status fill(const struct sl_call *c) {
   return SL_OK;
 }
 
-/* The element `first` of operand `at`. */
-static char *element(const struct sl_call *c, enum sl_at at, int64_t first) {
-  return (char *)c->x[at] + (size_t)first * sl_convert_bytes(sl_call_type(c, at));
-}
-
 static enum sl_status copy(const struct sl_call *c) {
-  const struct sl_share run = sl_call_taken(c);
-  sl_convert(element(c, SL_AT_OUT, run.shard_first), sl_call_type(c, SL_AT_OUT), element(c, SL_AT_X, run.whole_first),
-             sl_call_type(c, SL_AT_X), (size_t)run.count);
+  const struct sl_taken taken = sl_call_taken(c);
+  sl_convert(taken.to, sl_call_type(c, SL_AT_OUT), taken.from, sl_call_type(c, SL_AT_X), taken.count);
   return SL_OK;
 }
 
 static enum sl_status add(const struct sl_call *c) {
-  const struct sl_share run = sl_call_taken(c);
-  sl_convert_add(element(c, SL_AT_OUT, run.shard_first), sl_call_type(c, SL_AT_OUT),
-                 element(c, SL_AT_X, run.whole_first), sl_call_type(c, SL_AT_X), (size_t)run.count);
+  const struct sl_taken taken = sl_call_taken(c);
+  sl_convert_add(taken.to, sl_call_type(c, SL_AT_OUT), taken.from, sl_call_type(c, SL_AT_X), taken.count);
   return SL_OK;
 }
 
