@@ -163,6 +163,17 @@ static const struct sl_rule columns_rule = {.reads_in = 1,
                                             .forward = columns_forward,
                                             .backward = columns_backward};
 
+/* What sequence parallelism gathered, where a framework keeps it for the backward; else 0. */
+static int gathered(struct sl_tape *t, int layer) {
+  const struct sl_transformer *g = &t->g;
+  if (g->s == g->r || !set_of(g)->keeps_gathered) return 0;
+  return sl_tape_value(t, (struct sl_value){.name = "gathered.kept",
+                                            .dtype = sl_regions_gathered_dtype(g, layer),
+                                            .count = g->r * g->c,
+                                            .made = SL_MADE_GATHERED,
+                                            .optional = true});
+}
+
 void sl_columns(struct sl_tape *t, int x, int count, const struct sl_column *columns, bool apart, int *out) {
   const struct sl_transformer *g = &t->g;
   struct sl_node node = {.rule = &columns_rule, .in = {x}, .kind = apart ? APART : TOGETHER};
@@ -175,22 +186,17 @@ void sl_columns(struct sl_tape *t, int x, int count, const struct sl_column *col
                                            .count = g->r * columns[i].width,
                                            .made = i % 2 == 0 ? SL_MADE_PRODUCT : SL_MADE_OTHER_PRODUCT});
   }
-  if (g->s != g->r && set_of(g)->keeps_gathered)
-    node.out[GATHERED] =
-        sl_tape_value(t, (struct sl_value){.name = "gathered.kept",
-                                           .dtype = sl_regions_gathered_dtype(g, t->values[out[0]].layer),
-                                           .count = g->r * g->c,
-                                           .made = SL_MADE_GATHERED,
-                                           .optional = true});
+  node.out[GATHERED] = gathered(t, t->values[out[0]].layer);
   sl_tape_node(t, node);
 }
 
 int sl_head(struct sl_tape *t, int x, int weight, int bias) {
   const int out = sl_tape_value(
       t, (struct sl_value){.name = "logits", .dtype = t->g.l->dtype, .count = t->g.r * t->g.v, .made = SL_MADE_OUTPUT});
-  sl_tape_node(t,
-               (struct sl_node){
-                   .rule = &columns_rule, .in = {x}, .out = {out}, .weight = {weight}, .bias = {bias}, .kind = HEAD});
+  struct sl_node node = {
+      .rule = &columns_rule, .in = {x}, .out = {out}, .weight = {weight}, .bias = {bias}, .kind = HEAD};
+  node.out[GATHERED] = gathered(t, t->values[out].layer);
+  sl_tape_node(t, node);
   return out;
 }
 

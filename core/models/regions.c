@@ -92,23 +92,48 @@ struct sl_operand sl_regions_own_side(const struct sl_transformer *g, int layer,
   return sl_regions_by_member(g, layer) ? own : sl_regions_piece(own, i, pieces);
 }
 
+/* ---- copies into another order ----
+ *
+ * A collective joins and divides the outermost dimension. Where a framework divides tokens along an inner one, what was
+ * gathered is concatenated along that, and what will be scattered is cut along it and stacked first. */
+
+static bool rearranges(const struct sl_transformer *g) {
+  return set_of(g)->rearranges_gathered && g->s != g->r;
+}
+
+static enum sl_status rearrange(struct sl_transformer *g, int layer, enum sl_half half, enum sl_dtype dtype,
+                                struct sl_operand from, struct sl_operand to) {
+  struct sl_op pass = sl_transformer_op(g, SL_OP_PASS, layer, -1);
+  pass.dtype = SL_U8;
+  pass.flags = SL_OP_KEEPS | SL_OP_READS_KEPT;
+  pass.dim[0] = 2 * sl_dtype_bytes(dtype) * g->r * g->c, pass.dim[1] = 1;
+  return sl_transformer_add(g, half, pass, 2,
+                            (struct sl_operand[]){sl_build_as(to, SL_WRITE), sl_build_as(from, SL_READ)});
+}
+
 /* Casts first if fp8 is gathered: 2 bytes to find the maximum, 3 to cast. */
 enum sl_status sl_regions_gather_into(struct sl_transformer *g, int layer, enum sl_half half, struct sl_operand x,
                                       struct sl_operand whole) {
   const int pieces = sl_regions_gather_pieces(g, layer, half);
+  const bool copies = rearranges(g) && pieces == 1;
   struct sl_op op = sl_regions_call(g, SL_OP_ALL_GATHER, layer, g->r * g->c);
-  int32_t cast;
+  struct sl_operand arrived = whole;
+  int32_t cast, received;
   if (sl_casts_gathers(g->l, layer)) {
     SL_TRY(sl_transformer_buffer(g, &cast, SL_U8, g->s * g->c, layer, "cast", false));
     SL_TRY(sl_casts_make(g, half, layer, cast, 5 * g->s * g->c));
     x = sl_build_read(g->l, cast);
     op.dtype = SL_U8;
   }
+  if (copies) {
+    SL_TRY(sl_transformer_buffer(g, &received, op.dtype, g->r * g->c, layer, "received", false));
+    arrived = sl_build_write(g->l, received);
+  }
   for (int i = 0; i < pieces; i++)
     SL_TRY(sl_transformer_add(g, half, sl_regions_call_of_piece(g, layer, op, i, pieces), 2,
                               (struct sl_operand[]){sl_regions_own_side(g, layer, sl_build_as(x, SL_READ), i, pieces),
-                                                    sl_regions_piece(sl_build_as(whole, SL_WRITE), i, pieces)}));
-  return SL_OK;
+                                                    sl_regions_piece(sl_build_as(arrived, SL_WRITE), i, pieces)}));
+  return copies ? rearrange(g, layer, half, op.dtype, arrived, whole) : SL_OK;
 }
 
 enum sl_dtype sl_regions_gathered_dtype(const struct sl_transformer *g, int layer) {
@@ -128,12 +153,17 @@ enum sl_status sl_regions_gather(struct sl_transformer *g, int layer, enum sl_ha
 
 enum sl_status sl_regions_reduce(struct sl_transformer *g, int layer, struct sl_operand partial, bool kept,
                                  struct sl_operand *out) {
-  const struct sl_operand sum = sl_build_as(partial, SL_READ_WRITE);
-  int32_t own;
+  struct sl_operand sum = sl_build_as(partial, SL_READ_WRITE);
+  int32_t own, stacked;
   *out = sl_build_as(partial, SL_READ);
   if (g->tp == 1) return SL_OK;
   if (g->s == g->r)
     return sl_transformer_add(g, SL_HALF_INPUT, sl_regions_call(g, SL_OP_ALL_REDUCE, layer, g->r * g->c), 1, &sum);
+  if (rearranges(g)) {
+    SL_TRY(sl_transformer_buffer(g, &stacked, g->l->dtype, g->r * g->c, layer, "stacked", false));
+    SL_TRY(rearrange(g, layer, SL_HALF_INPUT, g->l->dtype, partial, sl_build_write(g->l, stacked)));
+    sum = sl_build_update(g->l, stacked);
+  }
   SL_TRY(sl_transformer_buffer(g, &own, g->l->dtype, g->s * g->c, layer, "scattered", kept));
   *out = sl_build_read(g->l, own);
   return sl_transformer_add(g, SL_HALF_INPUT, sl_regions_call(g, SL_OP_REDUCE_SCATTER, layer, g->r * g->c), 2,

@@ -229,11 +229,11 @@ static const struct sl_kernel_set sets[] = {
         .source = "the forms of transformers' modeling_llama.py, counted op by op; torch's checkpoint stops early, and keeps "
                   "what its policy chose (torch/utils/checkpoint.py, _CachingTorchDispatchMode); gathered inputs are what a "
                   "product of DTensors keeps",
-        .accumulation = SL_ACCUMULATE_APART, .keeps_gathered = true, .exchanges_repeated = true, .keeps_products = true, .rows = torch_eager},
+        .accumulation = SL_ACCUMULATE_APART, .keeps_gathered = true, .rearranges_gathered = true, .exchanges_repeated = true, .keeps_products = true, .rows = torch_eager},
     [SL_KERNELS_TORCH_COMPILE] = {.name = "torch-compile",
         .source = "torchtitan of June 2025: each TransformerBlock compiled (models/llama3/parallelize_llama.py, apply_compile) "
                   "and the loss, too (components/loss.py); gathered inputs are what torch.mm keeps",
-        .accumulation = SL_ACCUMULATE_APART, .keeps_gathered = true, .exchanges_repeated = true, .torch_blocks = true,
+        .accumulation = SL_ACCUMULATE_APART, .keeps_gathered = true, .rearranges_gathered = true, .exchanges_repeated = true, .torch_blocks = true,
         .fp8_casts = SL_CASTS_TORCHAO, .rows = torch_compile},
     [SL_KERNELS_LLM_FOUNDRY] = {.name = "llm-foundry",
         .source = "MPT of llm-foundry's benchmarks, October 2023: models/layers/attention.py, blocks.py and "
@@ -263,7 +263,7 @@ static const struct sl_kernel_set sets[] = {
     [SL_KERNELS_TORCH_COMPILE_BLOCKS] = {.name = "torch-compile-blocks",
         .source = "torchtitan of December 2024: each TransformerBlock compiled (parallelisms/parallelize_llama.py, "
                   "apply_compile), the ends and the loss eager (train.py)",
-        .accumulation = SL_ACCUMULATE_APART, .keeps_gathered = true, .exchanges_repeated = true, .torch_blocks = true,
+        .accumulation = SL_ACCUMULATE_APART, .keeps_gathered = true, .rearranges_gathered = true, .exchanges_repeated = true, .torch_blocks = true,
         .fp8_casts = SL_CASTS_TORCHAO, .rows = torch_compile_blocks},
 };
 #undef PYTHON

@@ -85,6 +85,9 @@ struct sl_kernel_set {
   bool keeps_gradients;
   /* sequence parallelism: gathered inputs of products are kept for the backward, not gathered again */
   bool keeps_gathered;
+  /* Sequence parallelism divides tokens along dimension 1, behind the sequences: what is gathered is concatenated along
+   * it, and what is reduce-scattered is cut along it and stacked, each by a copy. */
+  bool rearranges_gathered;
   /* Updated parameters are gathered into lists of tensors. This takes a flat copy of a member's own parts, a copy of
    * the whole for every member, and torch's own for the call, which is copied back twice (lower/lists.h). */
   bool gathers_into_lists;

@@ -165,6 +165,47 @@ static void transfers_go_in_pieces(void **state) {
   assert_int_equal(pieces.products, 27 * LAYERS); /* the first behind a gather, and those before a reduce-scatter */
 }
 
+/* Copies of activations that tensor parallelism gathered or will scatter, and how many of them are of bytes. */
+static void rearranged(const char *keys, int *blocks, int *bytes, int *ends) {
+  struct fixture f;
+  *blocks = *bytes = *ends = 0;
+  open_job(&f, 2, keys);
+  const struct sl_program *p = fixture_step(&f);
+  for (size_t i = 0; i < p->op_count; i++) {
+    const struct sl_op *op = &p->ops[i];
+    const uint32_t between = SL_OP_KEEPS | SL_OP_READS_KEPT;
+    if (op->kind != SL_OP_PASS || (op->flags & between) != between) continue;
+    const bool in_block = op->layer >= 0 && op->layer < LAYERS, of_bytes = op->dim[0] == 2 * R * C;
+    assert_true(of_bytes || op->dim[0] == 4 * R * C);
+    *blocks += in_block, *ends += !in_block, *bytes += of_bytes;
+  }
+  fixture_close(&f);
+}
+
+/* DTensor divides tokens along dimension 1: a block copies what its four gathers bring and what its four
+ * reduce-scatters send, and the embedding and the head each the one and the other. Transfers in pieces copy nothing; of a
+ * block these are all but the sums of several products, and a gather that only the gradient of a weight follows. */
+static void gathered_tokens_are_put_in_order(void **state) {
+  (void)state;
+  static const struct {
+    const char *keys;
+    int blocks, bytes, ends;
+  } cases[] = {{COMPILED PARALLEL, 8, 0, 4},
+               {", \"kernels\": \"torch-eager\"" PARALLEL, 8, 0, 4},
+               {COMPILED PARALLEL ", \"fp8\": true", 8, 4, 4},
+               {COMPILED PARALLEL ", \"async_tp\": true", 2, 0, 4},
+               {COMPILED PARALLEL ", \"fp8\": true, \"fp8_recipe\": \"rowwise\", \"async_tp\": true", 6, 0, 4},
+               {", \"kernels\": \"megatron-fused\"" PARALLEL, 0, 0, 0},
+               {COMPILED ", \"tp\": 2", 0, 0, 0}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    int blocks, bytes, ends;
+    rearranged(cases[i].keys, &blocks, &bytes, &ends);
+    assert_int_equal(blocks, cases[i].blocks * LAYERS);
+    assert_int_equal(bytes, cases[i].bytes * LAYERS);
+    assert_int_equal(ends, cases[i].ends);
+  }
+}
+
 static void a_scale_a_tensor_is_gathered_in_bytes(void **state) {
   (void)state;
   const struct counted n = count(COMPILED PARALLEL ", \"fp8\": true");
@@ -317,6 +358,7 @@ int main(void) {
       cmocka_unit_test(casts_are_those_of_transformer_engine),
       cmocka_unit_test(the_head_is_no_product_in_fp8),
       cmocka_unit_test(transfers_go_in_pieces),
+      cmocka_unit_test(gathered_tokens_are_put_in_order),
       cmocka_unit_test(a_scale_a_tensor_is_gathered_in_bytes),
       cmocka_unit_test(what_the_embedding_gives_is_gathered_in_bytes),
       cmocka_unit_test(blocks_are_gathered_in_fp8),
