@@ -108,7 +108,9 @@ struct sl_strategy {
   bool fp32_reductions; /* accumulated in the parameters' type, reduced in fp32 */
   /* Buckets are reduced only after a stage's last backward, whose gradient has been sent by then: DeepSpeed's
    * pipelines, whose engine knows no overlap_comm (runtime/engine.py, _configure_zero_optimizer;
-   * runtime/pipe/schedule.py, TrainSchedule.steps: ReduceGrads; zero/stage_1_and_2.py, process_gradients). */
+   * runtime/pipe/schedule.py, TrainSchedule.steps: ReduceGrads; zero/stage_1_and_2.py, process_gradients), and FSDP2 in
+   * torch's (distributed/pipelining/stage.py, backward_maybe_with_nosync: run_post_backward behind the last backward of
+   * each stage). */
   bool reduces_last;
   enum sl_release release;
   /* optimizer state, and the reduced gradients that it reads, are in host memory, and the host runs the update */

@@ -1,7 +1,7 @@
 /* label: unit
  * Gradients that are reduced at once: Megatron-LM's local DDP and nanotron at ZeRO-1 make one all-reduce of all that a
  * pipeline rank holds, and none of its products is left when it starts. (An embedding tied to the head of another rank
- * is apart.) DeepSpeed's pipelines begin as late, bucket by bucket. And how nanotron gathers what was updated. */
+ * is apart.) DeepSpeed's pipelines begin as late, bucket by bucket, and FSDP2's unit by unit. And how nanotron gathers what was updated. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -128,7 +128,8 @@ static void gradients_go_through_the_buckets_of_ddp(void **state) {
   fixture_close(&f);
 }
 
-/* FSDP2 beside a pipeline sums gradients whole: of three micro-batches one reduces, a unit a call, while it goes on. */
+/* FSDP2 beside a pipeline sums gradients whole: of three micro-batches the last reduces, a unit a call, when its backward
+ * is over. */
 static void fsdp2_reduces_once_a_unit(void **state) {
   (void)state;
   struct fixture f;
@@ -137,7 +138,7 @@ static void fsdp2_reduces_once_a_unit(void **state) {
     const struct seen s = look(&f, rank);
     assert_int_equal(s.calls, f.plan.pp_ranks[rank].unit_count);
     assert_int_equal(s.kind, SL_OP_REDUCE_SCATTER);
-    assert_true(s.product_follows);
+    assert_false(s.product_follows);
   }
   fixture_close(&f);
 }
