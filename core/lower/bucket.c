@@ -289,11 +289,27 @@ static enum sl_status own_buffers(struct sl_lowering *l, int group) {
   return SL_OK;
 }
 
+/* Buffers of the buckets of DDP's reducer, which stand beside the gradients from its construction on. */
+static enum sl_status standing_buffers(struct sl_lowering *l, int group) {
+  struct sl_reduce *r = l->zero->reduce;
+  for (int i = 0; i < r->bucket_count; i++) {
+    struct sl_bucket *b = &r->buckets[i];
+    if (b->group != group) continue;
+    SL_TRY(sl_build_buffer(l, &b->buffer, SL_SCOPE_PERSISTENT, SL_CATEGORY_COMMUNICATION, l->wire, b->count,
+                           "bucket.%d", i));
+  }
+  return SL_OK;
+}
+
 enum sl_status sl_bucket_plan(struct sl_lowering *l) {
   count_contributions(l);
   SL_TRY(plan_buckets(l));
   for (int g = 0; g < l->pp_rank->group_count; g++) {
-    if (!sl_gradients_sharded(l) && !sl_gradients_recast(l, &l->pp_rank->layouts[g])) continue;
+    if (!sl_gradients_sharded(l) && !sl_gradients_in_buckets(l, &l->pp_rank->layouts[g])) continue;
+    if (l->plan->strategy.copies_to_buckets) {
+      SL_TRY(standing_buffers(l, g));
+      continue;
+    }
     SL_TRY(rotating_buffers(l, g));
     SL_TRY(own_buffers(l, g));
   }

@@ -16,6 +16,11 @@ bool sl_gradients_recast(const struct sl_lowering *l, const struct sl_layout *la
   return l->accumulate != l->wire && sl_gradients_reduced(l, layout);
 }
 
+bool sl_gradients_in_buckets(const struct sl_lowering *l, const struct sl_layout *layout) {
+  const bool copied = l->plan->strategy.copies_to_buckets && sl_gradients_reduced(l, layout);
+  return !sl_gradients_sharded(l) && (copied || sl_gradients_recast(l, layout));
+}
+
 bool sl_gradients_owned_in_flat(const struct sl_lowering *l) {
   return !sl_gradients_sharded(l) && l->plan->strategy.shard_optimizer && l->plan->strategy.units != SL_UNITS_OWNER;
 }

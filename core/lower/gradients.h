@@ -10,6 +10,8 @@ bool sl_gradients_sharded(const struct sl_lowering *lowering);
 bool sl_gradients_reduced(const struct sl_lowering *lowering, const struct sl_layout *layout);
 /* Are whole gradients communicated in another type than they are kept in? They then use bucket buffers too. */
 bool sl_gradients_recast(const struct sl_lowering *lowering, const struct sl_layout *layout);
+/* Are whole gradients reduced in bucket buffers: in another type, or by DDP's reducer? */
+bool sl_gradients_in_buckets(const struct sl_lowering *lowering, const struct sl_layout *layout);
 /* Is only a member's own part of the whole gradient reduced? Its readers then use that part. */
 bool sl_gradients_owned_in_flat(const struct sl_lowering *lowering);
 /* Are whole sums that were communicated in another type copied back? */

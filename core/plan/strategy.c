@@ -191,6 +191,7 @@ enum sl_status sl_strategy_choose(struct sl_strategy *s, struct sl_config *confi
   s->gathers_once = s->no_sync && s->release == SL_RELEASE_MICRO && preset.family & SL_FAMILY_FSDP;
   /* gradients are summed whole, see strategy.h */
   if (s->no_sync || (preset.family & SL_FAMILY_FSDP2 && config->sl.pp > 1)) s->shard_grads = false;
+  s->copies_to_buckets = preset.family & (SL_FAMILY_DDP | SL_FAMILY_ZRO) && dp > 1 && !config->sl.bucket_view;
   s->gathers_at_once = fsdp && !config->sl.limit_all_gathers;
   SL_TRY(choose_shard_size(s, config, dp));
   s->sums_replicas_by_unit = s->shard_size > 0 && !(preset.family & SL_FAMILY_DEEPSPEED);

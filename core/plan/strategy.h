@@ -97,6 +97,11 @@ struct sl_strategy {
    * come (the same file, setup_buckets), at ZeRO-3 from the beginning, like the gradients of the rank's parts (stage3.py,
    * _setup_for_real_optimizer). Only in predictions of frameworks. */
   bool whole_buckets;
+  /* Every bucket has a buffer for good, where whole gradients are copied to as they become complete, reduced, and copied
+   * back from when the backward is over: the reducer of DDP, unless gradients are views of its buckets
+   * (gradient_as_bucket_view; torch/csrc/distributed/c10d/reducer.cpp, initialize_buckets, mark_variable_ready_dense,
+   * finalize_backward). */
+  bool copies_to_buckets;
   bool pipeline_engine; /* DeepSpeed's pipeline engine, see plan/communicators.h */
   bool pair_messages;   /* pipeline messages are sent without a group, so each pair of ranks has a communicator */
   /* The pipeline uses torch.distributed.send and recv instead of isend and irecv: the compute stream waits for each

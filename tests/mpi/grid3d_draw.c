@@ -379,6 +379,8 @@ static void put_shardlab(struct draw *d, struct dice *dice, const struct strateg
   put(d, ", \"limit_all_gathers\": %s, \"unshard_ahead\": %d", chance(dice, 1, 2) ? "true" : "false",
       1 + pick(dice, 3));
   if (strstr(s->preset, "fsdp") && !strstr(s->preset, "megatron") && d->index % 3 != 0) put(d, ", \"no_sync\": true");
+  if (strcmp(s->preset, "ddp") == 0 || strcmp(s->preset, "accelerate-ddp") == 0)
+    put(d, ", \"gradient_as_bucket_view\": %s", d->index % 3 == 0 ? "true" : "false");
   if (m->transformer && chance(dice, 1, 3)) put(d, ", \"make_vocab_size_divisible_by\": %d", 2 + pick(dice, 40));
   put(d, "%s}}", chance(dice, 1, 2) ? ", \"fuse_epilogues\": \"always\"" : "");
 }
