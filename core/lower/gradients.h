@@ -18,5 +18,8 @@ bool sl_gradients_owned_in_flat(const struct sl_lowering *lowering);
 bool sl_gradients_copied_back(const struct sl_lowering *lowering);
 /* Has an earlier backward of the step left part of this gradient? */
 bool sl_gradients_kept(const struct sl_lowering *lowering, int placed);
+/* Divides the buffer of whole gradients that was just made into pieces, if a framework allocates them tensor by
+ * tensor: a piece for each placed tensor, as far as SL_ALIGN allows. */
+enum sl_status sl_gradients_cut(struct sl_lowering *lowering);
 /* How long the buffer of gradients stands. */
 enum sl_scope sl_gradients_scope(const struct sl_lowering *lowering);

@@ -90,6 +90,7 @@ enum sl_status sl_reduce_open(struct sl_lowering *l) {
   } else {
     SL_TRY(sl_zero_state(l, SL_ROLE_GRAD, sl_gradients_owned_in_flat(l) ? SL_FORM_SHARD_IN_FLAT : SL_FORM_WHOLE, scope,
                          SL_CATEGORY_GRADIENT, l->accumulate, "grad"));
+    SL_TRY(sl_gradients_cut(l));
     h->flat = l->rank_class->role[SL_ROLE_GRAD].buffer;
   }
   h->by_call = arrives_by_call(l);

@@ -9,6 +9,7 @@
 #include "core/place/waits.h"
 
 #include "core/place/periods.h"
+#include "core/place/pieces.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -236,6 +237,20 @@ static enum sl_status record_life(struct linker *k, const struct sl_use *use, ui
   return SL_OK;
 }
 
+/* The same for the pieces that the use touches, of a buffer that consists of such. */
+static enum sl_status record_pieces(struct linker *k, const struct sl_use *use, uint32_t issue, int own_lane,
+                                    uint32_t own) {
+  const struct sl_class *c = k->rank_class;
+  const int32_t end = use->buffer + 1 + c->buffers[use->buffer].pieces;
+  if (use->hi <= use->lo) return SL_OK;
+  for (int32_t i = use->buffer + 1 + sl_pieces_find(c, use->buffer, use->lo); i < end; i++) {
+    const struct sl_use piece = {.buffer = i};
+    if (c->buffers[i].piece_at >= use->hi) break;
+    SL_TRY(record_life(k, &piece, (uint32_t)c->buffers[i].first_slot, -1, issue, own_lane, own));
+  }
+  return SL_OK;
+}
+
 /* ---- one op ---- */
 
 static struct sl_use use_of(const struct linker *k, const struct sl_op *op, const struct sl_slice *s) {
@@ -249,6 +264,7 @@ static struct sl_use use_of(const struct linker *k, const struct sl_op *op, cons
                          .buffer = s->buffer,
                          .writes = s->access & SL_WRITE,
                          .lives = !b->persistent,
+                         .pieces = b->pieces > 0,
                          .of_micro = scope == SL_SCOPE_MICRO,
                          .renews = scope >= SL_SCOPE_MICRO && overwrites(op, b, s)};
 }
@@ -298,8 +314,12 @@ static enum sl_status link_op(struct linker *k, uint32_t op_index, uint32_t inst
     memset(clock, 0, SL_LANE_COUNT * sizeof *clock);
   clock[op->lane] = own;
   SL_TRY(add_waits(k, e, &needs, clock));
-  for (const struct sl_use *use = uses; use < uses + op->slice_count; use++)
-    if (use->lives) SL_TRY(record_life(k, use, slot_of(use, p, n), n->micro_batch, issue, (int)op->lane, own));
+  for (const struct sl_use *use = uses; use < uses + op->slice_count; use++) {
+    if (use->pieces)
+      SL_TRY(record_pieces(k, use, issue, (int)op->lane, own));
+    else if (use->lives)
+      SL_TRY(record_life(k, use, slot_of(use, p, n), n->micro_batch, issue, (int)op->lane, own));
+  }
   p->lane_ops[op->lane]++;
   if (op->flags & SL_OP_BLOCKING) k->blocking[op->lane] = own + 1, k->blocks |= UINT32_C(1) << op->lane;
   return SL_OK;

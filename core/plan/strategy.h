@@ -109,6 +109,11 @@ struct sl_strategy {
    * src/scaling/core/nn/parallel_module/communicator.py). */
   bool blocking_messages;
   bool gradient_buffer; /* gradients are in one buffer, allocated once (Megatron-LM's main_grad) */
+  /* Whole gradients are allocated tensor by tensor, by the op of the backward that computes them first, and are gone
+   * after the update: torch's zero_grad(set_to_none=True), its default (torch/optim/optimizer.py), and DeepSpeed's
+   * zero_grad (runtime/engine.py; zero/stage_1_and_2.py and fp16/fused_optimizer.py, where set_to_none=True is the
+   * default, too). Not where they are parts of one buffer, DeepSpeed's BF16_Optimizer's included. */
+  bool gradients_by_tensor;
   bool fp32_gradients;  /* accumulated and reduced in fp32, whatever the parameters' type */
   bool fp32_reductions; /* accumulated in the parameters' type, reduced in fp32 */
   /* Buckets are reduced only after a stage's last backward, whose gradient has been sent by then: DeepSpeed's
