@@ -126,7 +126,7 @@ static int expected(const struct sl_lowering *l, int placed) {
   return sl_bucket_contributions(l, (int)(l->stage - l->stages))[placed];
 }
 
-enum sl_status sl_reduce_begin(struct sl_lowering *l, struct sl_pass pass) {
+enum sl_status sl_reduce_begin(struct sl_lowering *l, struct sl_program *p, struct sl_pass pass) {
   struct sl_reduce *r = l->zero->reduce;
   if (r->buckets == NULL) {
     SL_TRY(sl_bucket_plan(l));
@@ -140,7 +140,7 @@ enum sl_status sl_reduce_begin(struct sl_lowering *l, struct sl_pass pass) {
   r->pass = pass;
   r->last_launch = 0;
   r->waiting_count = 0;
-  return SL_OK;
+  return l->plan->strategy.reduces_last ? SL_OK : sl_bucket_hold(l, p, true);
 }
 
 /* Shall the gradient be reduced in the current backward, once it is complete? Sharded ones always: there is no place to
@@ -388,6 +388,7 @@ static enum sl_status launch_if_complete(struct sl_lowering *l, struct sl_progra
 /* Issues what waited for the end of the rank's last backward, in the order in which its buckets filled. */
 static enum sl_status launch_last(struct sl_lowering *l, struct sl_program *p) {
   struct sl_reduce *r = l->zero->reduce;
+  SL_TRY(sl_bucket_hold(l, p, true));
   for (int i = 0; i < r->bucket_count; i++) {
     if (complete(&r->buckets[i])) SL_TRY(launch_call(l, p, &r->buckets[i], 1));
   }
@@ -436,5 +437,6 @@ enum sl_status sl_reduce_end(struct sl_lowering *l, struct sl_program *p) {
   const bool ends = r->pass.end && r->launched_end == p->op_count;
   const bool waits = ends || l->plan->stage_count == 1;
   if (r->last_launch > 0 && waits) p->ops[r->last_launch].flags |= SL_OP_BLOCKING;
+  SL_TRY(sl_bucket_hold(l, p, false));
   return sl_settle(l, p);
 }

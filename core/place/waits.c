@@ -237,16 +237,21 @@ static enum sl_status record_life(struct linker *k, const struct sl_use *use, ui
   return SL_OK;
 }
 
-/* The same for the pieces that the use touches, of a buffer that consists of such. */
-static enum sl_status record_pieces(struct linker *k, const struct sl_use *use, uint32_t issue, int own_lane,
-                                    uint32_t own) {
+/* The same for the pieces that slice `s` of an op touches, of a buffer that consists of such. A member's own part of a
+ * range is somewhere in that range, which begins where the first member's does (op/wire.h, sl_share_piece). */
+static enum sl_status record_pieces(struct linker *k, const struct sl_use *use, const struct sl_op *op,
+                                    const struct sl_slice *s, uint32_t issue) {
   const struct sl_class *c = k->rank_class;
+  const bool range = op->flags & SL_OP_SHARE_RANGE && s->shard_stride != 0;
+  const int64_t element = sl_dtype_bytes(op->dtype), lo = range ? use->lo + op->dim[1] * element : use->lo,
+                hi = range ? use->lo + op->dim[2] * element : use->hi;
   const int32_t end = use->buffer + 1 + c->buffers[use->buffer].pieces;
-  if (use->hi <= use->lo) return SL_OK;
-  for (int32_t i = use->buffer + 1 + sl_pieces_find(c, use->buffer, use->lo); i < end; i++) {
+  if (hi <= lo) return SL_OK;
+  for (int32_t i = use->buffer + 1 + sl_pieces_find(c, use->buffer, lo); i < end; i++) {
     const struct sl_use piece = {.buffer = i};
-    if (c->buffers[i].piece_at >= use->hi) break;
-    SL_TRY(record_life(k, &piece, (uint32_t)c->buffers[i].first_slot, -1, issue, own_lane, own));
+    if (c->buffers[i].piece_at >= hi) break;
+    SL_TRY(
+        record_life(k, &piece, (uint32_t)c->buffers[i].first_slot, -1, issue, (int)op->lane, k->p->lane_ops[op->lane]));
   }
   return SL_OK;
 }
@@ -316,7 +321,7 @@ static enum sl_status link_op(struct linker *k, uint32_t op_index, uint32_t inst
   SL_TRY(add_waits(k, e, &needs, clock));
   for (const struct sl_use *use = uses; use < uses + op->slice_count; use++) {
     if (use->pieces)
-      SL_TRY(record_pieces(k, use, issue, (int)op->lane, own));
+      SL_TRY(record_pieces(k, use, op, &p->slices[op->slice + (use - uses)], issue));
     else if (use->lives)
       SL_TRY(record_life(k, use, slot_of(use, p, n), n->micro_batch, issue, (int)op->lane, own));
   }
