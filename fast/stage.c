@@ -44,13 +44,6 @@ static double smaller(double a, double b) {
   return a < b ? a : b;
 }
 
-double sl_fast_gradient_bytes(const struct sl_fast_setting *s, const struct sl_fast_stage *stage, int where) {
-  int64_t numel = 0;
-  for (int i = 0; i < stage->tensor_count; i++)
-    numel += stage->tensor[i].where == where && !stage->tensor[i].tied ? stage->tensor[i].numel : 0;
-  return (double)(numel * sl_dtype_bytes(s->config->grad_accum_dtype));
-}
-
 static double aligned(int64_t bytes) {
   return (double)round_up(bytes, SL_ALIGN);
 }
@@ -159,10 +152,12 @@ static enum sl_status stretches_seconds(const struct sl_fast_setting *s, const s
   return add_stretch(s, open, parts.rest, sum, last);
 }
 
-/* The highest peak in `part` and in the parts after it. */
+/* The highest peak in `part` and in the parts after it. A single block is the topmost and the lowest, between which there
+ * is none. */
 static double most_of(const struct sl_fast_stage *stage, enum sl_fast_time time, enum sl_fast_part part, double n) {
   double most = 0;
   for (int k = (int)part; k < SL_FAST_PARTS; k++) {
+    if (n < 2 && (k == SL_FAST_UPPER || k == SL_FAST_LOWER)) continue;
     const double x = sl_fast_at(stage->peak[time][k], n);
     if (x > most) most = x;
   }

@@ -27,7 +27,7 @@ static void check_bench(const char *preset, bool whole) {
 
 static void both_clocks_are_timed(void **state) {
   (void)state;
-  check_bench("ddp", false);
+  check_bench("deepspeed-0", false);
   check_bench("fsdp", true);
 }
 
