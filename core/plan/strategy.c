@@ -200,7 +200,7 @@ enum sl_status sl_strategy_choose(struct sl_strategy *s, struct sl_config *confi
   choose_buckets(s, &preset, config, dp);
   s->master_beside_fp32 = (preset.family & SL_FAMILY_DEEPSPEED) && s->shard_optimizer &&
                           (s->offload_optimizer || config->sl.kernels != SL_KERNELS_SHARDLAB);
-  s->gradients_by_tensor = !s->gradient_buffer && !bf16_optimizer;
+  s->gradients_by_tensor = !s->gradient_buffer && !(preset.family & SL_FAMILY_MEGATRON) && !bf16_optimizer;
   s->copies_gradients = copies_of(s, &preset, config, bf16_optimizer);
   const bool scaling = preset.family & SL_FAMILY_SCALING;
   const bool engine = preset.family & SL_FAMILY_PIPELINE_ENGINE;

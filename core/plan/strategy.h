@@ -112,7 +112,7 @@ struct sl_strategy {
   /* Whole gradients are allocated tensor by tensor, by the op of the backward that computes them first, and are gone
    * after the update: torch's zero_grad(set_to_none=True), its default (torch/optim/optimizer.py), and DeepSpeed's
    * zero_grad (runtime/engine.py; zero/stage_1_and_2.py and fp16/fused_optimizer.py, where set_to_none=True is the
-   * default, too). Not where they are parts of one buffer, DeepSpeed's BF16_Optimizer's included. */
+   * default, too). Not where they are parts of one buffer: Megatron-LM's of any year, DeepSpeed's BF16_Optimizer's. */
   bool gradients_by_tensor;
   bool fp32_gradients;  /* accumulated and reduced in fp32, whatever the parameters' type */
   bool fp32_reductions; /* accumulated in the parameters' type, reduced in fp32 */

@@ -25,6 +25,7 @@ static void check_bench(const char *preset, bool whole) {
   json_decref(root);
 }
 
+/* The formulas cover DeepSpeed without ZeRO, and not FSDP. */
 static void both_clocks_are_timed(void **state) {
   (void)state;
   check_bench("deepspeed-0", false);

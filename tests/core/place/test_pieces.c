@@ -136,6 +136,7 @@ static void buffers_stay_whole(void **state) {
       {"", ", \"preset\": \"ddp\"", NULL, true},
       {"", ", \"preset\": \"zero-redundancy-optimizer\"", NULL, true},
       {"", ", \"preset\": \"megatron-lm\"", NULL, false},
+      {"", ", \"preset\": \"megatron-local-ddp\"", NULL, false},
       {"", ", \"preset\": \"nanotron\"", NULL, false},
       {", \"fp16\": {\"enabled\": true}, \"zero_optimization\": {\"stage\": 1}", "", NULL, true},
       {", \"bf16\": {\"enabled\": true}, \"zero_optimization\": {\"stage\": 1}, \"data_types\": {\"grad_accum_dtype\": "
