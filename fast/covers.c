@@ -83,6 +83,6 @@ bool sl_fast_covers_strategy(const struct sl_strategy *s, const struct sl_config
       sl_kernel_set(config->sl.kernels)->keeps_gradients && config->grad_accum_dtype != config->param_dtype;
   const bool lists = sl_kernel_set(config->sl.kernels)->gathers_into_lists && s->shard_optimizer;
   const bool copies = s->copies_gradients && s->shard_optimizer;
-  return units && !kept && !lists && !copies && !s->shard_grads && !s->shard_params && !s->offload_optimizer &&
-         !s->offload_params && !groups && !recast;
+  return units && !kept && !s->copies_to_buckets && !lists && !copies && !s->shard_grads && !s->shard_params &&
+         !s->offload_optimizer && !s->offload_params && !groups && !recast;
 }

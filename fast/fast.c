@@ -367,7 +367,8 @@ static void put_memory(const struct step *s, struct sl_fast_prediction *out) {
     const int64_t held = c->pp > 1 && c->schedule == SL_FAST_GPIPE ? c->n_micro : c->pp - i;
     const int64_t in_flight = held < c->n_micro ? held : c->n_micro;
     const double work = working(x, in_flight, c->n_micro);
-    const double bytes = x->persistent + most(most(work, x->work_bottom[c->n_micro == 1]), x->work_step);
+    const double bytes =
+        x->persistent + most(most(work, x->work_bottom[c->n_micro == 1]), x->work_step[c->n_micro == 1]);
     if (bytes > out->memory_bytes) out->memory_bytes = bytes;
   }
 }

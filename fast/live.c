@@ -68,11 +68,13 @@ static size_t end_issue(const struct sl_program *p, const struct sl_instance *n)
   return first_issue(p, n) + (size_t)n->op_count;
 }
 
-/* The issue at which the lowest block of a stage begins in a backward. */
-static size_t bottom_issue(const struct sl_program *p, const struct sl_instance *n, int lowest) {
+/* The issue at which block `layer`, not the topmost, begins in a backward: behind the first ops of the one above it. What
+ * comes before that may have the number of any layer, as the gradient of a stage's output. */
+static size_t layer_issue(const struct sl_program *p, const struct sl_instance *n, int layer) {
   const size_t end = end_issue(p, n);
   size_t i = first_issue(p, n);
-  while (i < end && p->ops[p->issues[i].op].layer != lowest) i++;
+  while (i < end && p->ops[p->issues[i].op].layer != layer + 1) i++;
+  while (i < end && p->ops[p->issues[i].op].layer != layer) i++;
   return i;
 }
 
@@ -115,21 +117,34 @@ static void raise(struct sl_fast_linear *x, double to) {
   if (to > x->ends) x->ends = to;
 }
 
+static void read_backward(const struct sl_stage *stage, const struct sl_class *c, const struct sl_instance *n,
+                          struct sl_fast_linear *peak) {
+  const struct sl_program *p = &c->programs[SL_PROGRAM_STEP];
+  const double base = persistent_bytes(c);
+  const int lowest = stage->first_layer, top = lowest + stage->layer_count - 1;
+  const size_t under = layer_issue(p, n, top - 1), below = layer_issue(p, n, top - 2);
+  const size_t above = layer_issue(p, n, lowest + 1), bottom = layer_issue(p, n, lowest);
+  size_t over = end_issue(p, n); /* of the lowest block */
+  while (over > bottom && p->ops[p->issues[over - 1].op].layer != lowest) over--;
+  raise(&peak[SL_FAST_TOP], most_live(c, first_issue(p, n), under, base));
+  raise(&peak[SL_FAST_UPPER], most_live(c, under, below, base));
+  raise(&peak[SL_FAST_LOWER], most_live(c, above, bottom, base));
+  raise(&peak[SL_FAST_BOTTOM], most_live(c, bottom, over, base));
+  raise(&peak[SL_FAST_END], most_live(c, over, end_issue(p, n), base));
+}
+
 static void read_peaks(const struct sl_plan *plan, const struct sl_class *c, struct sl_fast_stage *out) {
   const struct sl_program *p = &c->programs[SL_PROGRAM_STEP];
   const double base = persistent_bytes(c);
   enum sl_fast_time time = SL_FAST_EARLY;
   for (size_t i = 0; i < p->instance_count; i++) {
     const struct sl_instance *n = &p->instances[i];
-    const size_t first = first_issue(p, n), end = end_issue(p, n);
     if (n->action.kind == SL_ACTION_STEP) continue;
     if (n->action.kind != SL_ACTION_BACKWARD) {
-      raise(&out->peak[time][SL_FAST_FORWARD], most_live(c, first, end, base));
+      raise(&out->peak[time][SL_FAST_FORWARD], most_live(c, first_issue(p, n), end_issue(p, n), base));
       continue;
     }
-    const size_t bottom = bottom_issue(p, n, plan->stages[c->pp_rank].first_layer);
-    raise(&out->peak[time][SL_FAST_TOP], most_live(c, first, bottom, base));
-    raise(&out->peak[time][SL_FAST_BOTTOM], most_live(c, bottom, end, base));
+    read_backward(&plan->stages[c->pp_rank], c, n, out->peak[time]);
     time = SL_FAST_LATE;
   }
 }
@@ -145,7 +160,7 @@ enum sl_status sl_fast_read_memory(struct sl_fast_stage *out, const struct sl_pl
   SL_TRY(kept_bytes(c, sl_fast_nth(p, SL_ACTION_FORWARD, 0), first, c->pp_rank > 0, &out->kept.ends));
   read_peaks(plan, c, out);
   const double base = persistent_bytes(c);
-  out->peak_last.ends = most_live(c, bottom_issue(p, last, stage->first_layer), first_issue(p, step), base);
+  out->peak_last.ends = most_live(c, layer_issue(p, last, stage->first_layer), first_issue(p, step), base);
   out->peak_step.ends = most_live(c, first_issue(p, step), p->issue_count, base);
   for (size_t i = 0; i < c->buffer_count; i++) {
     const struct sl_buffer *b = &c->buffers[i];
@@ -161,40 +176,53 @@ struct after {
 };
 
 /* Records what is in use after an op, for the tensors whose gradients it writes. number[t]: which of the stage's tensors
- * t is. */
+ * t is; only: see sl_fast_tensor.now. */
 static void leave(const struct sl_plan *plan, const struct sl_class *c, const struct sl_op *op, const int32_t *number,
-                  struct after after, struct sl_fast_stage *out) {
+                  struct after after, int only, struct sl_fast_stage *out) {
   const struct sl_pp_rank *rank = &plan->pp_ranks[c->pp_rank];
   const struct sl_slice *slices = sl_op_slices(&c->programs[SL_PROGRAM_STEP], op);
   for (int i = 0; i < op->slice_count; i++)
     for (int t = 0; t < rank->tensor_count && sl_fast_writes_gradient(c, &slices[i]); t++) {
       if (number[t] < 0 || !sl_fast_touches(c, &slices[i], &rank->tensors[t])) continue;
       struct sl_fast_tensor *x = &out->tensor[number[t]];
-      if (x->where < 0) continue;                    /* the head writes the gradients of tied embeddings */
-      if (x->now.ends == 0) x->now.ends = after.now; /* the op that comes first in the walk completes the gradient */
-      raise(&x->left, after.most);
+      if (x->where < 0) continue; /* the head writes the gradients of tied embeddings */
+      /* the op that comes first in the walk completes the gradient */
+      if (x->now[only].ends == 0) x->now[only].ends = after.now;
+      raise(&x->left[only], after.most);
     }
 }
 
-/* Walks backward through the issues, from the end of the topmost block. */
-void sl_fast_read_left(struct sl_fast_stage *out, const struct sl_plan *plan, const struct sl_class *c,
-                       const int32_t *number) {
+/* Walks backward through the issues of a backward, from the end of the topmost block. `base`: bytes that do not count. */
+static void walk_back(struct sl_fast_stage *out, const struct sl_plan *plan, const struct sl_class *c,
+                      const int32_t *number, int only, double base) {
   const struct sl_program *p = &c->programs[SL_PROGRAM_STEP];
   const struct sl_memory_report *r = &c->memory[SL_SPACE_DEVICE];
-  const struct sl_instance *last = sl_fast_nth(p, SL_ACTION_BACKWARD, SL_FAST_SAMPLED - 1);
+  const struct sl_instance *n = sl_fast_nth(p, SL_ACTION_BACKWARD, only ? 0 : SL_FAST_SAMPLED - 1);
   const struct sl_stage *stage = &plan->stages[c->pp_rank];
   const int top = stage->first_layer + stage->layer_count - 1;
-  const double base = persistent_bytes(c);
   double most = 0, behind = 0;
-  size_t k = r->curve_count, i = end_issue(p, last);
-  const size_t first = first_issue(p, last);
+  size_t k = r->curve_count, i = end_issue(p, n);
+  const size_t first = first_issue(p, n);
   while (i > first && p->ops[p->issues[i - 1].op].layer != top) i--;
   for (; i > first; i--) {
     while (k > 0 && r->curve[k - 1].issue > i - 1) k--;
     const double now = k > 0 ? lives(&r->curve[k - 1]) - base : 0;
     const struct after after = {now < behind ? now : behind, most}; /* a bucket closes after the op */
-    leave(plan, c, &p->ops[p->issues[i - 1].op], number, after, out);
+    leave(plan, c, &p->ops[p->issues[i - 1].op], number, after, only, out);
     if (now > most) most = now;
     behind = now;
   }
+}
+
+/* The first backward is that of a step's only micro-batch, but for the other micro-batches in flight. */
+enum sl_status sl_fast_read_left(struct sl_fast_stage *out, const struct sl_plan *plan, const struct sl_class *c,
+                                 const int32_t *number) {
+  const struct sl_program *p = &c->programs[SL_PROGRAM_STEP];
+  const double base = persistent_bytes(c), input = c->pp_rank > 0 ? stream_bytes(c) : 0;
+  double kept;
+  SL_TRY(kept_bytes(c, sl_fast_nth(p, SL_ACTION_FORWARD, 0), sl_fast_nth(p, SL_ACTION_BACKWARD, 0), c->pp_rank > 0,
+                    &kept));
+  walk_back(out, plan, c, number, 0, base);
+  walk_back(out, plan, c, number, 1, base + (plan->pp - c->pp_rank - 1) * kept + input);
+  return SL_OK;
 }

@@ -12,5 +12,5 @@ enum sl_status sl_fast_read_memory(struct sl_fast_stage *out, const struct sl_pl
                                    const struct sl_class *rank_class);
 /* Fills in the memory in use after the ops of the last backward that complete gradients. number[t]: which of the
  * stage's tensors the rank's tensor t is; -1: none. */
-void sl_fast_read_left(struct sl_fast_stage *out, const struct sl_plan *plan, const struct sl_class *rank_class,
-                       const int32_t *number);
+enum sl_status sl_fast_read_left(struct sl_fast_stage *out, const struct sl_plan *plan,
+                                 const struct sl_class *rank_class, const int32_t *number);

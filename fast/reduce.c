@@ -74,6 +74,7 @@ struct walk {
   int64_t tied;          /* elements of a tied embedding, which comes first and is a partition of its own */
   int64_t flat, padding; /* the position of the walk; padding elements behind the next tensor */
   int64_t blocks;        /* of the stage */
+  double made;           /* bytes of gradients that a block adds */
   int opened;            /* buckets that fill one after the other */
   bool other;            /* not the first micro-batch's backward */
   bool serial, travels, recast, sharded;
@@ -292,8 +293,8 @@ static void take_run(struct walk *w, const struct sl_fast_stage *stage, int firs
     op->ready = sl_fast_at(t->ready[w->other], blocks) + (double)above * a->end.block;
     op->hosted = hosted_at_most(
         w, op->ready, w->late + sl_fast_at(t->hosted[w->other], blocks) + (double)above * a->end_hosted.block);
-    const double released = (double)above * stage->kept.block;
-    fill(w, t, op, sl_fast_at(t->left, (double)w->blocks) - released, sl_fast_at(t->now, (double)w->blocks) - released);
+    const double released = (double)above * (stage->kept.block - w->made), n = (double)w->blocks;
+    fill(w, t, op, sl_fast_at(t->left[!w->other], n) - released, sl_fast_at(t->now[!w->other], n) - released);
     op->host = w->host;
   }
   put_in_order(ops, count);
@@ -380,7 +381,8 @@ static double gather_seconds(const struct walk *w, int64_t unit, int64_t first_d
   return (double)(chunks - 1) * seconds_of(&c, s->rank, each, 0, false) + seconds_of(&c, s->rank, last, 0, false);
 }
 
-/* What copies for communication add to memory. If they come last, activations are gone, and gradients are there. */
+/* What copies for communication add to memory. If they come last, activations are gone, and gradients are there. Those
+ * that close with the blocks are gone when the last gradient comes, that of an embedding. */
 static void put_copies(struct walk *w, const struct sl_fast_stage *stage, int64_t numel,
                        struct sl_fast_reduction *out) {
   const struct sl_config *c = w->s->config;
@@ -390,6 +392,8 @@ static void put_copies(struct walk *w, const struct sl_fast_stage *stage, int64_
   out->live = w->last ? bytes.all + gradients : bytes.live;
   out->wire_before = w->last ? 0 : bytes.before;
   out->wire_after = w->last ? 0 : bytes.after;
+  if (w->made > 0 && !w->last)
+    out->wire_after = later(bytes.last, bytes.after - sl_fast_gradient_bytes(w->s, stage, -1));
 }
 
 void sl_fast_reduce(struct sl_fast_reduction *out, const struct sl_fast_setting *s, const struct sl_fast_stage *stage,
@@ -409,6 +413,7 @@ void sl_fast_reduce(struct sl_fast_reduction *out, const struct sl_fast_setting 
                    .ring.size = s->strategy.overlap && !s->strategy.reduces_last ? SL_FAST_RING : 1};
   *out = (struct sl_fast_reduction){0};
   w.sharded = s->strategy.shard_optimizer;
+  if (!w.other && s->strategy.gradients_by_tensor) w.made = sl_fast_gradient_bytes(s, stage, 0);
   w.whole = s->strategy.whole_later_stages && stage->place > SL_FAST_FIRST;
   for (int i = 0; i < stage->tensor_count; i++) w.tied += stage->tensor[i].tied ? stage->tensor[i].numel : 0;
   const int64_t rest = numel - w.tied;

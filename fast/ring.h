@@ -27,6 +27,7 @@ struct sl_fast_ring {
 struct sl_fast_ring_bytes {
   double before; /* the buffers in use in the lowest block */
   double after;  /* those in use when the blocks are done */
+  double last;   /* that of the last bucket */
   double live;   /* the peak memory, them included, at the moments when buckets close with blocks */
   double all;
 };

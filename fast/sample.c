@@ -140,7 +140,7 @@ static enum sl_status read_actions(const struct small *s, const struct sl_class 
   SL_GO(sl_calloc(&number, (size_t)pp_rank->tensor_count, sizeof *number));
   SL_GO(read_tensors(s, pp_rank, &out->stage, number));
   const struct sl_fast_wanted wanted = {c, pp_rank, number};
-  sl_fast_read_left(&out->stage, &s->plan, c, number);
+  SL_GO(sl_fast_read_left(&out->stage, &s->plan, c, number));
   SL_GO(sl_fast_track_take(&out->forward, p, work_of, sl_fast_nth(p, SL_ACTION_FORWARD, 0), NULL));
   SL_GO(sl_fast_track_take(&out->first, p, work_of, sl_fast_nth(p, SL_ACTION_BACKWARD, 0), &wanted));
   SL_GO(sl_fast_track_take(&out->next, p, work_of, sl_fast_nth(p, SL_ACTION_BACKWARD, 1), &wanted));
@@ -247,9 +247,9 @@ static void join_stages(struct sl_fast_stage *x, const struct sl_fast_stage *dee
   join_action(&x->first, &deeper->first);
   join_action(&x->next, &deeper->next);
   for (int i = 0; i < x->tensor_count; i++) {
-    join(&x->tensor[i].now, deeper->tensor[i].now);
-    join(&x->tensor[i].left, deeper->tensor[i].left);
     for (int k = 0; k < 2; k++) {
+      join(&x->tensor[i].now[k], deeper->tensor[i].now[k]);
+      join(&x->tensor[i].left[k], deeper->tensor[i].left[k]);
       join(&x->tensor[i].begins[k], deeper->tensor[i].begins[k]);
       join(&x->tensor[i].ready[k], deeper->tensor[i].ready[k]);
       join(&x->tensor[i].hosted[k], deeper->tensor[i].hosted[k]);

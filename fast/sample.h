@@ -42,8 +42,9 @@ struct sl_fast_tensor {
   struct sl_fast_linear begins[2], ready[2];
   struct sl_fast_linear hosted[2]; /* `ready`, counted from when the host reaches the backward; -INFINITY if the host
                                     * takes no time */
-  /* Bytes: the memory after that op, and the most of it up to the end of the block, in the last backward. */
-  struct sl_fast_linear now, left;
+  /* Bytes: the memory after that op, and the most of it up to the end of the block: [0] in the last of several
+   * backwards, [1] in that of a step's only micro-batch. */
+  struct sl_fast_linear now[2], left[2];
 };
 
 enum { SL_FAST_TENSORS = 24 };
@@ -63,10 +64,20 @@ struct sl_fast_stepped {
 };
 enum { SL_FAST_STEPPED = 12 };
 
-/* When memory peaks: up to the end of the first backward, or later; in forwards, in backwards up to their last block,
- * or after that. Which of these is highest changes with the number of blocks; each is linear in it. */
+/* When memory peaks: up to the end of the first backward, or later; in forwards, in the topmost block of a backward and
+ * before, in the block under it, in the one above the lowest, in the lowest, or after that. Which of these is highest changes with the
+ * number of blocks; each is linear in it. From block to block activations go and gradients come, so what lies between
+ * two blocks is no higher than both. */
 enum sl_fast_time { SL_FAST_EARLY, SL_FAST_LATE, SL_FAST_TIMES };
-enum sl_fast_part { SL_FAST_FORWARD, SL_FAST_TOP, SL_FAST_BOTTOM, SL_FAST_PARTS };
+enum sl_fast_part {
+  SL_FAST_FORWARD,
+  SL_FAST_TOP,
+  SL_FAST_UPPER,
+  SL_FAST_LOWER,
+  SL_FAST_BOTTOM,
+  SL_FAST_END,
+  SL_FAST_PARTS
+};
 
 struct sl_fast_stage {
   enum sl_fast_place place;

@@ -36,6 +36,14 @@ static int64_t round_up(int64_t n, int64_t multiple) {
   return (n + multiple - 1) / multiple * multiple;
 }
 
+static double larger(double a, double b) {
+  return a > b ? a : b;
+}
+
+static double smaller(double a, double b) {
+  return a < b ? a : b;
+}
+
 static double aligned(int64_t bytes) {
   return (double)round_up(bytes, SL_ALIGN);
 }
@@ -144,23 +152,30 @@ static enum sl_status stretches_seconds(const struct sl_fast_setting *s, const s
   return add_stretch(s, open, parts.rest, sum, last);
 }
 
-/* The highest peak in `part` and in the parts after it. */
+/* The highest peak in `part` and in the parts after it. A single block is the topmost and the lowest, between which there
+ * is none. */
 static double most_of(const struct sl_fast_stage *stage, enum sl_fast_time time, enum sl_fast_part part, double n) {
   double most = 0;
   for (int k = (int)part; k < SL_FAST_PARTS; k++) {
+    if (n < 2 && (k == SL_FAST_UPPER || k == SL_FAST_LOWER)) continue;
     const double x = sl_fast_at(stage->peak[time][k], n);
     if (x > most) most = x;
   }
   return most;
 }
 
-/* By how much the lowest block of the last backward exceeds that of the first, which does not add to earlier
- * gradients. */
-static double accumulating(const struct sl_fast_stage *stage, double n) {
+/* The most from the lowest block of the last backward on: of several, or of the only one, which does not add to earlier
+ * gradients. Beside the lowest block `before` is in use for communication, and `after` when the blocks are done; where
+ * gradients come one after the other, that matters. */
+static double bottom(const struct sl_fast_stage *stage, double n, bool only, bool by_tensor,
+                     const struct sl_fast_reduction *r) {
   const double others = (stage->in_flight - 1) * sl_fast_at(stage->kept, n) + stage->input;
-  const double more =
-      sl_fast_at(stage->peak_last, n) - (sl_fast_at(stage->peak[SL_FAST_EARLY][SL_FAST_BOTTOM], n) - others);
-  return more > 0 ? more : 0;
+  const double block = sl_fast_at(stage->peak[SL_FAST_EARLY][SL_FAST_BOTTOM], n) - others,
+               end = sl_fast_at(stage->peak[SL_FAST_EARLY][SL_FAST_END], n) - others,
+               last = sl_fast_at(stage->peak_last, n);
+  if (!only) return last + r->wire_before;
+  if (by_tensor) return larger(block + r->wire_before, end + r->wire_after);
+  return smaller(last, larger(block, end)) + r->wire_before;
 }
 
 /* Bytes of the copies that an update reads, which are made when nothing travels any more; of whole gradients. */
@@ -208,10 +223,9 @@ enum sl_status sl_fast_stage_price(struct sl_fast_stage_cost *out, const struct 
     out->tail[only] = r.over > end + r.held ? r.over - end - r.held : 0;
     out->tied_tail[only] = r.tied_over - end - r.held;
     out->gather = r.gather;
-    const double bottom = sl_fast_at(stage->peak_last, n) + r.wire_before;
-    out->work_bottom[only] = (r.live > bottom ? r.live : bottom) - (only ? accumulating(stage, n) : 0);
+    out->work_bottom[only] = larger(r.live, bottom(stage, n, only, setting->strategy.gradients_by_tensor, &r));
     const double step = sl_fast_at(stage->peak_step, n), travelling = step - copied_bytes(setting, out->numel);
-    out->work_step = travelling + r.wire_after > step ? travelling + r.wire_after : step;
+    out->work_step[only] = larger(travelling + r.wire_after, step);
   }
   out->kept = sl_fast_at(stage->kept, n);
   out->input = stage->input;

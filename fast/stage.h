@@ -45,10 +45,20 @@ struct sl_fast_stage_cost {
    * any time while they are in flight, up to the end of the first backward, in later backwards, in the last block of
    * the last backward, and after it. */
   /* [1]: if it is the only backward */
-  double persistent, kept, work, work_first, work_backward, work_bottom[2], work_step;
+  double persistent, kept, work, work_first, work_backward, work_bottom[2], work_step[2];
   double input; /* part of these: the input of a micro-batch whose forward is still to come, which all stages but the
                  * last two hold */
 };
+
+/* The bytes of the gradients of the stage's embedding, unless it is tied (`where` -1), of a block (0), or of what comes
+ * behind the blocks (1). */
+static inline double sl_fast_gradient_bytes(const struct sl_fast_setting *setting, const struct sl_fast_stage *stage,
+                                            int where) {
+  int64_t numel = 0;
+  for (int i = 0; i < stage->tensor_count; i++)
+    numel += stage->tensor[i].where == where && !stage->tensor[i].tied ? stage->tensor[i].numel : 0;
+  return (double)(numel * sl_dtype_bytes(setting->config->grad_accum_dtype));
+}
 
 enum sl_status sl_fast_stage_price(struct sl_fast_stage_cost *out, const struct sl_fast_setting *setting,
                                    const struct sl_fast_stage *stage, int members, int64_t blocks,

@@ -5,7 +5,7 @@
  *                "rank_order": "tp-dp-pp", "virtual_stages": 1, "schedule": "1f1b", "stages": "uniform",
  *                "recompute": "none", "recompute_modules": ["core_attn"], "recompute_every": 1, "preset": "",
  *                "sequence_parallel": false, "scatter_gather_tensors_in_pipeline": false, "shard_size": 0,
- *                "limit_all_gathers": true, "no_sync": false,
+ *                "limit_all_gathers": true, "no_sync": false, "gradient_as_bucket_view": false,
  *                "unshard_ahead": 3, "store_dropout_masks": false, "make_vocab_size_divisible_by": null, "tf32": false,
  *                "fp8": false, "fp8_recipe": "tensorwise", "async_tp": false, "tp_comm_overlap": false,
  *                "overlap_param_gather": false, "seed": 1234, "seq_len": 0, "eval_interval": 0, "eval_iters": 100,
@@ -132,7 +132,7 @@ struct sl_config {
   struct {
     int stage; /* 0..3 */
     bool overlap_comm;
-    bool reduce_scatter;                               /* false: ZeRO 1 and 2 all-reduce whole buckets */
+    bool reduce_scatter; /* false: ZeRO 1 and 2 all-reduce whole buckets */
     /* use_multi_rank_bucket_allreduce: ZeRO 1 and 2 do so unless it is false. Where the file does not say, true with the
      * kernels of frameworks, since DeepSpeed 0.12.4; our own backend scatters, which is half the traffic. */
     bool multi_rank_allreduce;
@@ -193,6 +193,7 @@ struct sl_config {
     /* FSDP only: micro-batches are summed in whole gradients, which have the type in which they are reduced, and only
      * the last of a step reduces them */
     bool no_sync;
+    bool bucket_view;         /* gradient_as_bucket_view, DDP only: gradients are views of the reducer's buckets */
     int unshard_ahead;        /* stages of a pipeline rank whose parameters are gathered at a time */
     bool store_dropout_masks; /* forward stores them, a byte an element; else backward draws them again. Where the file
                                * says nothing: with any kernels but our own */

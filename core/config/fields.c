@@ -205,6 +205,7 @@ const struct sl_field sl_fields[] = {
   M("shardlab", "shard_size", INT, sl.shard_size, D("0"), RANGE(0, SL_MAX_DEGREE)),
   M("shardlab", "limit_all_gathers", BOOL, sl.limit_all_gathers, D("true")),
   M("shardlab", "no_sync", BOOL, sl.no_sync, D("false")),
+  M("shardlab", "gradient_as_bucket_view", BOOL, sl.bucket_view, D("false")),
   M("shardlab", "unshard_ahead", INT, sl.unshard_ahead, D("3"), RANGE(1, SL_MAX_DEGREE)),
   M("shardlab", "store_dropout_masks", BOOL, sl.store_dropout_masks, D("false")),
   M("shardlab", "make_vocab_size_divisible_by", INT, sl.vocab_multiple, NUL_IS(0), RANGE(1, SL_MAX_DEGREE)),

@@ -20,7 +20,7 @@ static int64_t buffer_bytes(const struct sl_class *c) {
   int32_t numbered = 0;
   for (size_t i = 0; i < c->buffer_count; i++) {
     const struct sl_buffer *b = &c->buffers[i];
-    if (b->first_slot < numbered) continue;
+    if (b->first_slot < numbered || b->piece) continue;
     numbered = b->first_slot + b->slots;
     sum = sl_sum(sum, sl_product(b->slots, b->bytes + SL_ALIGN));
   }

@@ -214,14 +214,21 @@ done:
   return status;
 }
 
-/* Where earlier micro-batches leave whole gradients, the buffers of DeepSpeed's buckets stand beside them. With a single
- * one gradients come as activations go, but are counted whole from the first on: more than the buffers. */
+/* The buffers of DeepSpeed's buckets stand beside whole gradients for as long as a backward takes
+ * (zero/stage_1_and_2.py, setup_buckets and _release_ipg_buffers), in its pipelines while gradients are reduced
+ * (reduce_gradients). */
 enum sl_status sl_bucket_open(struct sl_lowering *l) {
   const struct sl_strategy *s = &l->plan->strategy;
-  int32_t buffer;
-  if (!s->whole_buckets || s->shard_grads || l->plan->n_micro == 1) return SL_OK;
-  return sl_build_buffer(l, &buffer, SL_SCOPE_PERSISTENT, SL_CATEGORY_COMMUNICATION, l->dtype,
+  if (!s->whole_buckets || s->shard_grads) return SL_OK;
+  return sl_build_buffer(l, &l->homes->beside, SL_SCOPE_MICRO, SL_CATEGORY_COMMUNICATION, l->dtype,
                          sl_product(l->plan->config->zero.reduce_bucket_size, s->overlap ? 2 : 1), "bucket.beside");
+}
+
+enum sl_status sl_bucket_hold(struct sl_lowering *l, struct sl_program *p, bool begin) {
+  struct sl_op op = sl_zero_op(SL_OP_PASS, SL_U8, SL_PHASE_BACKWARD, 0); /* which takes no time */
+  if (l->homes->beside < 0) return SL_OK;
+  op.flags = begin ? SL_OP_KEEPS : SL_OP_READS_KEPT;
+  return SL_BUILD_EMIT(p, op, begin ? sl_build_write(l, l->homes->beside) : sl_build_read(l, l->homes->beside));
 }
 
 enum { RING = 2 };
@@ -289,11 +296,27 @@ static enum sl_status own_buffers(struct sl_lowering *l, int group) {
   return SL_OK;
 }
 
+/* Buffers of the buckets of DDP's reducer, which stand beside the gradients from its construction on. */
+static enum sl_status standing_buffers(struct sl_lowering *l, int group) {
+  struct sl_reduce *r = l->zero->reduce;
+  for (int i = 0; i < r->bucket_count; i++) {
+    struct sl_bucket *b = &r->buckets[i];
+    if (b->group != group) continue;
+    SL_TRY(sl_build_buffer(l, &b->buffer, SL_SCOPE_PERSISTENT, SL_CATEGORY_COMMUNICATION, l->wire, b->count,
+                           "bucket.%d", i));
+  }
+  return SL_OK;
+}
+
 enum sl_status sl_bucket_plan(struct sl_lowering *l) {
   count_contributions(l);
   SL_TRY(plan_buckets(l));
   for (int g = 0; g < l->pp_rank->group_count; g++) {
-    if (!sl_gradients_sharded(l) && !sl_gradients_recast(l, &l->pp_rank->layouts[g])) continue;
+    if (!sl_gradients_sharded(l) && !sl_gradients_in_buckets(l, &l->pp_rank->layouts[g])) continue;
+    if (l->plan->strategy.copies_to_buckets) {
+      SL_TRY(standing_buffers(l, g));
+      continue;
+    }
     SL_TRY(rotating_buffers(l, g));
     SL_TRY(own_buffers(l, g));
   }

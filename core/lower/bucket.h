@@ -24,6 +24,8 @@ struct sl_bucket {
 
 /* Before drafts are lowered: the buffers of buckets that stand beside whole gradients. */
 enum sl_status sl_bucket_open(struct sl_lowering *lowering);
+/* The buffers of DeepSpeed's buckets beside whole gradients are allocated (`begin`), or are free again. */
+enum sl_status sl_bucket_hold(struct sl_lowering *lowering, struct sl_program *program, bool begin);
 /* Plans the buckets of all groups and their buffers, once the drafts of all stages exist. */
 enum sl_status sl_bucket_plan(struct sl_lowering *lowering);
 /* Per placed tensor: the number of gradient operands in one backward of the rank's stage `local`. */

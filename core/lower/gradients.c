@@ -16,6 +16,11 @@ bool sl_gradients_recast(const struct sl_lowering *l, const struct sl_layout *la
   return l->accumulate != l->wire && sl_gradients_reduced(l, layout);
 }
 
+bool sl_gradients_in_buckets(const struct sl_lowering *l, const struct sl_layout *layout) {
+  const bool copied = l->plan->strategy.copies_to_buckets && sl_gradients_reduced(l, layout);
+  return !sl_gradients_sharded(l) && (copied || sl_gradients_recast(l, layout));
+}
+
 bool sl_gradients_owned_in_flat(const struct sl_lowering *l) {
   return !sl_gradients_sharded(l) && l->plan->strategy.shard_optimizer && l->plan->strategy.units != SL_UNITS_OWNER;
 }
@@ -39,4 +44,24 @@ enum sl_scope sl_gradients_scope(const struct sl_lowering *l) {
   const bool frameworks =
       l->plan->config->sl.kernels != SL_KERNELS_SHARDLAB && (s->gradient_buffer || by_unit || from_start);
   return l->options->save_grads || frameworks ? SL_SCOPE_PERSISTENT : SL_SCOPE_PROGRAM;
+}
+
+enum sl_status sl_gradients_cut(struct sl_lowering *l) {
+  const struct sl_pp_rank *s = l->pp_rank;
+  const int32_t whole = l->rank_class->role[SL_ROLE_GRAD].buffer;
+  const int64_t bytes = l->rank_class->buffers[whole].bytes, element = sl_dtype_bytes(l->accumulate);
+  int32_t piece, count = 0;
+  if (!l->plan->strategy.gradients_by_tensor || l->scopes[whole] != SL_SCOPE_PROGRAM) return SL_OK;
+  for (int64_t at = 0, i = 0; i < s->tensor_count; i++) {
+    const int64_t end = i + 1 < s->tensor_count ? s->tensors[i + 1].flat * element / SL_ALIGN * SL_ALIGN : bytes;
+    if (end <= at) continue;
+    SL_TRY(sl_build_buffer(l, &piece, SL_SCOPE_PROGRAM, SL_CATEGORY_GRADIENT, l->accumulate, (end - at) / element,
+                           "grad.%s", l->plan->model->tensors[s->tensors[i].tensor].name));
+    l->rank_class->buffers[piece].piece = true;
+    l->rank_class->buffers[piece].piece_at = at;
+    count++;
+    at = end;
+  }
+  l->rank_class->buffers[whole].pieces = count;
+  return SL_OK;
 }

@@ -10,11 +10,16 @@ bool sl_gradients_sharded(const struct sl_lowering *lowering);
 bool sl_gradients_reduced(const struct sl_lowering *lowering, const struct sl_layout *layout);
 /* Are whole gradients communicated in another type than they are kept in? They then use bucket buffers too. */
 bool sl_gradients_recast(const struct sl_lowering *lowering, const struct sl_layout *layout);
+/* Are whole gradients reduced in bucket buffers: in another type, or by DDP's reducer? */
+bool sl_gradients_in_buckets(const struct sl_lowering *lowering, const struct sl_layout *layout);
 /* Is only a member's own part of the whole gradient reduced? Its readers then use that part. */
 bool sl_gradients_owned_in_flat(const struct sl_lowering *lowering);
 /* Are whole sums that were communicated in another type copied back? */
 bool sl_gradients_copied_back(const struct sl_lowering *lowering);
 /* Has an earlier backward of the step left part of this gradient? */
 bool sl_gradients_kept(const struct sl_lowering *lowering, int placed);
+/* Divides the buffer of whole gradients that was just made into pieces, if a framework allocates them tensor by
+ * tensor: a piece for each placed tensor, as far as SL_ALIGN allows. */
+enum sl_status sl_gradients_cut(struct sl_lowering *lowering);
 /* How long the buffer of gradients stands. */
 enum sl_scope sl_gradients_scope(const struct sl_lowering *lowering);

@@ -26,6 +26,7 @@ struct sl_nvme_home {
 struct sl_homes {
   int32_t flat;            /* whole gradients; none if they are sharded */
   int32_t half;            /* the same in 16 bits, as in DDP's buckets; see kernels.h, keeps_gradients. -1: none */
+  int32_t beside;          /* DeepSpeed's buckets where whole gradients are kept; -1: none */
   int32_t arrived;         /* own part in the communicated type, if that differs from the accumulate type */
   bool by_call;            /* own parts arrive in a buffer of their call, see arrives_by_call in lower/reduce.c */
   int32_t *persistent;     /* per unit: its persistent whole copy */

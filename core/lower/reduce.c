@@ -3,7 +3,7 @@
  *
  * Three element types may differ: what kernels write (the parameters' type), what micro-batches accumulate in
  * (grad_accum_dtype), and what is communicated (communication_data_type). If they are equal, kernels write in place and
- * nothing is copied; otherwise a conversion is an op of the program, and so is the addition of what a kernel can only
+ * nothing is copied, except by DDP (reducer.c); otherwise a conversion is an op of the program, and so is the addition of what a kernel can only
  * overwrite.
  *
  *   whole gradients    kernels -> flat buffer (accumulate type) -> [bucket in the wire's type -> back] -> reduced
@@ -19,6 +19,7 @@
 #include "core/lower/gradients.h"
 #include "core/lower/lower.h"
 #include "core/lower/quantize.h"
+#include "core/lower/reducer.h"
 #include "core/lower/settle.h"
 #include "core/op/operands.h"
 #include "core/plan/kernels.h"
@@ -89,6 +90,7 @@ enum sl_status sl_reduce_open(struct sl_lowering *l) {
   } else {
     SL_TRY(sl_zero_state(l, SL_ROLE_GRAD, sl_gradients_owned_in_flat(l) ? SL_FORM_SHARD_IN_FLAT : SL_FORM_WHOLE, scope,
                          SL_CATEGORY_GRADIENT, l->accumulate, "grad"));
+    SL_TRY(sl_gradients_cut(l));
     h->flat = l->rank_class->role[SL_ROLE_GRAD].buffer;
   }
   h->by_call = arrives_by_call(l);
@@ -124,7 +126,7 @@ static int expected(const struct sl_lowering *l, int placed) {
   return sl_bucket_contributions(l, (int)(l->stage - l->stages))[placed];
 }
 
-enum sl_status sl_reduce_begin(struct sl_lowering *l, struct sl_pass pass) {
+enum sl_status sl_reduce_begin(struct sl_lowering *l, struct sl_program *p, struct sl_pass pass) {
   struct sl_reduce *r = l->zero->reduce;
   if (r->buckets == NULL) {
     SL_TRY(sl_bucket_plan(l));
@@ -138,7 +140,7 @@ enum sl_status sl_reduce_begin(struct sl_lowering *l, struct sl_pass pass) {
   r->pass = pass;
   r->last_launch = 0;
   r->waiting_count = 0;
-  return SL_OK;
+  return l->plan->strategy.reduces_last ? SL_OK : sl_bucket_hold(l, p, true);
 }
 
 /* Shall the gradient be reduced in the current backward, once it is complete? Sharded ones always: there is no place to
@@ -315,7 +317,8 @@ static enum sl_status prepare(struct sl_lowering *l, struct sl_program *p, const
   const struct sl_layout *layout = &l->pp_rank->layouts[b->group];
   if (!sl_gradients_reduced(l, layout)) return SL_OK;
   if (!whole || l->plan->strategy.sums_whole) SL_TRY(clear_padding(l, p, b));
-  if (!sl_gradients_recast(l, layout) || sl_gradients_sharded(l)) return SL_OK;
+  if (!sl_gradients_in_buckets(l, layout)) return SL_OK;
+  if (l->plan->strategy.copies_to_buckets) return sl_reducer_copy_in(l, p, b);
   return sl_zero_convert(l, p, sl_build_part(l, l->homes->flat, SL_READ, b->lo, b->count),
                          sl_build_part(l, b->buffer, SL_WRITE, 0, b->count), b->count, SL_PHASE_BACKWARD, false);
 }
@@ -352,7 +355,7 @@ static enum sl_status launch(struct sl_lowering *l, struct sl_program *p, struct
   if (whole && sl_gradients_sharded(l)) return sum_and_take(l, p, call, buckets, op);
   if (whole) {
     SL_TRY(SL_BUILD_EMIT(p, op, travelling(l, call)));
-    return sl_settle_back(l, p, call, &op);
+    return s->copies_to_buckets ? SL_OK : sl_settle_back(l, p, call, &op);
   }
   op.place_group = sl_settle_in_place(l) ? layout->group.shard : SL_GROUP_NONE;
   if (s->units == SL_UNITS_FLAT) return reduce_range(l, p, call, buckets, op);
@@ -385,6 +388,7 @@ static enum sl_status launch_if_complete(struct sl_lowering *l, struct sl_progra
 /* Issues what waited for the end of the rank's last backward, in the order in which its buckets filled. */
 static enum sl_status launch_last(struct sl_lowering *l, struct sl_program *p) {
   struct sl_reduce *r = l->zero->reduce;
+  SL_TRY(sl_bucket_hold(l, p, true));
   for (int i = 0; i < r->bucket_count; i++) {
     if (complete(&r->buckets[i])) SL_TRY(launch_call(l, p, &r->buckets[i], 1));
   }
@@ -429,8 +433,10 @@ enum sl_status sl_reduce_end(struct sl_lowering *l, struct sl_program *p) {
   const struct sl_reduce *r = l->zero->reduce;
   for (size_t i = 0; i < r->waiting_count; i++) SL_TRY(contribute(l, p, &r->waiting[i]));
   if (l->plan->strategy.reduces_last) SL_TRY(launch_last(l, p));
+  if (l->plan->strategy.copies_to_buckets) return sl_reducer_copy_back(l, p);
   const bool ends = r->pass.end && r->launched_end == p->op_count;
   const bool waits = ends || l->plan->stage_count == 1;
   if (r->last_launch > 0 && waits) p->ops[r->last_launch].flags |= SL_OP_BLOCKING;
+  SL_TRY(sl_bucket_hold(l, p, false));
   return sl_settle(l, p);
 }

@@ -43,7 +43,7 @@ enum sl_status sl_reduce_open(struct sl_lowering *lowering);
 enum sl_status sl_reduce_start(struct sl_lowering *lowering);
 void sl_reduce_stop(struct sl_lowering *lowering);
 /* A backward (or the W half of one) of the current stage starts. */
-enum sl_status sl_reduce_begin(struct sl_lowering *lowering, struct sl_pass pass);
+enum sl_status sl_reduce_begin(struct sl_lowering *lowering, struct sl_program *program, struct sl_pass pass);
 /* Called after the draft's op was appended: moves temporaries to where gradients are kept, and reduces every bucket
  * whose last gradient the op wrote. */
 enum sl_status sl_reduce_after(struct sl_lowering *lowering, struct sl_program *program, const struct sl_draft *draft);

@@ -22,7 +22,7 @@
 enum sl_status sl_zero_open(struct sl_lowering *l) {
   const bool sharded = l->plan->strategy.shard_params;
   SL_TRY(sl_calloc(&l->homes, 1, sizeof *l->homes));
-  l->homes->flat = l->homes->arrived = l->homes->secondary = -1;
+  l->homes->flat = l->homes->beside = l->homes->arrived = l->homes->secondary = -1;
   const enum sl_role_form whole = l->plan->strategy.overlap_param_gather ? SL_FORM_SHARD_IN_FLAT : SL_FORM_WHOLE;
   SL_TRY(sl_zero_state(l, SL_ROLE_PARAM, sharded ? SL_FORM_SHARD : whole, SL_SCOPE_PERSISTENT, SL_CATEGORY_PARAMETER,
                        l->plan->strategy.casts_shards ? SL_F32 : l->dtype, sharded ? "param.shard" : "param"));
@@ -122,7 +122,7 @@ static enum sl_status lower_backward(struct sl_lowering *l, struct sl_program *p
 
 enum sl_status sl_zero_backward(struct sl_lowering *l, struct sl_program *p, struct sl_pass pass) {
   const struct sl_drafts *drafts = &l->stage->backward;
-  SL_TRY(sl_reduce_begin(l, pass));
+  SL_TRY(sl_reduce_begin(l, p, pass));
   if (sl_gather_traces(l)) SL_TRY(sl_gather_resume(l));
   for (size_t i = 0; i < drafts->count; i++) SL_TRY(lower_backward(l, p, &drafts->items[i]));
   return sl_reduce_end(l, p);
@@ -141,7 +141,7 @@ enum sl_status sl_zero_backward_input(struct sl_lowering *l, struct sl_program *
 
 enum sl_status sl_zero_backward_weight(struct sl_lowering *l, struct sl_program *p, struct sl_pass pass) {
   const struct sl_drafts *drafts = &l->stage->backward;
-  SL_TRY(sl_reduce_begin(l, pass));
+  SL_TRY(sl_reduce_begin(l, p, pass));
   for (size_t i = 0; i < drafts->count; i++) {
     if (drafts->items[i].half == SL_HALF_WEIGHT) SL_TRY(lower_backward(l, p, &drafts->items[i]));
   }

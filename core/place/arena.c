@@ -1,35 +1,25 @@
 /* The static planner: assigns an offset in the arena to every buffer slot.
  *
- * Persistent buffers come first and share with nothing. Two others may overlap only if every lifetime of one is over
+ * Persistent buffers come first and share with nothing; behind them stand those that consist of pieces (place/pieces.h),
+ * whose pieces may share like any other buffer but are placed by the whole. Two others may overlap only if every lifetime of one is over
  * before any lifetime of the other starts, under lane order plus waits (place/waits.c's vector clocks). Placement is
  * greedy: largest first, each at the lowest offset that no conflicting item covers. If the result is more than a few
- * percent above the live bytes, placement in order of first use is tried too, and the smaller arena wins. */
+ * percent above the live bytes, placement in order of first use is tried too, and where there are pieces in order of
+ * last use; the smallest arena wins. */
 #include "core/place/arena.h"
 
 #include "core/place/busy.h"
+#include "core/place/items.h"
 #include "core/place/live.h"
+#include "core/place/pieces.h"
 #include "core/program/memory_report.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-  NOTED_LIVES = 3,    /* of an item: the first two and the last */
   MOMENT_LIVES = 256, /* that begin in a moment of sl_busy */
   MANY_CONFLICTS = 32 /* after which an item asks what is busy during its lives */
-};
-
-struct item {
-  uint32_t slot;
-  int64_t bytes;            /* aligned */
-  size_t first_life, lives; /* in planner.order, by program and first use */
-  int64_t offset;
-  bool at_peak; /* live at the peak */
-  struct sl_busy_life noted[NOTED_LIVES];
-  /* for the first item placed at its offset among those of its size: all their spans in order of time, which never
-   * overlap */
-  uint32_t *shared;
-  size_t shared_count, shared_capacity;
 };
 
 /* The part of a lifetime that is compared, stored compactly: most are used only by compute ops. */
@@ -40,18 +30,6 @@ struct span {
   enum sl_program_kind program;
 };
 
-/* Placed items of [2^n, 2^(n + 1)) bytes, in order of offset: `count` of them, the first `low` before a gap and the
- * others at the end of the array. An item is often placed near the previous one, so the gap seldom moves far. */
-struct placed {
-  struct item **all;
-  size_t count, low, capacity;
-  int64_t top; /* none reaches above it */
-};
-
-/* All that are placed, by n. Of items of one size class those that reach above an offset are found by their own
- * offsets, however large others are. */
-enum { SIZE_CLASSES = 64 };
-
 struct planner {
   struct sl_class *c;
   enum sl_space space;
@@ -59,11 +37,12 @@ struct planner {
   uint32_t *order;            /* lives in this space: by slot, program and first use */
   struct span *spans;         /* of each in that order */
   size_t life_count;
-  struct item *items;
+  struct sl_item *items;
   size_t item_count;
   int64_t persistent; /* bytes */
+  int64_t fixed;      /* the end of buffers that consist of pieces, which begin behind those */
   uint32_t peak;      /* issue, counted over all programs, at which most bytes are live */
-  struct placed placed[SIZE_CLASSES];
+  struct sl_items placed[SL_SIZE_CLASSES];
   uint64_t used;                      /* bit n: placed[n] has items */
   struct sl_busy_runs at_peak;        /* occupied by placed items that are live at the peak */
   size_t noted;                       /* items, from the first on, that `busy` has */
@@ -72,14 +51,25 @@ struct planner {
 };
 
 static int by_size(const void *a, const void *b) {
-  const struct item *x = a, *y = b;
+  const struct sl_item *x = a, *y = b;
+  if (x->fixed != y->fixed) return x->fixed ? -1 : 1;
   if (x->bytes != y->bytes) return x->bytes > y->bytes ? -1 : 1;
   return x->slot < y->slot ? -1 : 1;
 }
 
 static int by_slot_number(const void *a, const void *b) {
-  const struct item *x = a, *y = b;
+  const struct sl_item *x = a, *y = b;
+  if (x->fixed != y->fixed) return x->fixed ? -1 : 1;
   return x->slot < y->slot ? -1 : 1;
+}
+
+/* Those that are over last come first: what consists of pieces has room for those that are over before its pieces begin,
+ * most at its end, and least for the ones that last. */
+static int by_end(const void *a, const void *b) {
+  const struct sl_item *x = a, *y = b;
+  if (x->fixed != y->fixed) return x->fixed ? -1 : 1;
+  if (x->over != y->over) return x->over > y->over ? -1 : 1;
+  return by_size(a, b);
 }
 
 static const struct sl_life *life_of(const struct planner *p, const struct span *span) {
@@ -125,7 +115,7 @@ static bool apart(const struct planner *p, const struct span *a, const struct sp
 
 /* Only neighbours in time need comparing: of items at the same place the later one waits for the earlier, so what is
  * over before the earlier is over before the later too. */
-static bool conflict(const struct planner *p, const struct item *x, const struct item *placed) {
+static bool conflict(const struct planner *p, const struct sl_item *x, const struct sl_item *placed) {
   struct line few = {.first = x->first_life, .count = x->lives};
   struct line many = {.at = placed->shared, .count = placed->shared_count};
   if (few.count > many.count) {
@@ -144,7 +134,7 @@ static bool conflict(const struct planner *p, const struct item *x, const struct
 }
 
 /* Adds the spans of `x`, which has the place of `placed`, to those that share it. */
-static enum sl_status share(const struct planner *p, struct item *placed, const struct item *x) {
+static enum sl_status share(const struct planner *p, struct sl_item *placed, const struct sl_item *x) {
   SL_TRY(sl_grow(&placed->shared, &placed->shared_capacity, placed->shared_count + x->lives, sizeof *placed->shared));
   size_t to = placed->shared_count += x->lives, kept = to - x->lives;
   for (size_t left = x->lives; left > 0; to--) { /* from the latest on, as in merging two sorted lists */
@@ -156,39 +146,9 @@ static enum sl_status share(const struct planner *p, struct item *placed, const 
   return SL_OK;
 }
 
-static int size_class(int64_t bytes) {
-  return bytes > 0 ? 63 - __builtin_clzll((unsigned long long)bytes) : 0;
-}
-
-static struct item *item_at(const struct placed *l, size_t i) {
-  return l->all[i < l->low ? i : i + l->capacity - l->count];
-}
-
-/* The first from the low-th on that is at `offset` or above: seldom far from there. */
-static size_t first_from(const struct placed *l, size_t low, int64_t offset) {
-  size_t high = low;
-  for (size_t step = 1; high < l->count && item_at(l, high)->offset < offset; step *= 2) low = high + 1, high += step;
-  for (high = high < l->count ? high : l->count; low < high;) {
-    const size_t middle = (low + high) / 2;
-    if (item_at(l, middle)->offset < offset) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
-  return low;
-}
-
-static void move_gap(struct placed *l, size_t to) {
-  const size_t gap = l->capacity - l->count;
-  if (to < l->low) memmove(&l->all[to + gap], &l->all[to], (l->low - to) * sizeof *l->all);
-  if (to > l->low) memmove(&l->all[l->low], &l->all[l->low + gap], (to - l->low) * sizeof *l->all);
-  l->low = to;
-}
-
 /* A search for the place of an item. */
 struct search {
-  const struct item *x;
+  const struct sl_item *x;
   int64_t offset; /* all below it is in the way of something */
   int met;        /* conflicts so far */
   int ask, wait;  /* what is busy is asked for after so many of them, and then after so many more */
@@ -213,11 +173,11 @@ done:
 }
 
 /* Notes what the items before `x` occupy, as far as that has not been done. */
-static enum sl_status note_before(struct planner *p, const struct item *x) {
+static enum sl_status note_before(struct planner *p, const struct sl_item *x) {
   if (p->busy.nodes == NULL) SL_TRY(open_busy(p));
   for (; &p->items[p->noted] < x; p->noted++) {
-    const struct item *other = &p->items[p->noted];
-    for (int i = 0; i < NOTED_LIVES && other->bytes > 0; i++)
+    const struct sl_item *other = &p->items[p->noted];
+    for (int i = 0; i < SL_NOTED_LIVES && other->bytes > 0; i++)
       SL_TRY(sl_busy_add(&p->busy, other->offset, other->offset + other->bytes, other->noted[i]));
   }
   return SL_OK;
@@ -232,7 +192,7 @@ static enum sl_status pass_busy(struct planner *p, struct search *s) {
   if (s->met < s->ask) return SL_OK;
   const int64_t before = s->offset;
   SL_TRY(note_before(p, s->x));
-  for (int i = 0; i < NOTED_LIVES; i++) s->offset = sl_busy_pass(&p->busy, s->offset, s->x->bytes, s->x->noted[i]);
+  for (int i = 0; i < SL_NOTED_LIVES; i++) s->offset = sl_busy_pass(&p->busy, s->offset, s->x->bytes, s->x->noted[i]);
   s->wait = s->offset > before ? 1 : 2 * s->wait;
   s->ask = s->met + s->wait;
   return SL_OK;
@@ -240,26 +200,27 @@ static enum sl_status pass_busy(struct planner *p, struct search *s) {
 
 /* Goes on to where nothing of a size class is in the way; *at: the first of them that was not compared yet. */
 static enum sl_status pass_class(struct planner *p, struct search *s, int n, size_t *at) {
-  const struct placed *l = &p->placed[n];
+  const struct sl_items *l = &p->placed[n];
   const int64_t reach = (INT64_C(2) << n) - 1; /* most bytes of one of them */
-  *at = first_from(l, *at, s->offset - reach + 1);
-  while (*at < l->count && item_at(l, *at)->offset < s->offset + s->x->bytes) {
-    const struct item *other = item_at(l, (*at)++);
+  *at = sl_items_from(l, *at, s->offset - reach + 1);
+  while (*at < l->count && sl_items_at(l, *at)->offset < s->offset + s->x->bytes) {
+    const struct sl_item *other = sl_items_at(l, (*at)++);
     const int64_t end = other->offset + other->bytes;
     if (end <= s->offset || !conflict(p, s->x, other)) continue;
     s->offset = end;
     s->met++;
     SL_TRY(pass_busy(p, s));
-    *at = first_from(l, *at, s->offset - reach + 1);
+    *at = sl_items_from(l, *at, s->offset - reach + 1);
   }
   return SL_OK;
 }
 
 /* Gives `x` the lowest offset at which it overlaps no placed item that it conflicts with. Only items that would overlap
  * the place in question are compared in time: items below it or above its end do not matter. */
-static enum sl_status find_place(struct planner *p, struct item *x) {
-  size_t at[SIZE_CLASSES] = {0};
+static enum sl_status find_place(struct planner *p, struct sl_item *x) {
+  size_t at[SL_SIZE_CLASSES] = {0};
   struct search s = {.x = x, .offset = p->persistent, .ask = MANY_CONFLICTS, .wait = 1};
+  if (x->fixed) return SL_OK;
   SL_TRY(pass_busy(p, &s));
   for (int64_t before = -1; before < s.offset;) { /* what makes way for one item may be in the way of another */
     before = s.offset;
@@ -273,29 +234,26 @@ static enum sl_status find_place(struct planner *p, struct item *x) {
 }
 
 /* Adds `x` to the placed items: to one that has the same bytes, or by itself. */
-static enum sl_status put(struct planner *p, struct item *x) {
-  struct placed *l = &p->placed[size_class(x->bytes)];
-  const size_t at = first_from(l, 0, x->offset);
-  for (size_t i = at; i < l->count && item_at(l, i)->offset == x->offset; i++)
-    if (item_at(l, i)->bytes == x->bytes) return share(p, item_at(l, i), x);
-  move_gap(l, at);
-  l->all[l->low++] = x;
-  l->count++;
-  if (x->offset + x->bytes > l->top) l->top = x->offset + x->bytes;
-  p->used |= UINT64_C(1) << size_class(x->bytes);
+static enum sl_status put(struct planner *p, struct sl_item *x) {
+  struct sl_items *l = &p->placed[sl_size_class(x->bytes)];
+  const size_t at = sl_items_from(l, 0, x->offset);
+  for (size_t i = at; i < l->count && sl_items_at(l, i)->offset == x->offset; i++)
+    if (sl_items_at(l, i)->bytes == x->bytes) return share(p, sl_items_at(l, i), x);
+  sl_items_insert(l, at, x);
+  p->used |= UINT64_C(1) << sl_size_class(x->bytes);
   return share(p, x, x);
 }
 
 /* Places items in their current order above the persistent buffers; *top: the arena's size. */
 static enum sl_status place(struct planner *p, int64_t *top) {
-  for (int n = 0; n < SIZE_CLASSES; n++) p->placed[n].count = p->placed[n].low = 0, p->placed[n].top = 0;
+  for (int n = 0; n < SL_SIZE_CLASSES; n++) p->placed[n].count = p->placed[n].low = 0, p->placed[n].top = 0;
   p->used = 0;
-  *top = p->persistent;
+  *top = p->fixed;
   p->at_peak.count = p->noted = 0;
   sl_busy_clear(&p->busy);
   for (size_t i = 0; i < p->item_count; i++) p->items[i].shared_count = 0;
   for (size_t i = 0; i < p->item_count; i++) {
-    struct item *x = &p->items[i];
+    struct sl_item *x = &p->items[i];
     SL_TRY(find_place(p, x));
     const int64_t end = x->offset + x->bytes;
     if (end > *top) *top = end;
@@ -310,27 +268,26 @@ static void take_offsets(const struct planner *p) {
 }
 
 /* Gives every size class as much of `room` as it has items. */
-static void deal_room(struct planner *p, struct item **room) {
-  for (size_t i = 0; i < p->item_count; i++) p->placed[size_class(p->items[i].bytes)].capacity++;
-  for (int n = 0; n < SIZE_CLASSES; room += p->placed[n++].capacity) p->placed[n].all = room;
+static void deal_room(struct planner *p, struct sl_item **room) {
+  for (size_t i = 0; i < p->item_count; i++) p->placed[sl_size_class(p->items[i].bytes)].capacity++;
+  for (int n = 0; n < SL_SIZE_CLASSES; room += p->placed[n++].capacity) p->placed[n].all = room;
 }
 
 static enum sl_status place_best(struct planner *p, int64_t live_peak) {
   enum sl_status status;
-  struct item **room;
-  int64_t best, other;
+  struct sl_item **room;
+  /* slots are numbered in order of first use */
+  int (*const orders[])(const void *, const void *) = {by_size, by_slot_number, by_end};
+  const int count = p->fixed > p->persistent ? 3 : 2;
+  int64_t best = INT64_MAX, other;
   SL_GO(sl_malloc(&room, p->item_count, sizeof *room));
   deal_room(p, room);
-  qsort(p->items, p->item_count, sizeof *p->items, by_size);
-  SL_GO(place(p, &best));
-  take_offsets(p);
-  if (best > live_peak + live_peak / 50) {
-    qsort(p->items, p->item_count, sizeof *p->items, by_slot_number); /* slots are numbered in order of first use */
+  for (int i = 0; i < count && best > live_peak + live_peak / 50; i++) {
+    qsort(p->items, p->item_count, sizeof *p->items, orders[i]);
     SL_GO(place(p, &other));
-    if (other < best) {
-      best = other;
-      take_offsets(p);
-    }
+    if (other >= best) continue;
+    best = other;
+    take_offsets(p);
   }
   p->c->arena_bytes[p->space] = best;
 done:
@@ -359,6 +316,7 @@ static void place_persistent(struct planner *p) {
       p->persistent += sl_live_aligned(b->bytes);
     }
   }
+  p->fixed = sl_pieces_place(c, p->space, p->persistent);
 }
 
 /* Sorts the lifetimes in this space by slot; those of a slot keep their order, by program and first use. */
@@ -386,10 +344,14 @@ static enum sl_status gather_items(struct planner *p) {
     p->spans[i] = span_of(life, sl_live_first_issue(c, life->program));
     const uint32_t slot = life->slot;
     if (p->item_count == 0 || p->items[p->item_count - 1].slot != slot) {
-      p->items[p->item_count++] =
-          (struct item){.slot = slot, .bytes = sl_live_aligned(p->buffer_of[slot]->bytes), .first_life = i};
+      p->items[p->item_count++] = (struct sl_item){.slot = slot,
+                                                   .bytes = sl_live_aligned(p->buffer_of[slot]->bytes),
+                                                   .first_life = i,
+                                                   .fixed = p->buffer_of[slot]->piece,
+                                                   .offset = c->slot_offsets[slot]};
     }
     p->items[p->item_count - 1].lives++;
+    if (life->program == SL_PROGRAM_STEP) p->items[p->item_count - 1].over = p->spans[i].last;
   }
   return SL_OK;
 }
@@ -397,7 +359,7 @@ static enum sl_status gather_items(struct planner *p) {
 /* Marks the items that are live at the peak, once it is known. */
 static void mark_items(struct planner *p) {
   for (size_t i = 0; i < p->item_count; i++) {
-    struct item *x = &p->items[i];
+    struct sl_item *x = &p->items[i];
     for (size_t k = x->first_life; k < x->first_life + x->lives; k++)
       x->at_peak = x->at_peak || (p->spans[k].first <= p->peak && p->peak <= p->spans[k].last);
     const struct span *a = &p->spans[x->first_life], *z = a + x->lives - 1, *second = a < z ? a + 1 : a;

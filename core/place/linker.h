@@ -31,6 +31,7 @@ struct sl_use {
   int32_t buffer;
   bool writes;
   bool lives;    /* it has lifetimes: the buffer is not persistent */
+  bool pieces;   /* ... those of its pieces */
   bool of_micro; /* ... one per micro-batch */
   bool renews;   /* ... a new one begins, unless the same op reads the content of before */
 };

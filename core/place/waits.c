@@ -9,6 +9,7 @@
 #include "core/place/waits.h"
 
 #include "core/place/periods.h"
+#include "core/place/pieces.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -236,6 +237,25 @@ static enum sl_status record_life(struct linker *k, const struct sl_use *use, ui
   return SL_OK;
 }
 
+/* The same for the pieces that slice `s` of an op touches, of a buffer that consists of such. A member's own part of a
+ * range is somewhere in that range, which begins where the first member's does (op/wire.h, sl_share_piece). */
+static enum sl_status record_pieces(struct linker *k, const struct sl_use *use, const struct sl_op *op,
+                                    const struct sl_slice *s, uint32_t issue) {
+  const struct sl_class *c = k->rank_class;
+  const bool range = op->flags & SL_OP_SHARE_RANGE && s->shard_stride != 0;
+  const int64_t element = sl_dtype_bytes(op->dtype), lo = range ? use->lo + op->dim[1] * element : use->lo,
+                hi = range ? use->lo + op->dim[2] * element : use->hi;
+  const int32_t end = use->buffer + 1 + c->buffers[use->buffer].pieces;
+  if (hi <= lo) return SL_OK;
+  for (int32_t i = use->buffer + 1 + sl_pieces_find(c, use->buffer, lo); i < end; i++) {
+    const struct sl_use piece = {.buffer = i};
+    if (c->buffers[i].piece_at >= hi) break;
+    SL_TRY(
+        record_life(k, &piece, (uint32_t)c->buffers[i].first_slot, -1, issue, (int)op->lane, k->p->lane_ops[op->lane]));
+  }
+  return SL_OK;
+}
+
 /* ---- one op ---- */
 
 static struct sl_use use_of(const struct linker *k, const struct sl_op *op, const struct sl_slice *s) {
@@ -249,6 +269,7 @@ static struct sl_use use_of(const struct linker *k, const struct sl_op *op, cons
                          .buffer = s->buffer,
                          .writes = s->access & SL_WRITE,
                          .lives = !b->persistent,
+                         .pieces = b->pieces > 0,
                          .of_micro = scope == SL_SCOPE_MICRO,
                          .renews = scope >= SL_SCOPE_MICRO && overwrites(op, b, s)};
 }
@@ -298,8 +319,12 @@ static enum sl_status link_op(struct linker *k, uint32_t op_index, uint32_t inst
     memset(clock, 0, SL_LANE_COUNT * sizeof *clock);
   clock[op->lane] = own;
   SL_TRY(add_waits(k, e, &needs, clock));
-  for (const struct sl_use *use = uses; use < uses + op->slice_count; use++)
-    if (use->lives) SL_TRY(record_life(k, use, slot_of(use, p, n), n->micro_batch, issue, (int)op->lane, own));
+  for (const struct sl_use *use = uses; use < uses + op->slice_count; use++) {
+    if (use->pieces)
+      SL_TRY(record_pieces(k, use, op, &p->slices[op->slice + (use - uses)], issue));
+    else if (use->lives)
+      SL_TRY(record_life(k, use, slot_of(use, p, n), n->micro_batch, issue, (int)op->lane, own));
+  }
   p->lane_ops[op->lane]++;
   if (op->flags & SL_OP_BLOCKING) k->blocking[op->lane] = own + 1, k->blocks |= UINT32_C(1) << op->lane;
   return SL_OK;

@@ -26,6 +26,7 @@ static const struct {
     {ZERO, "zero_quantized_gradients", 0, SL_FAMILY_DEEPSPEED},
     {"shardlab", "limit_all_gathers", 0, FSDP},
     {"shardlab", "no_sync", 0, FSDP},
+    {"shardlab", "gradient_as_bucket_view", 0, SL_FAMILY_DDP | SL_FAMILY_ZRO},
 };
 
 json_t *sl_effective_json(const struct sl_config *config) {

@@ -78,6 +78,9 @@ static bool gathers_as_it_does(struct question *q) {
 static bool reduces_as_it_does(struct question *q) {
   return !(q->preset->family & (SL_FAMILY_FSDP | SL_FAMILY_FSDP2)) && q->config->sl.no_sync;
 }
+static bool buckets_as_it_does(struct question *q) {
+  return !(q->preset->family & (SL_FAMILY_DDP | SL_FAMILY_ZRO)) && q->config->sl.bucket_view;
+}
 
 #define ZERO(key) "zero_optimization." key
 #define OF_LAYERS(key, says)                                                                                           \
@@ -102,6 +105,7 @@ static const struct rule overruled[] = {
     {ZERO("overlap_comm"), always_overlaps, "communication overlaps with computation"},
     {"shardlab.limit_all_gathers", gathers_as_it_does, "the switch is FSDP's"},
     {"shardlab.no_sync", reduces_as_it_does, "the switch is FSDP's"},
+    {"shardlab.gradient_as_bucket_view", buckets_as_it_does, "the switch is DDP's"},
     STAGE3("prefetch_bucket_size", "one wrapped block ahead is gathered"),
     STAGE3("max_live_parameters", "one wrapped block ahead is gathered"),
     STAGE3("param_persistence_threshold", "wrapped blocks of any size are sharded"),

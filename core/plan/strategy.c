@@ -191,6 +191,7 @@ enum sl_status sl_strategy_choose(struct sl_strategy *s, struct sl_config *confi
   s->gathers_once = s->no_sync && s->release == SL_RELEASE_MICRO && preset.family & SL_FAMILY_FSDP;
   /* gradients are summed whole, see strategy.h */
   if (s->no_sync || (preset.family & SL_FAMILY_FSDP2 && config->sl.pp > 1)) s->shard_grads = false;
+  s->copies_to_buckets = preset.family & (SL_FAMILY_DDP | SL_FAMILY_ZRO) && dp > 1 && !config->sl.bucket_view;
   s->gathers_at_once = fsdp && !config->sl.limit_all_gathers;
   SL_TRY(choose_shard_size(s, config, dp));
   s->sums_replicas_by_unit = s->shard_size > 0 && !(preset.family & SL_FAMILY_DEEPSPEED);
@@ -199,6 +200,7 @@ enum sl_status sl_strategy_choose(struct sl_strategy *s, struct sl_config *confi
   choose_buckets(s, &preset, config, dp);
   s->master_beside_fp32 = (preset.family & SL_FAMILY_DEEPSPEED) && s->shard_optimizer &&
                           (s->offload_optimizer || config->sl.kernels != SL_KERNELS_SHARDLAB);
+  s->gradients_by_tensor = !s->gradient_buffer && !(preset.family & SL_FAMILY_MEGATRON) && !bf16_optimizer;
   s->copies_gradients = copies_of(s, &preset, config, bf16_optimizer);
   const bool scaling = preset.family & SL_FAMILY_SCALING;
   const bool engine = preset.family & SL_FAMILY_PIPELINE_ENGINE;

@@ -97,6 +97,11 @@ struct sl_strategy {
    * come (the same file, setup_buckets), at ZeRO-3 from the beginning, like the gradients of the rank's parts (stage3.py,
    * _setup_for_real_optimizer). Only in predictions of frameworks. */
   bool whole_buckets;
+  /* Every bucket has a buffer for good, where whole gradients are copied to as they become complete, reduced, and copied
+   * back from when the backward is over: the reducer of DDP, unless gradients are views of its buckets
+   * (gradient_as_bucket_view; torch/csrc/distributed/c10d/reducer.cpp, initialize_buckets, mark_variable_ready_dense,
+   * finalize_backward). */
+  bool copies_to_buckets;
   bool pipeline_engine; /* DeepSpeed's pipeline engine, see plan/communicators.h */
   bool pair_messages;   /* pipeline messages are sent without a group, so each pair of ranks has a communicator */
   /* The pipeline uses torch.distributed.send and recv instead of isend and irecv: the compute stream waits for each
@@ -104,6 +109,11 @@ struct sl_strategy {
    * src/scaling/core/nn/parallel_module/communicator.py). */
   bool blocking_messages;
   bool gradient_buffer; /* gradients are in one buffer, allocated once (Megatron-LM's main_grad) */
+  /* Whole gradients are allocated tensor by tensor, by the op of the backward that computes them first, and are gone
+   * after the update: torch's zero_grad(set_to_none=True), its default (torch/optim/optimizer.py), and DeepSpeed's
+   * zero_grad (runtime/engine.py; zero/stage_1_and_2.py and fp16/fused_optimizer.py, where set_to_none=True is the
+   * default, too). Not where they are parts of one buffer: Megatron-LM's of any year, DeepSpeed's BF16_Optimizer's. */
+  bool gradients_by_tensor;
   bool fp32_gradients;  /* accumulated and reduced in fp32, whatever the parameters' type */
   bool fp32_reductions; /* accumulated in the parameters' type, reduced in fp32 */
   /* Buckets are reduced only after a stage's last backward, whose gradient has been sent by then: DeepSpeed's

@@ -193,6 +193,11 @@ struct sl_buffer {
   /* its slots' arena offsets: class->slot_offsets[first_slot ...]; equal buffers of several stages use the same slots,
    * of which each micro-batch of each stage has its own */
   int32_t first_slot;
+  /* Above 0: it has no lifetime of its own. It consists of the `pieces` buffers behind it, which have; no op names
+   * those. `piece`: is it one of them? Its first byte is byte `piece_at` of the whole, a multiple of SL_ALIGN. */
+  int32_t pieces;
+  bool piece;
+  int64_t piece_at;
 };
 
 /* Work done to place a class, counted in steps that do not depend on the machine. */

@@ -9,7 +9,7 @@ static void too_large_to_measure(void **state) {
   assert_int_equal(shardlab(scratch, "measure --model gpt3-175b --preset ddp --world 4 --seq 8 --data " SL_SOURCE_DIR
                                      "/examples/corpus.txt --json r.json"),
                    2);
-  if (strstr(err, "--world: 4 ranks of this model need 10.") == NULL ||
+  if (strstr(err, "--world: 4 ranks of this model need 12.") == NULL ||
       strstr(err, " TiB of memory in all; expected at most the ") == NULL)
     fail_msg("%s", err);
   assert_int_equal(lines_with(err, "error: "), 1);

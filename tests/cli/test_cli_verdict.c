@@ -195,7 +195,7 @@ static void a_search_ends_where_fitting_does(void **state) {
   write_cluster(0.5, 100, 100);
   check_search("--model gpt2-mini --config ds.json --world 4 --seq 256", "max-micro-batch", "micro-batch", 1);
   check_search("--model gpt2-mini --config ds.json --world 4 --micro-batch 48", "max-seq", "seq", 4);
-  write_cluster(0.097, 100, 100);
+  write_cluster(0.092, 100, 100);
   check_search("--model gpt2-mini --config ds.json --seq 64 --micro-batch 1 --zero-stage 3", "min-world", "world", -1);
 }
 

@@ -177,6 +177,7 @@ static const struct key {
     {"shardlab", "shard_size", "2", STAGE3},
     {"shardlab", "limit_all_gathers", "false", PLAN("\"preset\": \"fsdp\"")},
     {"shardlab", "no_sync", "true", "\"gradient_accumulation_steps\": 2, " PLAN("\"preset\": \"fsdp\"")},
+    {"shardlab", "gradient_as_bucket_view", "true", PLAN("\"preset\": \"ddp\"")},
     {"shardlab", "unshard_ahead", "1",
      STAGE3
      ", \"gradient_accumulation_steps\": 4, " PLAN("\"pp\": 2, \"virtual_stages\": 2, \"schedule\": \"interleaved\"")},

@@ -27,8 +27,9 @@ static const struct family families[] = {
         "{" BF16 ADAMW "\"zero_optimization\": {\"overlap_comm\": true, \"reduce_bucket_size\": 7e6},"
         " \"shardlab\": {\"seq_len\": 512}}",
         80, 4, 1, 64, 0, 0.01, 0.01, false),
-    ROW("DDP", "gpt2", "{" ADAMW "\"shardlab\": {\"seq_len\": 512, \"preset\": \"ddp\"}}", 48, 1, 1, 32, 0, 1e-4, 0.01,
-        false),
+    ROW("DDP, gradients as views of its buckets", "gpt2",
+        "{" ADAMW "\"shardlab\": {\"seq_len\": 512, \"preset\": \"ddp\", \"gradient_as_bucket_view\": true}}", 48, 1, 1,
+        32, 0, 1e-4, 0.01, false),
     ROW("ZeRO 1, serial", "gpt2",
         "{" BF16 ADAMW "\"zero_optimization\": {\"stage\": 1, \"overlap_comm\": false, \"reduce_bucket_size\": 5e6,"
         " \"allgather_bucket_size\": 9e6}, \"shardlab\": {\"seq_len\": 512}}",

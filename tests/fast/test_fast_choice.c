@@ -61,7 +61,7 @@ static const struct {
     {"{}", {.world = 2, .tp = 1, .pp = 2, .micro_batch = 1, .n_micro = 2}, false},
     {"{}", {.world = 2, .tp = 1, .pp = 2, .micro_batch = 1, .n_micro = 2, .schedule = SL_FAST_ZB_H1}, true},
     {"{}", {.world = 12, .tp = 3, .pp = 1, .micro_batch = 1, .n_micro = 1}, true},
-    {"{\"shardlab\": {\"preset\": \"ddp\"}}", {.world = 2, .tp = 1, .pp = 1, .micro_batch = 1, .n_micro = 2}, false},
+    {"{\"shardlab\": {\"preset\": \"ddp\"}}", {.world = 2, .tp = 1, .pp = 1, .micro_batch = 1, .n_micro = 2}, true},
     {"{\"shardlab\": {\"preset\": \"fsdp\"}}", {.world = 2, .tp = 1, .pp = 1, .micro_batch = 1, .n_micro = 2}, true},
     {"{\"shardlab\": {\"preset\": \"fsdp\"}}", {.world = 1, .tp = 1, .pp = 1, .micro_batch = 1, .n_micro = 2}, false},
     {"{\"shardlab\": {\"preset\": \"megatron-distributed-optimizer\"}}",

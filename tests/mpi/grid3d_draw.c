@@ -369,7 +369,6 @@ static void put_shardlab(struct draw *d, struct dice *dice, const struct strateg
   put_stages(d, dice, s);
   const bool cut = d->tp > 1 && m->transformer && !(s->rules & NO_SP) && d->micro / d->cp * m->seq % d->tp == 0;
   if (cut && chance(dice, 2, 3)) put_sequence_parallel(d, s);
-  /* by the index, not by the dice, so that what else is drawn stays what it was */
   if (d->tp > 1 && d->pp > 1 && d->index % 2 == 0) put(d, ", \"scatter_gather_tensors_in_pipeline\": true");
   if (strstr(s->preset, "megatron-distributed") || strstr(s->preset, "accelerate-megatron"))
     put(d, ", \"overlap_param_gather\": %s", d->index % 3 != 0 ? "true" : "false");
@@ -379,6 +378,7 @@ static void put_shardlab(struct draw *d, struct dice *dice, const struct strateg
   put(d, ", \"limit_all_gathers\": %s, \"unshard_ahead\": %d", chance(dice, 1, 2) ? "true" : "false",
       1 + pick(dice, 3));
   if (strstr(s->preset, "fsdp") && !strstr(s->preset, "megatron") && d->index % 3 != 0) put(d, ", \"no_sync\": true");
+  if (strstr(s->preset, "ddp") && d->index % 3 == 0) put(d, ", \"gradient_as_bucket_view\": true");
   if (m->transformer && chance(dice, 1, 3)) put(d, ", \"make_vocab_size_divisible_by\": %d", 2 + pick(dice, 40));
   put(d, "%s}}", chance(dice, 1, 2) ? ", \"fuse_epilogues\": \"always\"" : "");
 }

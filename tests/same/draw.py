@@ -290,6 +290,7 @@ class Draw:
         rng = self.rng
         self.put(c, "shardlab", "limit_all_gathers", self.chance(0.5))
         self.put(c, "shardlab", "no_sync", self.chance(0.3))
+        self.put(c, "shardlab", "gradient_as_bucket_view", c.number % 3 == 0)
         self.put(c, "shardlab", "unshard_ahead", rng.randint(1, 3))
         fuse = rng.choice(["gpu", "always", "never"])
         self.put(c, "shardlab", "fuse_epilogues", fuse)

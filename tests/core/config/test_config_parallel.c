@@ -45,7 +45,7 @@ static void defaults(void **state) {
   assert_true(c.sl.recompute_attention && !c.sl.recompute_norms);
   assert_int_equal(c.sl.recompute_every, 1);
   assert_int_equal(sl_config_shard_size(&c), 0);
-  assert_true(c.sl.limit_all_gathers && !c.sl.store_dropout_masks);
+  assert_true(c.sl.limit_all_gathers && !c.sl.store_dropout_masks && !c.sl.bucket_view);
   assert_int_equal(c.sl.vocab_multiple, 0);
   assert_true(!c.sl.tf32 && sl_config_product_dtype(&c) == SL_F32);
   assert_int_equal(c.sl.unshard_ahead, 3);
@@ -301,7 +301,7 @@ static void dump_and_back(void **state) {
   static const char *const insides[] = {
       "\"shardlab\": {\"pp\": 2, \"tp\": 3, \"stages\": [5, 3], \"recompute\": [\"full\", \"selective\"], "
       "\"recompute_modules\": [\"layernorm\"], \"recompute_every\": 7, \"shard_size\": 5, \"limit_all_gathers\": "
-      "false, \"no_sync\": true, "
+      "false, \"no_sync\": true, \"gradient_as_bucket_view\": true, "
       "\"unshard_ahead\": 2, \"store_dropout_masks\": true, \"sequence_parallel\": true, "
       "\"scatter_gather_tensors_in_pipeline\": true, \"tf32\": true, "
       "\"make_vocab_size_divisible_by\": 128, \"fuse_epilogues\": \"always\"}",

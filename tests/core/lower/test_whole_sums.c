@@ -11,20 +11,25 @@
 #include <cmocka.h>
 
 #include "core/check/rendezvous.h"
+#include "core/program/memory_report.h"
 #include "tests/support/job_fixture.h"
 
 enum { WORLD = 3, MICRO = 2 };
 
-static void open_job(struct fixture *f, const char *zero, const char *section) {
+static void open_micro(struct fixture *f, int micro, const char *zero, const char *section) {
   char config[512];
   snprintf(config, sizeof config,
            "{\"train_micro_batch_size_per_gpu\": 1, \"gradient_accumulation_steps\": %d, \"bf16\": {\"enabled\": "
            "true}, \"optimizer\": {\"type\": \"AdamW\"}, \"zero_optimization\": {%s}, \"shardlab\": {\"seq_len\": 8, "
            "\"attention\": \"materialised\"%s}}",
-           MICRO, zero, section);
+           micro, zero, section);
   if (fixture_open(f, SL_SOURCE_DIR "/tests/mpi/grid_llama.json", config, "dgx-a100-80g", WORLD, NULL) != SL_OK)
     fail_msg("%s: %s", config, sl_error_message());
   if (sl_check(&f->job) != SL_OK) fail_msg("%s: %s", config, sl_error_message());
+}
+
+static void open_job(struct fixture *f, const char *zero, const char *section) {
+  open_micro(f, MICRO, zero, section);
 }
 
 static int64_t least(int64_t a, int64_t b) {
@@ -140,11 +145,33 @@ static void what_stands_from_the_beginning(void **state) {
   assert_int_equal(copies, 4 * own);
   assert_int_equal(largest, 4 * GROUP);
   fixture_close(&f);
-  for (int overlap = 0; overlap < 2; overlap++) {
+}
+
+static const struct sl_buffer *named(const struct fixture *f, const char *name) {
+  const struct sl_class *c = &f->job.classes[0];
+  for (size_t i = 0; i < c->buffer_count; i++)
+    if (strcmp(c->buffers[i].name, name) == 0) return &c->buffers[i];
+  fail_msg("there is no %s", name);
+  return NULL;
+}
+
+/* ZeRO-1's, beside whole gradients, also of a single micro-batch: as long as a backward takes. */
+static void what_stands_during_backwards(void **state) {
+  (void)state;
+  enum { BUCKET = 200000 };
+  for (int i = 0; i < 4; i++) {
+    const int overlap = i % 2, micro = 1 + i / 2;
+    struct fixture f;
+    char zero[160];
     snprintf(zero, sizeof zero, "\"stage\": 1, \"reduce_bucket_size\": %d, \"overlap_comm\": %s", BUCKET,
              overlap ? "true" : "false");
-    open_job(&f, zero, eager);
-    assert_int_equal(bytes_of(&f, "bucket.beside"), 2 * BUCKET * (1 + overlap));
+    open_micro(&f, micro, zero, eager);
+    const struct sl_buffer *beside = named(&f, "bucket.beside");
+    const struct sl_memory_report *r = &f.job.classes[0].memory[SL_SPACE_DEVICE];
+    assert_int_equal(beside->bytes, 2 * BUCKET * (1 + overlap));
+    assert_false(beside->persistent);
+    assert_true(r->category_max[SL_CATEGORY_COMMUNICATION] >= beside->bytes);
+    assert_true(r->phase_peak[SL_PHASE_BACKWARD] > r->phase_peak[SL_PHASE_STEP] + beside->bytes / 2);
     fixture_close(&f);
   }
 }
@@ -177,7 +204,8 @@ static void buffers_hold_the_bucket_size(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(whole_buckets_are_summed), cmocka_unit_test(no_copy_without_reduce_scatter),
-      cmocka_unit_test(what_stands_from_the_beginning), cmocka_unit_test(buffers_hold_the_bucket_size)};
+      cmocka_unit_test(whole_buckets_are_summed), cmocka_unit_test(what_stands_during_backwards),
+      cmocka_unit_test(no_copy_without_reduce_scatter), cmocka_unit_test(what_stands_from_the_beginning),
+      cmocka_unit_test(buffers_hold_the_bucket_size)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

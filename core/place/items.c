@@ -1,0 +1,33 @@
+/* See items.h. */
+#include "core/place/items.h"
+
+#include <string.h>
+
+size_t sl_items_from(const struct sl_items *l, size_t low, int64_t offset) {
+  size_t high = low;
+  for (size_t step = 1; high < l->count && sl_items_at(l, high)->offset < offset; step *= 2)
+    low = high + 1, high += step;
+  for (high = high < l->count ? high : l->count; low < high;) {
+    const size_t middle = (low + high) / 2;
+    if (sl_items_at(l, middle)->offset < offset) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
+static void move_gap(struct sl_items *l, size_t to) {
+  const size_t gap = l->capacity - l->count;
+  if (to < l->low) memmove(&l->all[to + gap], &l->all[to], (l->low - to) * sizeof *l->all);
+  if (to > l->low) memmove(&l->all[l->low], &l->all[l->low + gap], (to - l->low) * sizeof *l->all);
+  l->low = to;
+}
+
+void sl_items_insert(struct sl_items *l, size_t at, struct sl_item *x) {
+  move_gap(l, at);
+  l->all[l->low++] = x;
+  l->count++;
+  if (x->offset + x->bytes > l->top) l->top = x->offset + x->bytes;
+}
