@@ -254,7 +254,8 @@ static enum sl_status rotating_buffers(struct sl_lowering *l, int group) {
   struct sl_reduce *r = l->zero->reduce;
   const int ring = l->plan->strategy.overlap && !l->plan->strategy.reduces_last ? RING : 1;
   const bool renewed = sl_gradients_sharded(l) || l->plan->strategy.reduces_last;
-  const enum sl_scope scope = renewed ? SL_SCOPE_MICRO : SL_SCOPE_PROGRAM;
+  const bool stays = l->plan->strategy.reduces_apart && l->plan->strategy.reduces_last;
+  const enum sl_scope scope = stays ? SL_SCOPE_PERSISTENT : renewed ? SL_SCOPE_MICRO : SL_SCOPE_PROGRAM;
   int64_t largest[RING] = {0};
   int32_t rotating[RING] = {-1, -1};
   int turn = 0;

@@ -17,7 +17,9 @@ bool sl_gradients_recast(const struct sl_lowering *l, const struct sl_layout *la
 }
 
 bool sl_gradients_in_buckets(const struct sl_lowering *l, const struct sl_layout *layout) {
-  const bool copied = l->plan->strategy.copies_to_buckets && sl_gradients_reduced(l, layout);
+  const struct sl_strategy *s = &l->plan->strategy;
+  const bool flattened = s->reduces_apart && s->copies_gathered;
+  const bool copied = (s->copies_to_buckets || flattened) && sl_gradients_reduced(l, layout);
   return !sl_gradients_sharded(l) && (copied || sl_gradients_recast(l, layout));
 }
 
@@ -48,7 +50,7 @@ enum sl_scope sl_gradients_scope(const struct sl_lowering *l) {
 
 enum sl_status sl_gradients_cut(struct sl_lowering *l) {
   const struct sl_pp_rank *s = l->pp_rank;
-  const int32_t whole = l->rank_class->role[SL_ROLE_GRAD].buffer;
+  const int32_t whole = l->homes->flat;
   const int64_t bytes = l->rank_class->buffers[whole].bytes, element = sl_dtype_bytes(l->accumulate);
   int32_t piece, count = 0;
   if (!l->plan->strategy.gradients_by_tensor || l->scopes[whole] != SL_SCOPE_PROGRAM) return SL_OK;

@@ -87,11 +87,16 @@ enum sl_status sl_reduce_open(struct sl_lowering *l) {
     if (s->offload_optimizer)
       SL_TRY(sl_home_split(l, SL_ROLE_GRAD, sl_home_on_device(l), SL_SPACE_DEVICE,
                            h->nvme.gradients ? SL_SPACE_NVME : SL_SPACE_HOST));
+  } else if (s->reduces_apart) {
+    SL_TRY(sl_zero_state(l, SL_ROLE_GRAD, SL_FORM_SHARD, SL_SCOPE_PERSISTENT, SL_CATEGORY_GRADIENT, l->accumulate,
+                         "grad.shard"));
+    SL_TRY(sl_build_buffer(l, &h->flat, scope, SL_CATEGORY_GRADIENT, l->accumulate, l->pp_rank->padded, "grad"));
+    SL_TRY(sl_gradients_cut(l));
   } else {
     SL_TRY(sl_zero_state(l, SL_ROLE_GRAD, sl_gradients_owned_in_flat(l) ? SL_FORM_SHARD_IN_FLAT : SL_FORM_WHOLE, scope,
                          SL_CATEGORY_GRADIENT, l->accumulate, "grad"));
-    SL_TRY(sl_gradients_cut(l));
     h->flat = l->rank_class->role[SL_ROLE_GRAD].buffer;
+    SL_TRY(sl_gradients_cut(l));
   }
   h->by_call = arrives_by_call(l);
   if (h->by_call || !any_passes_through(l) || sl_gradients_copied_back(l)) return SL_OK;

@@ -6,7 +6,7 @@
 #include "core/lower/lower.h"
 
 bool sl_settle_in_place(const struct sl_lowering *l) {
-  return l->homes->arrived < 0 && !sl_gradients_sharded(l);
+  return l->homes->arrived < 0 && !sl_gradients_sharded(l) && !l->plan->strategy.reduces_apart;
 }
 
 /* Own parts of an earlier micro-batch are in the shard in which these arrive. */

@@ -215,6 +215,8 @@ enum sl_status sl_strategy_choose(struct sl_strategy *s, struct sl_config *confi
   const bool staged = (preset.family & SL_FAMILY_DEEPSPEED) && config->sl.pp > 1;
   s->fp32_reductions = s->pair_messages = scaling;
   s->reduces_last = scaling || (staged && (engine || !s->overlap) && !s->shard_grads);
+  s->reduces_apart = fsdp && frameworks && !s->shard_grads && dp > 1 && !s->offload_optimizer &&
+                     config->grad_accum_dtype == config->communication_data_type;
   s->reduces_last |= (preset.family & SL_FAMILY_FSDP2) && config->sl.pp > 1;
   s->pipeline_engine = engine;
   s->pair_messages |= s->pipeline_engine;

@@ -102,6 +102,13 @@ struct sl_strategy {
    * (gradient_as_bucket_view; torch/csrc/distributed/c10d/reducer.cpp, initialize_buckets, mark_variable_ready_dense,
    * finalize_backward). */
   bool copies_to_buckets;
+  /* FSDP that sums gradients whole: the rank's part of their sum over the ranks is a tensor of its own (FSDP's
+   * _runtime_utils.py, _get_reduce_scatter_tensors), which another stream allocates, so that its memory serves nothing
+   * else. FSDP2 copies the gradients of a unit into a flat buffer first; in a
+   * pipeline the last such buffer stays until the next step reduces, as no backward finds it left (fsdp/_fully_shard/
+   * _fsdp_collectives.py, foreach_reduce; _fsdp_param_group.py, post_backward: reduce_scatter_state). Only in predictions
+   * of frameworks. */
+  bool reduces_apart;
   bool pipeline_engine; /* DeepSpeed's pipeline engine, see plan/communicators.h */
   bool pair_messages;   /* pipeline messages are sent without a group, so each pair of ranks has a communicator */
   /* The pipeline uses torch.distributed.send and recv instead of isend and irecv: the compute stream waits for each

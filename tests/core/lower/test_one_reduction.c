@@ -143,6 +143,52 @@ static void fsdp2_reduces_once_a_unit(void **state) {
   fixture_close(&f);
 }
 
+static int64_t bytes_named(const struct sl_class *c, const char *name) {
+  int64_t bytes = 0;
+  for (size_t i = 0; i < c->buffer_count; i++)
+    if (strcmp(c->buffers[i].name, name) == 0) bytes += c->buffers[i].bytes;
+  return bytes;
+}
+
+/* Whole gradients of FSDP, beside a pipeline and under no_sync, are reduced into tensors of their own. FSDP2 copies a
+ * unit's into one buffer first, in fp32 here; FSDP sends them as they are. Our own kernels reduce in place. */
+static void fsdp_reduces_into_tensors_of_its_own(void **state) {
+  (void)state;
+  static const struct {
+    const char *preset, *kernels, *more;
+    int pp;
+    bool apart, copied;
+  } cases[] = {{"fsdp2", "torch-compile", "", 2, true, true},
+               {"fsdp2", "torch-eager", ", \"no_sync\": true", 1, true, true},
+               {"fsdp", "torch-eager", ", \"no_sync\": true", 1, true, false},
+               {"fsdp2", "torch-eager", "", 1, true, false},
+               {"fsdp2", "shardlab", "", 2, false, false}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct fixture f;
+    char config[512];
+    snprintf(
+        config, sizeof config,
+        "{\"train_micro_batch_size_per_gpu\": 1, \"gradient_accumulation_steps\": 3, \"bf16\": {\"enabled\": true}, "
+        "\"communication_data_type\": \"fp32\", \"optimizer\": {\"type\": \"AdamW\"}, \"shardlab\": {\"pp\": %d, "
+        "\"preset\": \"%s\", \"kernels\": \"%s\", \"seq_len\": 8%s}}",
+        cases[i].pp, cases[i].preset, cases[i].kernels, cases[i].more);
+    if (fixture_open(&f, SL_SOURCE_DIR "/tests/mpi/grid_llama.json", config, "dgx-a100-80g", 6, NULL) != SL_OK ||
+        sl_check(&f.job) != SL_OK)
+      fail_msg("%s", sl_error_message());
+    for (int rank = 0; rank < cases[i].pp; rank++) {
+      const struct sl_pp_rank *r = &f.plan.pp_ranks[rank];
+      const struct sl_class *c = &f.job.classes[rank];
+      int64_t largest = 0;
+      for (int u = 0; u < r->unit_count; u++) largest = r->units[u].part > largest ? r->units[u].part : largest;
+      assert_int_equal(bytes_named(c, "grad.shard"), cases[i].apart ? r->shard_numel * 4 : 0);
+      if (f.plan.strategy.shard_grads) continue;
+      const int64_t unit = largest * f.plan.shard * 4;
+      assert_true(cases[i].copied ? bytes_named(c, "bucket.0") == unit : bytes_named(c, "bucket.0") == 0);
+    }
+    fixture_close(&f);
+  }
+}
+
 /* Aleph Alpha Scaling has buckets, in fp32 of gradients in 16 bits, and none before the last product either. */
 static void buckets_behind_the_last_product(void **state) {
   (void)state;
@@ -258,6 +304,7 @@ int main(void) {
                                      cmocka_unit_test(gradients_go_through_the_buckets_of_ddp),
                                      cmocka_unit_test(buckets_behind_the_last_product),
                                      cmocka_unit_test(fsdp2_reduces_once_a_unit),
+                                     cmocka_unit_test(fsdp_reduces_into_tensors_of_its_own),
                                      cmocka_unit_test(deepspeeds_pipelines_reduce_behind_the_last_backward),
                                      cmocka_unit_test(frameworks_sum_a_tied_embedding_whole),
                                      cmocka_unit_test(others_do_otherwise)};
