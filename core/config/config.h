@@ -132,7 +132,7 @@ struct sl_config {
   struct {
     int stage; /* 0..3 */
     bool overlap_comm;
-    bool reduce_scatter; /* false: ZeRO 1 and 2 all-reduce whole buckets */
+    bool reduce_scatter;                               /* false: ZeRO 1 and 2 all-reduce whole buckets */
     /* use_multi_rank_bucket_allreduce: ZeRO 1 and 2 do so unless it is false. Where the file does not say, true with the
      * kernels of frameworks, since DeepSpeed 0.12.4; our own backend scatters, which is half the traffic. */
     bool multi_rank_allreduce;
@@ -193,7 +193,7 @@ struct sl_config {
     /* FSDP only: micro-batches are summed in whole gradients, which have the type in which they are reduced, and only
      * the last of a step reduces them */
     bool no_sync;
-    bool bucket_view;         /* gradient_as_bucket_view, DDP only: gradients are views of the reducer's buckets */
+    bool bucket_view; /* gradient_as_bucket_view, DDP only: gradients are views of the reducer's buckets */
     int unshard_ahead;        /* stages of a pipeline rank whose parameters are gathered at a time */
     bool store_dropout_masks; /* forward stores them, a byte an element; else backward draws them again. Where the file
                                * says nothing: with any kernels but our own */

@@ -3,8 +3,8 @@
  *
  * Three element types may differ: what kernels write (the parameters' type), what micro-batches accumulate in
  * (grad_accum_dtype), and what is communicated (communication_data_type). If they are equal, kernels write in place and
- * nothing is copied, except by DDP (reducer.c); otherwise a conversion is an op of the program, and so is the addition of what a kernel can only
- * overwrite.
+ * nothing is copied, except by DDP (reducer.c); otherwise a conversion is an op of the program, and so is the addition
+ * of what a kernel can only overwrite.
  *
  *   whole gradients    kernels -> flat buffer (accumulate type) -> [bucket in the wire's type -> back] -> reduced
  *   sharded gradients  kernels -> bucket (wire's type) -> own part (wire's type) -> [own part, accumulate type]

@@ -1,8 +1,8 @@
 /* See reducer.h. torch copies tensor by tensor, on the stream that computes: into a bucket as the hook of each gradient
  * runs, which also divides it by the number of ranks (torch/csrc/distributed/c10d/reducer.cpp,
  * mark_variable_ready_dense), and back in finalize_backward, which waits for one bucket after the other and copies what
- * it holds (finalize_bucket_dense, copy_bucket_to_grad). Here the copies into a bucket are issued when its last gradient
- * is complete. */
+ * it holds (finalize_bucket_dense, copy_bucket_to_grad). Here the copies into a bucket are issued when its last
+ * gradient is complete. */
 #include "core/lower/reducer.h"
 
 #include "core/lower/lower.h"

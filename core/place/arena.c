@@ -1,11 +1,11 @@
 /* The static planner: assigns an offset in the arena to every buffer slot.
  *
- * Persistent buffers come first and share with nothing; behind them stand those that consist of pieces (place/pieces.h),
- * whose pieces may share like any other buffer but are placed by the whole. Two others may overlap only if every lifetime of one is over
- * before any lifetime of the other starts, under lane order plus waits (place/waits.c's vector clocks). Placement is
- * greedy: largest first, each at the lowest offset that no conflicting item covers. If the result is more than a few
- * percent above the live bytes, placement in order of first use is tried too, and where there are pieces in order of
- * last use; the smallest arena wins. */
+ * Persistent buffers come first and share with nothing; behind them stand those that consist of pieces
+ * (place/pieces.h), whose pieces may share like any other buffer but are placed by the whole. Two others may overlap
+ * only if every lifetime of one is over before any lifetime of the other starts, under lane order plus waits
+ * (place/waits.c's vector clocks). Placement is greedy: largest first, each at the lowest offset that no conflicting
+ * item covers. If the result is more than a few percent above the live bytes, placement in order of first use is tried
+ * too, and where there are pieces in order of last use; the smallest arena wins. */
 #include "core/place/arena.h"
 
 #include "core/place/busy.h"
@@ -63,8 +63,8 @@ static int by_slot_number(const void *a, const void *b) {
   return x->slot < y->slot ? -1 : 1;
 }
 
-/* Those that are over last come first: what consists of pieces has room for those that are over before its pieces begin,
- * most at its end, and least for the ones that last. */
+/* Those that are over last come first: what consists of pieces has room for those that are over before its pieces
+ * begin, most at its end, and least for the ones that last. */
 static int by_end(const void *a, const void *b) {
   const struct sl_item *x = a, *y = b;
   if (x->fixed != y->fixed) return x->fixed ? -1 : 1;

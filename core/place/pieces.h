@@ -1,5 +1,5 @@
-/* Buffers that consist of pieces (sl_buffer.pieces): one range of bytes whose parts have lifetimes of their own, as whole
- * gradients have where a framework allocates them tensor by tensor. Internal to core/place. */
+/* Buffers that consist of pieces (sl_buffer.pieces): one range of bytes whose parts have lifetimes of their own, as
+ * whole gradients have where a framework allocates them tensor by tensor. Internal to core/place. */
 #pragma once
 
 #include "core/program/program.h"
