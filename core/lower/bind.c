@@ -51,7 +51,8 @@ static bool in_place(const struct sl_lowering *l, const struct sl_draft *d, int 
   const bool beside = d->op.kind == SL_OP_GEMM && i == sl_op_at(&d->op, SL_AT_DBIAS);
   const bool fused = how == SL_ACCUMULATE_FUSED && makes_fp32(l, d, i);
   const bool overwrites = beside || (how != SL_ACCUMULATE_IN_PLACE && !fused);
-  return kept == type_made(l, d, i) && !(overwrites && sl_bind_adds(l, d->operand[i].placed));
+  const bool apart = l->plan->strategy.gradients_apart;
+  return kept == type_made(l, d, i) && !apart && !(overwrites && sl_bind_adds(l, d->operand[i].placed));
 }
 
 /* The temporary for a gradient that a kernel cannot write to where it is kept. */

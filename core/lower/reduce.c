@@ -58,8 +58,8 @@ static bool arrives_by_call(const struct sl_lowering *l) {
 }
 
 static bool keeps_gradients(const struct sl_lowering *l) {
-  return sl_kernel_set(l->plan->config->sl.kernels)->keeps_gradients && l->accumulate != l->dtype &&
-         !sl_gradients_sharded(l);
+  const bool apart = l->accumulate != l->dtype || l->plan->strategy.gradients_apart;
+  return sl_kernel_set(l->plan->config->sl.kernels)->keeps_gradients && apart && !sl_gradients_sharded(l);
 }
 
 /* Are they DDP's, reduced during the backward? */

@@ -141,6 +141,14 @@ static bool is_parameters_type(const struct sl_config *config, const char *path)
   return said != NULL && strcmp(said, sl_dtype_name(config->param_dtype)) == 0;
 }
 
+/* Where the file leaves it open, bf16 without ZeRO means fp32 gradients to presets of other frameworks than DeepSpeed,
+ * which go by their own fp32 buffers or shards where they have them. */
+static void default_gradient_type(const struct sl_preset *preset, struct sl_config *config) {
+  const bool open = sl_config_at(config, "data_types.grad_accum_dtype") == NULL;
+  if (open && !(preset->family & SL_FAMILY_DEEPSPEED) && config->bf16.enabled && config->zero.stage == 0)
+    config->grad_accum_dtype = SL_F32;
+}
+
 /* Megatron-LM's gradients are fp32, but in the parameters' type with --grad-reduce-in-bf16, and in fp16 without
  * --accumulate-allreduce-grads-in-fp32 (training/arguments.py and distributed_data_parallel.py, grad_reduce_in_fp32):
  * here where both types of the file say so. */
@@ -151,14 +159,16 @@ static void choose_gradient_type(struct sl_preset *preset, const struct sl_confi
     preset->row.fp32_gradients = false;
 }
 
-/* BF16_Optimizer, which DeepSpeed takes at stage 1 for gradients that are summed in fp32, and in its pipelines at stage
- * 0 too: optimizer state in partitions, whole gradients, flat, that are all-reduced (runtime/engine.py,
- * _do_optimizer_sanity_check; runtime/bf16_optimizer.py; runtime/pipe/engine.py, _bf16_reduce_grads). */
+/* BF16_Optimizer, which DeepSpeed takes for fp32 gradients at stage 1 and, until 0.18.5, at stage 0, and in its
+ * pipelines at stage 0 whatever the type: optimizer state in partitions, whole gradients, flat, that are all-reduced
+ * (runtime/engine.py, _do_optimizer_sanity_check; runtime/bf16_optimizer.py; runtime/pipe/engine.py,
+ * _bf16_reduce_grads). What it refuses: plan/refusals.c. */
 static bool is_bf16_optimizer(const struct sl_strategy *s, const struct sl_preset *preset,
                               const struct sl_config *config, int dp) {
   if (!(preset->family & SL_FAMILY_DEEPSPEED) || config->param_dtype != SL_BF16 || s->offload_optimizer) return false;
   if (s->zero_stage == 1) return config->grad_accum_dtype == SL_F32;
-  return s->zero_stage == 0 && (preset->family & SL_FAMILY_PIPELINE_ENGINE) && dp > 1 &&
+  const bool engine = preset->family & SL_FAMILY_PIPELINE_ENGINE;
+  return s->zero_stage == 0 && (engine || config->grad_accum_dtype == SL_F32) && dp > 1 &&
          config->optimizer.type != SL_OPT_ONEBIT_ADAM;
 }
 
@@ -168,7 +178,8 @@ static enum sl_gradient_copies copies_of(const struct sl_strategy *s, const stru
   if (config->sl.kernels == SL_KERNELS_SHARDLAB || s->offload_optimizer) return SL_COPIES_NONE;
   if (preset->family & SL_FAMILY_MEGATRON && s->units != SL_UNITS_LAYER)
     return half && !s->fp32_gradients && config->grad_accum_dtype != SL_F32 ? SL_COPIES_FLOAT : SL_COPIES_NONE;
-  if (!(preset->family & SL_FAMILY_DEEPSPEED) || bf16_optimizer) return SL_COPIES_NONE;
+  if (bf16_optimizer) return config->grad_accum_dtype != SL_F32 ? SL_COPIES_FLOAT : SL_COPIES_NONE;
+  if (!(preset->family & SL_FAMILY_DEEPSPEED)) return SL_COPIES_NONE;
   if (s->units == SL_UNITS_WHOLE) return half ? SL_COPIES_LIST : SL_COPIES_NONE;
   return s->shard_optimizer ? SL_COPIES_FLAT : SL_COPIES_NONE;
 }
@@ -176,6 +187,7 @@ static enum sl_gradient_copies copies_of(const struct sl_strategy *s, const stru
 enum sl_status sl_strategy_choose(struct sl_strategy *s, struct sl_config *config, int dp) {
   struct sl_preset preset;
   SL_TRY(sl_strategy_find_preset(&preset, config));
+  default_gradient_type(&preset, config);
   SL_TRY(sl_strategy_check_limits(&preset, config));
   choose_overlap(&preset, config);
   choose_gradient_type(&preset, config);
@@ -211,6 +223,7 @@ enum sl_status sl_strategy_choose(struct sl_strategy *s, struct sl_config *confi
   s->whole_buckets =
       frameworks && (preset.family & SL_FAMILY_DEEPSPEED) && s->shard_optimizer && !bf16_optimizer && dp > 1;
   const bool staged = (preset.family & SL_FAMILY_DEEPSPEED) && config->sl.pp > 1;
+  s->gradients_apart = bf16_optimizer && frameworks && config->grad_accum_dtype == config->param_dtype;
   s->fp32_reductions = s->pair_messages = scaling;
   s->reduces_last = scaling || (staged && (engine || !s->overlap) && !s->shard_grads);
   s->pipeline_engine = engine;

@@ -3,8 +3,9 @@
  * the lowering (lower/zero.c and its neighbours) reads the row and does not know the framework.
  *
  * A preset says how states are sharded; their number types come from the configuration. bf16 and fp16 mean what they
- * mean to DeepSpeed under every preset: 16-bit parameters, gradients as grad_accum_dtype says, and an optimizer with
- * fp32 masters and moments. That is also what Megatron-LM does, and FSDP with MixedPrecision, whose shards are the
+ * mean to DeepSpeed under every preset: 16-bit parameters, gradients as grad_accum_dtype says (where the file leaves it
+ * open, other presets than DeepSpeed's sum those of bf16 without ZeRO in fp32), and an optimizer with fp32 masters and
+ * moments. That is also what Megatron-LM does, and FSDP with MixedPrecision, whose shards are the
  * masters (casts_shards). Two setups are not covered by any preset. A plain torch optimizer, or a
  * ZeroRedundancyOptimizer around one, on a model.to(bfloat16) has no master and bf16 moments (6 bytes a parameter
  * instead of 14 beside the gradient), and drops updates below half a unit in the last place. Autocast under DDP keeps
@@ -38,8 +39,10 @@ enum sl_gradient_copies {
   /* in their type, then in fp32: DeepSpeed's stage_1_and_2.py, step (flatten and to), and stage3.py,
    * _prepare_fp32_grad_for_sub_group */
   SL_COPIES_FLAT,
-  SL_COPIES_LIST,  /* in fp32, tensor by tensor and then flat: DeepSpeed's fp16/fused_optimizer.py, step */
-  SL_COPIES_FLOAT, /* in fp32: Megatron-LM's optimizer.py, _copy_model_grads_to_main_grads (main_grad.float()) */
+  SL_COPIES_LIST, /* in fp32, tensor by tensor and then flat: DeepSpeed's fp16/fused_optimizer.py, step */
+  /* in fp32: Megatron-LM's optimizer.py, _copy_model_grads_to_main_grads (main_grad.float()); DeepSpeed's
+   * bf16_optimizer.py, step */
+  SL_COPIES_FLOAT,
 };
 
 struct sl_strategy {
@@ -103,6 +106,9 @@ struct sl_strategy {
    * message, one after the other (DeepSpeed's runtime/pipe/p2p.py; Aleph-Alpha/scaling's
    * src/scaling/core/nn/parallel_module/communicator.py). */
   bool blocking_messages;
+  /* The gradients of a backward are apart from those that they are added to, though of the same type: torch's beside
+   * those of BF16_Optimizer (bf16_optimizer.py, _update_hp_grad). Only in predictions of frameworks. */
+  bool gradients_apart;
   bool gradient_buffer; /* gradients are in one buffer, allocated once (Megatron-LM's main_grad) */
   bool fp32_gradients;  /* accumulated and reduced in fp32, whatever the parameters' type */
   bool fp32_reductions; /* accumulated in the parameters' type, reduced in fp32 */

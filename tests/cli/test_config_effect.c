@@ -43,7 +43,7 @@ static const struct key {
     {"", "gradient_allreduce_op", "\"sum\"", "\"gradient_clipping\": 0"},
     {"", "communication_data_type", "\"fp32\"", BF16},
     {"", "zero_allow_untested_optimizer", "true", OPT("SGD") ", " ZERO("\"stage\": 1")},
-    {"data_types", "grad_accum_dtype", "\"bf16\"", BF16},
+    {"data_types", "grad_accum_dtype", "\"fp32\"", BF16 ", " ZERO("\"stage\": 1")},
     {"fp16", "enabled", "true", ""},
     {"fp16", "loss_scale", "64", FP16},
     {"fp16", "initial_scale_power", "9", FP16},
