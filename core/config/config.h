@@ -110,6 +110,8 @@ struct sl_config {
   bool gradient_allreduce_sum;           /* gradient_allreduce_op == "sum" */
   enum sl_dtype param_dtype;             /* F32, F16 (fp16.enabled) or BF16 (bf16.enabled) */
   enum sl_dtype communication_data_type; /* null: param_dtype */
+  /* what Ulysses reduces in instead (plan/strategy.c, choose_ulysses_type); null: param_dtype */
+  enum sl_dtype seq_parallel_communication_data_type;
   /* data_types.grad_accum_dtype; null: param_dtype, but F32 for bf16 at stage 0 before DeepSpeed 0.17.6 and under the
    * presets of other frameworks, which set it in the plan's configuration */
   enum sl_dtype grad_accum_dtype;

@@ -123,6 +123,8 @@ static void overrule(struct sl_config *c, const struct sl_strategy *s) {
   if (s->fp32_gradients || s->fp32_reductions) c->communication_data_type = SL_F32;
   if (s->fp32_gradients || sl_strategy_fp32_on_host(s)) c->grad_accum_dtype = SL_F32;
   if (s->fp32_reductions) c->grad_accum_dtype = c->param_dtype;
+  if (s->ulysses) c->communication_data_type = s->ulysses_type;
+  if (s->adds_parts_later) c->grad_accum_dtype = c->param_dtype;
   if (s->casts_shards) c->grad_accum_dtype = sl_strategy_fsdp_keeps(s, c);
   c->zero.overlap_comm = s->overlap;
   c->zero.reduce_bucket_size = s->bucket;
@@ -184,6 +186,33 @@ static enum sl_gradient_copies copies_of(const struct sl_strategy *s, const stru
   return s->shard_optimizer ? SL_COPIES_FLAT : SL_COPIES_NONE;
 }
 
+/* The type in which DeepSpeed reduces gradients of sequences that ranks share (Ulysses): a key of its own (runtime/engine.py,
+ * _configure_distributed_model, since 0.11.2), and fp32 whatever that says where ZeRO 1 and 2 reduce flat copies of buckets
+ * (zero/stage_1_and_2.py, allreduce_bucket). */
+static void choose_ulysses_type(struct sl_strategy *s, const struct sl_preset *preset, const struct sl_config *config,
+                                bool bf16_optimizer) {
+  const bool ulysses = config->sl.cp > 1 && config->sl.cp_comm == SL_CP_A2A;
+  const bool flat = s->units == SL_UNITS_FLAT && !bf16_optimizer && config->zero.reduce_scatter;
+  s->ulysses = preset->family & SL_FAMILY_DEEPSPEED && ulysses && sl_config_since(config, 0, 11, 2);
+  s->ulysses_type = flat ? SL_F32 : config->seq_parallel_communication_data_type;
+}
+
+/* How gradients are summed and what buffers that takes. DeepSpeed's ZeRO-2 has its own on a single rank, too. */
+static void choose_sums(struct sl_strategy *s, const struct sl_preset *preset, const struct sl_config *config, int dp,
+                        bool bf16_optimizer) {
+  const bool deepspeed = preset->family & SL_FAMILY_DEEPSPEED, flat = deepspeed && s->units == SL_UNITS_FLAT,
+             frameworks = config->sl.kernels != SL_KERNELS_SHARDLAB;
+  const bool zero2 = frameworks && flat && s->shard_grads, alone = zero2 && !s->offload_optimizer;
+  const bool whole = flat && (!config->zero.reduce_scatter || config->zero.multi_rank_allreduce);
+  const bool bf16_sums = bf16_optimizer && (preset->family & SL_FAMILY_PIPELINE_ENGINE || frameworks);
+  s->sums_whole = (dp > 1 || alone) && s->shard_optimizer && s->shard_size == 0 &&
+                  (preset->family & (SL_FAMILY_SCALING | SL_FAMILY_NANOTRON) || whole || bf16_sums);
+  s->whole_buckets = frameworks && deepspeed && s->shard_optimizer && !bf16_optimizer && (dp > 1 || zero2);
+  s->casts_buckets = zero2 && s->sums_whole;
+  s->adds_parts_later = alone;
+  s->gradients_apart = bf16_optimizer && frameworks && config->grad_accum_dtype == config->param_dtype;
+}
+
 enum sl_status sl_strategy_choose(struct sl_strategy *s, struct sl_config *config, int dp) {
   struct sl_preset preset;
   SL_TRY(sl_strategy_find_preset(&preset, config));
@@ -212,18 +241,10 @@ enum sl_status sl_strategy_choose(struct sl_strategy *s, struct sl_config *confi
   s->master_beside_fp32 = (preset.family & SL_FAMILY_DEEPSPEED) && s->shard_optimizer &&
                           (s->offload_optimizer || config->sl.kernels != SL_KERNELS_SHARDLAB);
   s->copies_gradients = copies_of(s, &preset, config, bf16_optimizer);
-  const bool scaling = preset.family & SL_FAMILY_SCALING;
-  const bool engine = preset.family & SL_FAMILY_PIPELINE_ENGINE;
-  const bool flat = (preset.family & SL_FAMILY_DEEPSPEED) && s->units == SL_UNITS_FLAT;
-  const bool whole = flat && (!config->zero.reduce_scatter || config->zero.multi_rank_allreduce);
-  const bool frameworks = config->sl.kernels != SL_KERNELS_SHARDLAB,
-             bf16_sums = bf16_optimizer && (engine || frameworks);
-  s->sums_whole = dp > 1 && s->shard_optimizer && s->shard_size == 0 &&
-                  (scaling || whole || bf16_sums || (preset.family & SL_FAMILY_NANOTRON));
-  s->whole_buckets =
-      frameworks && (preset.family & SL_FAMILY_DEEPSPEED) && s->shard_optimizer && !bf16_optimizer && dp > 1;
+  choose_sums(s, &preset, config, dp, bf16_optimizer);
+  choose_ulysses_type(s, &preset, config, bf16_optimizer);
+  const bool scaling = preset.family & SL_FAMILY_SCALING, engine = preset.family & SL_FAMILY_PIPELINE_ENGINE;
   const bool staged = (preset.family & SL_FAMILY_DEEPSPEED) && config->sl.pp > 1;
-  s->gradients_apart = bf16_optimizer && frameworks && config->grad_accum_dtype == config->param_dtype;
   s->fp32_reductions = s->pair_messages = scaling;
   s->reduces_last = scaling || (staged && (engine || !s->overlap) && !s->shard_grads);
   s->pipeline_engine = engine;
@@ -234,10 +255,11 @@ enum sl_status sl_strategy_choose(struct sl_strategy *s, struct sl_config *confi
   sl_strategy_warn_overruled(&preset, config);
   overrule(config, s);
   if (dp > 1 || s->offload_optimizer || s->offload_params) return SL_OK;
+  s->nothing_to_shard = s->zero_stage > 0;
+  s->zero_stage = 0;
+  if (s->adds_parts_later) return SL_OK;
   s->units = SL_UNITS_WHOLE;
   s->quantized_weights = s->quantized_gradients = s->overlap_param_gather = false;
   s->shard_params = s->shard_grads = s->shard_optimizer = s->sums_whole = s->casts_shards = false;
-  s->nothing_to_shard = s->zero_stage > 0;
-  s->zero_stage = 0;
   return SL_OK;
 }

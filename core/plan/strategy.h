@@ -100,6 +100,15 @@ struct sl_strategy {
    * come (the same file, setup_buckets), at ZeRO-3 from the beginning, like the gradients of the rank's parts (stage3.py,
    * _setup_for_real_optimizer). Only in predictions of frameworks. */
   bool whole_buckets;
+  /* ZeRO-2's buckets are of the parameters' type. What is communicated is a copy, in the communicated type, from which
+   * sums are copied back (stage_1_and_2.py, setup_buckets and allreduce_bucket). Only in predictions of frameworks that
+   * sum whole buckets. */
+  bool casts_buckets;
+  /* ZeRO-2 puts own parts of each backward into new memory, in the parameters' type, whatever grad_accum_dtype says, and
+   * adds them to those of the backwards before when it is over (the same file, copy_grads_in_partition,
+   * independent_gradient_partition_epilogue, get_all_grad_tensors): from the second micro-batch on there are two
+   * partitions of gradients. Only in predictions of frameworks. */
+  bool adds_parts_later;
   bool pipeline_engine; /* DeepSpeed's pipeline engine, see plan/communicators.h */
   bool pair_messages;   /* pipeline messages are sent without a group, so each pair of ranks has a communicator */
   /* The pipeline uses torch.distributed.send and recv instead of isend and irecv: the compute stream waits for each
@@ -110,6 +119,8 @@ struct sl_strategy {
    * those of BF16_Optimizer (bf16_optimizer.py, _update_hp_grad). Only in predictions of frameworks. */
   bool gradients_apart;
   bool gradient_buffer; /* gradients are in one buffer, allocated once (Megatron-LM's main_grad) */
+  bool ulysses; /* of DeepSpeed, whose gradients are reduced in ulysses_type, whatever communication_data_type says */
+  enum sl_dtype ulysses_type;
   bool fp32_gradients;  /* accumulated and reduced in fp32, whatever the parameters' type */
   bool fp32_reductions; /* accumulated in the parameters' type, reduced in fp32 */
   /* Buckets are reduced only after a stage's last backward, whose gradient has been sent by then: DeepSpeed's

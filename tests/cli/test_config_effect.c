@@ -42,6 +42,7 @@ static const struct key {
     {"", "sparse_gradients", "true", ""},
     {"", "gradient_allreduce_op", "\"sum\"", "\"gradient_clipping\": 0"},
     {"", "communication_data_type", "\"fp32\"", BF16},
+    {"", "seq_parallel_communication_data_type", "\"bf16\"", BF16 ", \"sequence_parallel_size\": 2"},
     {"", "zero_allow_untested_optimizer", "true", OPT("SGD") ", " ZERO("\"stage\": 1")},
     {"data_types", "grad_accum_dtype", "\"fp32\"", BF16 ", " ZERO("\"stage\": 1")},
     {"fp16", "enabled", "true", ""},

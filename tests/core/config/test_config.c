@@ -421,7 +421,7 @@ int main(void) {
       cmocka_unit_test(defaults_scheduler),
       cmocka_unit_test(versions),
       cmocka_unit_test(spellings),
-      
+
       cmocka_unit_test(deprecated),
       cmocka_unit_test(warnings_given),
       cmocka_unit_test(silence),

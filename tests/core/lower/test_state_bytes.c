@@ -204,7 +204,7 @@ static void frameworks_copy_what_they_update_from(void **state) {
                {"torch-eager", "bf16", 1, "bf16", 12, 6, 0, ""},
                {"torch-eager", "bf16", 1, "fp32", 12, 0, 0, ""}, /* BF16_Optimizer */
                {"torch-eager", "bf16", 2, "bf16", 12, 6, 24, ""},
-               {"torch-eager", "bf16", 2, "fp32", 12, 4, 0, ""},
+               {"torch-eager", "bf16", 2, "fp32", 12, 6, 24, ""}, /* kept in bf16 all the same */
                {"torch-eager", "fp32", 2, "fp32", 12, 4, 0, ""},
                {"torch-eager", "bf16", 3, "bf16", 12, 6, 22, ""},
                {"torch-eager", "fp32", 3, "fp32", 12, 4, 0, ""},

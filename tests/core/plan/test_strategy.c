@@ -290,6 +290,43 @@ static void deepspeed_without_zero_by_version(void **state) {
   }
 }
 
+/* runtime/engine.py, _configure_distributed_model; zero/stage_1_and_2.py, allreduce_bucket. */
+static void ulysses_reduces_in_a_type_of_its_own(void **state) {
+  (void)state;
+#define ULYSSES "\"sequence_parallel_size\": 2, " BF16 ", "
+#define SHARED(type) "\"seq_parallel_communication_data_type\": " type ", "
+  static const struct {
+    const char *section, *rest;
+    enum sl_dtype want;
+    const char *says;
+  } cases[] = {
+      {"", ULYSSES ZERO_KEY("\"stage\": 0"), SL_F32, ""},
+      {"", ULYSSES ZERO_KEY("\"stage\": 2"), SL_F32, ""},
+      {"", ULYSSES ZERO_KEY("\"stage\": 3"), SL_F32, ""},
+      {"\"cp_comm_type\": \"all_gather\"", ULYSSES ZERO_KEY("\"stage\": 2"), SL_BF16, ""},
+      {"", BF16 ", " ZERO_KEY("\"stage\": 2"), SL_BF16, ""},
+      {"\"ds_version\": \"0.11.1\"", ULYSSES ZERO_KEY("\"stage\": 2"), SL_BF16, ""},
+      {"", ULYSSES SHARED("\"bf16\"") ZERO_KEY("\"stage\": 3"), SL_BF16, ""},
+      {"", ULYSSES SHARED("null") ZERO_KEY("\"stage\": 3"), SL_BF16, ""},
+      {"", ULYSSES SHARED("\"bf16\"") ZERO_KEY("\"stage\": 1, \"reduce_scatter\": false"), SL_BF16, ""},
+      {"", ULYSSES SHARED("\"bf16\"") ZERO_KEY("\"stage\": 1"), SL_F32,
+       "ZeRO 1 and 2 reduce gradients of Ulysses in fp32"},
+      {"", ULYSSES SHARED("\"bf16\"") "\"data_types\": {\"grad_accum_dtype\": \"fp32\"}, " ZERO_KEY("\"stage\": 1"),
+       SL_BF16, ""},
+      {"", ULYSSES "\"communication_data_type\": \"bf16\", " ZERO_KEY("\"stage\": 3"), SL_F32,
+       "beside Ulysses seq_parallel_communication_data_type says"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct sl_strategy s;
+    char rest[512];
+    snprintf(rest, sizeof rest, "%s, \"optimizer\": {\"type\": \"AdamW\"}", cases[i].rest);
+    if (choose(&s, cases[i].section, rest, 6) != SL_OK) fail_msg("case %d: %s", (int)i, sl_error_message());
+    if (chosen.communication_data_type != cases[i].want || strstr(said, cases[i].says) == NULL ||
+        (said[0] != '\0') != (cases[i].says[0] != '\0'))
+      fail_msg("case %d: %s, said \"%s\"", (int)i, sl_dtype_name(chosen.communication_data_type), said);
+  }
+}
+
 static void groups_that_shard(void **state) {
   (void)state;
   struct sl_strategy s;
@@ -435,6 +472,7 @@ int main(void) {
       cmocka_unit_test(what_a_preset_overrules_is_said),
       cmocka_unit_test(what_a_preset_decides_is_the_configuration),
       cmocka_unit_test(deepspeed_without_zero_by_version),
+      cmocka_unit_test(ulysses_reduces_in_a_type_of_its_own),
       cmocka_unit_test(groups_that_shard),
       cmocka_unit_test(megatrons_buckets),
       cmocka_unit_test(megatron_may_reduce_after_backward),
