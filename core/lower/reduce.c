@@ -17,6 +17,7 @@
 
 #include "core/lower/bind.h"
 #include "core/lower/gradients.h"
+#include "core/lower/host_sum.h"
 #include "core/lower/lower.h"
 #include "core/lower/quantize.h"
 #include "core/lower/settle.h"
@@ -92,6 +93,7 @@ enum sl_status sl_reduce_open(struct sl_lowering *l) {
                          SL_CATEGORY_GRADIENT, l->accumulate, "grad"));
     h->flat = l->rank_class->role[SL_ROLE_GRAD].buffer;
   }
+  SL_TRY(sl_host_sum_open(l));
   h->by_call = arrives_by_call(l);
   const bool apart = sl_gradients_added_later(l);
   if (h->by_call || !(apart || any_passes_through(l)) || sl_gradients_copied_back(l)) return SL_OK;

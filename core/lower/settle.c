@@ -3,6 +3,7 @@
 
 #include "core/lower/grad_norm.h"
 #include "core/lower/gradients.h"
+#include "core/lower/host_sum.h"
 #include "core/lower/lower.h"
 
 bool sl_settle_in_place(const struct sl_lowering *l) {
@@ -113,6 +114,7 @@ static enum sl_status put_on_nvme(struct sl_lowering *l, struct sl_program *p, c
 
 /* Moves a bucket's own parts, as many at once as are kept in one memory. */
 static enum sl_status settle_bucket(struct sl_lowering *l, struct sl_program *p, const struct sl_bucket *b) {
+  if (sl_host_sum_applies(l)) return sl_host_sum(l, p, b->arrival, b->arrival_at, b->arrival_first, b->arrival_count);
   for (int64_t done = 0, piece; done < b->arrival_count; done += piece) {
     const int64_t first = b->arrival_first + done;
     piece = sl_home_together(l, SL_ROLE_GRAD, first, b->arrival_count - done);
@@ -156,6 +158,7 @@ static enum sl_status keep_parts(struct sl_lowering *l, struct sl_program *p) {
   const struct sl_pp_rank *s = l->pp_rank;
   const struct sl_reduce *r = l->zero->reduce;
   const bool sharded = sl_gradients_sharded(l);
+  if (sl_host_sum_applies(l)) return sl_host_sum(l, p, l->homes->arrived, 0, 0, s->shard_numel);
   if (sharded && l->plan->stage_count == 1)
     return keep(l, p, sl_build_read(l, l->homes->arrived), 0, s->shard_numel, !r->pass.first);
   for (int i = 0; i < s->unit_count; i++) {

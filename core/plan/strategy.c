@@ -210,6 +210,7 @@ static void choose_sums(struct sl_strategy *s, const struct sl_preset *preset, c
   s->whole_buckets = frameworks && deepspeed && s->shard_optimizer && !bf16_optimizer && (dp > 1 || zero2);
   s->casts_buckets = zero2 && s->sums_whole;
   s->adds_parts_later = alone;
+  s->sums_through_host = zero2 && s->offload_optimizer;
   s->gradients_apart = bf16_optimizer && frameworks && config->grad_accum_dtype == config->param_dtype;
 }
 

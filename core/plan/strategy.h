@@ -109,6 +109,8 @@ struct sl_strategy {
    * independent_gradient_partition_epilogue, get_all_grad_tensors): from the second micro-batch on there are two
    * partitions of gradients. Only in predictions of frameworks. */
   bool adds_parts_later;
+  /* ZeRO-2 with offloaded states adds gradients up as lower/host_sum.h says. Only in predictions of frameworks. */
+  bool sums_through_host;
   bool pipeline_engine; /* DeepSpeed's pipeline engine, see plan/communicators.h */
   bool pair_messages;   /* pipeline messages are sent without a group, so each pair of ranks has a communicator */
   /* The pipeline uses torch.distributed.send and recv instead of isend and irecv: the compute stream waits for each
