@@ -195,7 +195,9 @@ static int64_t added_later(const struct fixture *f) {
     const struct sl_instance *it = &p->instances[i];
     for (const struct sl_op *op = &p->ops[it->first_op]; op < &p->ops[it->first_op + it->op_count]; op++) {
       const struct sl_slice *at = sl_op_slices(p, op);
-      if (op->kind == SL_OP_ADD && strcmp(c->buffers[at[0].buffer].name, "grad.arrived") == 0) {
+      const bool copied = op->kind == SL_OP_COPY && f->plan.strategy.adds_parts_later;
+      if ((op->kind == SL_OP_ADD || copied) && strcmp(c->buffers[at[0].buffer].name, "grad.arrived") == 0) {
+        assert_int_equal(op->kind, SL_OP_ADD); /* those of the first backward come where they are kept */
         assert_int_equal(at[1].buffer, c->role[SL_ROLE_GRAD].buffer);
         added += op->dim[0];
       }
