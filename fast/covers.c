@@ -79,8 +79,8 @@ bool sl_fast_covers_strategy(const struct sl_strategy *s, const struct sl_config
   const bool recast = s->shard_optimizer && config->grad_accum_dtype != config->communication_data_type;
   const bool units = s->units == SL_UNITS_WHOLE || s->units == SL_UNITS_FLAT;
   const bool groups = s->shard_size > 0 || s->secondary_size > 0;
-  const bool kept =
-      sl_kernel_set(config->sl.kernels)->keeps_gradients && config->grad_accum_dtype != config->param_dtype;
+  const bool wider = config->grad_accum_dtype != config->param_dtype;
+  const bool kept = s->gradients_apart || (sl_kernel_set(config->sl.kernels)->keeps_gradients && wider);
   const bool lists = sl_kernel_set(config->sl.kernels)->gathers_into_lists && s->shard_optimizer;
   const bool copies = s->copies_gradients && s->shard_optimizer;
   return units && !kept && !s->copies_to_buckets && !lists && !copies && !s->shard_grads && !s->shard_params &&

@@ -247,6 +247,13 @@ static json_t *zero_of(const struct sl_table_row *r, const struct sl_table_frame
   return zero;
 }
 
+/* bf16 beside fp32 gradients without ZeRO: DeepSpeed's BF16_Optimizer until 0.18.5, refused since. Clipping has had another
+ * default since 0.19.6, which rows of other stages are read by. */
+static void before_the_refusal(json_t *root) {
+  json_object_set_new(json_object_get(root, "shardlab"), "ds_version", json_string("0.18.4"));
+  json_object_set_new(root, "gradient_clipping", json_real(1));
+}
+
 static enum sl_status make_config(struct sl_config *config, const struct sl_table_row *r,
                                   const struct sl_table_framework *f) {
   struct sl_json doc;
@@ -264,6 +271,7 @@ static enum sl_status make_config(struct sl_config *config, const struct sl_tabl
     json_object_set_new(root, "communication_data_type", json_string(f->grad_type));
   if (f->grad_sum != NULL && mixed)
     json_object_set_new(root, "data_types", json_pack("{s:s}", "grad_accum_dtype", f->grad_sum));
+  if (f->grad_sum != NULL && f->stage_in_config && bf16 && r->zero_stage == 0) before_the_refusal(root);
   SL_TRY(open_document(&doc, "configuration", root));
   return sl_config_from_json(config, &doc, false);
 }

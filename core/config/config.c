@@ -121,12 +121,14 @@ static enum sl_status read_scheduler(struct sl_reader *reader) {
                       sl_config_show(type, shown, sizeof shown), expected);
 }
 
-/* Values that are null in the file and follow from others. */
+/* Values that are null in the file and follow from others. Gradients: runtime/engine.py, get_data_types. */
 static void derive(struct sl_config *config) {
+  const bool wider = config->bf16.enabled && config->zero.stage == 0 && !sl_config_since(config, 0, 17, 6);
   config->param_dtype = config->fp16.enabled ? SL_F16 : config->bf16.enabled ? SL_BF16 : SL_F32;
   if (config->communication_data_type == SL_DTYPE_COUNT) config->communication_data_type = config->param_dtype;
-  if (config->grad_accum_dtype == SL_DTYPE_COUNT)
-    config->grad_accum_dtype = config->bf16.enabled && config->zero.stage == 0 ? SL_F32 : config->param_dtype;
+  if (config->seq_parallel_communication_data_type == SL_DTYPE_COUNT)
+    config->seq_parallel_communication_data_type = config->param_dtype;
+  if (config->grad_accum_dtype == SL_DTYPE_COUNT) config->grad_accum_dtype = wider ? SL_F32 : config->param_dtype;
   if (sl_config_at(config, "zero_optimization.overlap_comm") == NULL)
     config->zero.overlap_comm = config->zero.stage == 3;
 }

@@ -18,7 +18,8 @@
  *   gradient_clipping                     0.0 before 0.19.6, then 1.0
  *   offload_{optimizer,param}.pin_memory  false before 0.19.6, then true
  *   bf16.check_grad_overflow              false before 0.19.6, then true
- * (All three changed between June and August 2026, on the way to 0.19.6.)
+ *   data_types.grad_accum_dtype           fp32 for bf16 at stage 0 before 0.17.6, then the parameters' type
+ * (The first three changed between June and August 2026, on the way to 0.19.6.)
  *
  * Values: "auto" means the default. Whole reals (5e8) are integers. Sections that are pydantic models in DeepSpeed
  * convert "1", "true" or true as those do (config/coerce.h). Deprecated spellings (cpu_offload, bfloat16, ...) are read
@@ -109,7 +110,11 @@ struct sl_config {
   bool gradient_allreduce_sum;           /* gradient_allreduce_op == "sum" */
   enum sl_dtype param_dtype;             /* F32, F16 (fp16.enabled) or BF16 (bf16.enabled) */
   enum sl_dtype communication_data_type; /* null: param_dtype */
-  enum sl_dtype grad_accum_dtype; /* data_types.grad_accum_dtype; null: param_dtype, but F32 for bf16 at stage 0 */
+  /* what Ulysses reduces in instead (plan/strategy.c, choose_ulysses_type); null: param_dtype */
+  enum sl_dtype seq_parallel_communication_data_type;
+  /* data_types.grad_accum_dtype; null: param_dtype, but F32 for bf16 at stage 0 before DeepSpeed 0.17.6 and under the
+   * presets of other frameworks, which set it in the plan's configuration */
+  enum sl_dtype grad_accum_dtype;
   struct {
     bool enabled;      /* fp16.enabled: loss scaling is on */
     double loss_scale; /* 0 = dynamic */
@@ -132,7 +137,7 @@ struct sl_config {
   struct {
     int stage; /* 0..3 */
     bool overlap_comm;
-    bool reduce_scatter;                               /* false: ZeRO 1 and 2 all-reduce whole buckets */
+    bool reduce_scatter; /* false: ZeRO 1 and 2 all-reduce whole buckets */
     /* use_multi_rank_bucket_allreduce: ZeRO 1 and 2 do so unless it is false. Where the file does not say, true with the
      * kernels of frameworks, since DeepSpeed 0.12.4; our own backend scatters, which is half the traffic. */
     bool multi_rank_allreduce;
@@ -241,6 +246,8 @@ void sl_config_free(struct sl_config *config);
 const json_t *sl_config_at(const struct sl_config *config, const char *path);
 /* The truth value of that, or `otherwise` if there is none. */
 bool sl_config_flag(const struct sl_config *config, const char *path, bool otherwise);
+/* Is shardlab.ds_version this release of DeepSpeed or a later one? */
+bool sl_config_since(const struct sl_config *config, int major, int minor, int patch);
 /* Formats `value` as JSON text for a message, truncated to `size`. */
 const char *sl_config_show(const json_t *value, char *out, size_t size);
 /* Warns about the key `path`, with its place. */

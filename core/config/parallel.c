@@ -108,7 +108,7 @@ static enum sl_status check_sharding(const struct sl_config *config) {
     return sl_json_fail(&config->doc, "zero_optimization.mics_shard_size",
                         "is %lld, but shardlab.shard_size is %lld; expected one of the two, or the same",
                         (long long)mics, (long long)size);
-  if (mics > 0 && sl_config_version(config->ds_version) >= SL_DEEPSPEED(0, 19, 7))
+  if (mics > 0 && sl_config_since(config, 0, 19, 7))
     return sl_json_fail(&config->doc, "zero_optimization.mics_shard_size",
                         "MiCS ZeRO-3 sharding has been removed; 'zero_optimization.mics_shard_size' is no longer "
                         "supported (shardlab.ds_version %s; shardlab.shard_size says the same)",

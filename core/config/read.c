@@ -32,6 +32,10 @@ int sl_config_version(const char *text) {
   return -1;
 }
 
+bool sl_config_since(const struct sl_config *config, int major, int minor, int patch) {
+  return sl_config_version(config->ds_version) >= SL_DEEPSPEED(major, minor, patch);
+}
+
 static bool is_auto(const json_t *value) {
   return json_is_string(value) && strcmp(json_string_value(value), "auto") == 0;
 }

@@ -12,8 +12,16 @@ bool sl_gradients_reduced(const struct sl_lowering *l, const struct sl_layout *l
   return layout->group.ranks > 1 || sl_gradients_sharded(l);
 }
 
+enum sl_dtype sl_gradients_in_buckets(const struct sl_lowering *l) {
+  return l->plan->strategy.casts_buckets ? l->dtype : l->wire;
+}
+
+bool sl_gradients_added_later(const struct sl_lowering *l) {
+  return l->plan->strategy.adds_parts_later && l->plan->n_micro > 1 && l->plan->stage_count == 1;
+}
+
 bool sl_gradients_recast(const struct sl_lowering *l, const struct sl_layout *layout) {
-  return l->accumulate != l->wire && sl_gradients_reduced(l, layout);
+  return l->accumulate != sl_gradients_in_buckets(l) && sl_gradients_reduced(l, layout);
 }
 
 bool sl_gradients_in_buckets(const struct sl_lowering *l, const struct sl_layout *layout) {

@@ -24,15 +24,16 @@ struct sl_nvme_home {
 
 /* Where the strategy keeps gradients and gathered parameters: buffers made with the drafts, -1 if there is none. */
 struct sl_homes {
-  int32_t flat;            /* whole gradients; none if they are sharded */
-  int32_t half;            /* the same in 16 bits, as in DDP's buckets; see kernels.h, keeps_gradients. -1: none */
-  int32_t beside;          /* DeepSpeed's buckets where whole gradients are kept; -1: none */
-  int32_t arrived;         /* own part in the communicated type, if that differs from the accumulate type */
-  bool by_call;            /* own parts arrive in a buffer of their call, see arrives_by_call in lower/reduce.c */
-  int32_t *persistent;     /* per unit: its persistent whole copy */
-  int32_t *unsharded;      /* per stage and unit: the copy that UNSHARD makes */
-  int32_t secondary;       /* this rank's part of the second copy */
-  int64_t *secondary_part; /* per unit: the offset of its part there */
+  int32_t flat;             /* whole gradients; none if they are sharded */
+  int32_t half;             /* the same in 16 bits, as in DDP's buckets; see kernels.h, keeps_gradients. -1: none */
+  int32_t beside;           /* DeepSpeed's buckets where whole gradients are kept; -1: none */
+  int32_t arrived;          /* own part in the communicated type, if that differs from the accumulate type */
+  int32_t summed, restored; /* sums in host memory, and where they come to be added to, see host_sum.h */
+  bool by_call;             /* own parts arrive in a buffer of their call, see arrives_by_call in lower/reduce.c */
+  int32_t *persistent;      /* per unit: its persistent whole copy */
+  int32_t *unsharded;       /* per stage and unit: the copy that UNSHARD makes */
+  int32_t secondary;        /* this rank's part of the second copy */
+  int64_t *secondary_part;  /* per unit: the offset of its part there */
   int32_t worker_error, server_error; /* of 1-bit Adam */
   struct sl_nvme_home nvme;
 };

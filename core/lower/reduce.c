@@ -17,10 +17,12 @@
 
 #include "core/lower/bind.h"
 #include "core/lower/gradients.h"
+#include "core/lower/host_sum.h"
 #include "core/lower/lower.h"
 #include "core/lower/quantize.h"
 #include "core/lower/reducer.h"
 #include "core/lower/settle.h"
+#include "core/lower/take.h"
 #include "core/op/operands.h"
 #include "core/plan/kernels.h"
 
@@ -59,8 +61,8 @@ static bool arrives_by_call(const struct sl_lowering *l) {
 }
 
 static bool keeps_gradients(const struct sl_lowering *l) {
-  return sl_kernel_set(l->plan->config->sl.kernels)->keeps_gradients && l->accumulate != l->dtype &&
-         !sl_gradients_sharded(l);
+  const bool apart = l->accumulate != l->dtype || l->plan->strategy.gradients_apart;
+  return sl_kernel_set(l->plan->config->sl.kernels)->keeps_gradients && apart && !sl_gradients_sharded(l);
 }
 
 /* Are they DDP's, reduced during the backward? */
@@ -98,10 +100,12 @@ enum sl_status sl_reduce_open(struct sl_lowering *l) {
     h->flat = l->rank_class->role[SL_ROLE_GRAD].buffer;
     SL_TRY(sl_gradients_cut(l));
   }
+  SL_TRY(sl_host_sum_open(l));
   h->by_call = arrives_by_call(l);
-  if (h->by_call || !any_passes_through(l) || sl_gradients_copied_back(l)) return SL_OK;
-  return sl_build_buffer(l, &h->arrived, SL_SCOPE_MICRO, SL_CATEGORY_COMMUNICATION, l->wire, l->pp_rank->shard_numel,
-                         "grad.arrived");
+  const bool apart = sl_gradients_added_later(l);
+  if (h->by_call || !(apart || any_passes_through(l)) || sl_gradients_copied_back(l)) return SL_OK;
+  return sl_build_buffer(l, &h->arrived, SL_SCOPE_MICRO, apart ? SL_CATEGORY_GRADIENT : SL_CATEGORY_COMMUNICATION,
+                         sl_gradients_in_buckets(l), l->pp_rank->shard_numel, "grad.arrived");
 }
 
 enum sl_status sl_reduce_start(struct sl_lowering *l) {
@@ -198,42 +202,6 @@ static enum sl_status reduce_range(struct sl_lowering *l, struct sl_program *p, 
   return sl_build_emit(p, op, n, l->zero->wide);
 }
 
-/* The copy of a bucket that DeepSpeed all-reduces instead (stage_1_and_2.py, allreduce_bucket: flatten), on the lane of
- * its reduction. Without reduce_scatter it makes none (gradient_reduction_w_predivide). */
-static enum sl_status flatten(struct sl_lowering *l, struct sl_program *p, const struct sl_op *op, int64_t count,
-                              struct sl_operand *bucket) {
-  struct sl_op copy = sl_zero_op(SL_OP_COPY, l->wire, SL_PHASE_BACKWARD, count);
-  int32_t flat;
-  copy.lane = op->lane, copy.flags = op->flags;
-  SL_TRY(sl_build_buffer(l, &flat, SL_SCOPE_MICRO, SL_CATEGORY_COMMUNICATION, l->wire, count, "bucket.flat"));
-  SL_TRY(SL_BUILD_EMIT(p, copy, sl_build_as(*bucket, SL_READ), sl_build_write(l, flat)));
-  *bucket = sl_build_update(l, flat);
-  return SL_OK;
-}
-
-/* Whole sums of a flat partition's buckets, of which each member takes its own part. */
-static enum sl_status sum_and_take(struct sl_lowering *l, struct sl_program *p, const struct sl_bucket *call,
-                                   int buckets, struct sl_op op) {
-  const struct sl_unit *u = &l->pp_rank->units[l->pp_rank->tensors[call->first].unit];
-  struct sl_operand *sums = l->zero->wide;
-  for (int i = 0; i < buckets; i++) {
-    sums[i] = travelling(l, &call[i]);
-    if (l->plan->strategy.whole_buckets && l->plan->config->zero.reduce_scatter)
-      SL_TRY(flatten(l, p, &op, call[i].count, &sums[i]));
-  }
-  SL_TRY(sl_build_emit(p, op, buckets, sums));
-  for (int i = 0; i < buckets; i++) {
-    const struct sl_operand own = sl_settle_arriving(l, &call[i], u);
-    struct sl_op take = sl_zero_op(own.slice.access == SL_WRITE ? SL_OP_COPY : SL_OP_ADD,
-                                   l->rank_class->buffers[own.buffer].dtype, SL_PHASE_BACKWARD, call[i].count);
-    take.lane = op.lane, take.flags = SL_OP_SHARE_RANGE,
-    take.place_group = l->pp_rank->layouts[call->group].group.shard;
-    take.dim[1] = call[i].lo - u->first, take.dim[2] = take.dim[1] + take.dim[0], take.dim[3] = u->part;
-    SL_TRY(SL_BUILD_EMIT(p, take, sl_build_as(sums[i], SL_READ), own));
-  }
-  return SL_OK;
-}
-
 /* A unit of bucket `b`, as it is communicated. */
 static struct sl_operand travelling_unit(const struct sl_lowering *l, const struct sl_bucket *b,
                                          const struct sl_unit *u) {
@@ -304,7 +272,7 @@ static enum sl_status sum_replicas(struct sl_lowering *l, struct sl_program *p, 
 /* Sequence parallelism: gradients that a member computed from its own tokens are summed over the tp group, as in
  * Megatron-LM's finalize_model_grads, in one coalesced call per bucket. */
 static enum sl_status sum_partial(struct sl_lowering *l, struct sl_program *p, const struct sl_bucket *b) {
-  const enum sl_dtype type = sl_gradients_sharded(l) ? l->wire : l->accumulate;
+  const enum sl_dtype type = sl_gradients_sharded(l) ? sl_gradients_in_buckets(l) : l->accumulate;
   struct sl_op op =
       sl_zero_collective(l, SL_OP_ALL_REDUCE, SL_GROUP_TP, type, SL_PHASE_BACKWARD, SL_PAYLOAD_GRADIENT, 0);
   int n = 0;
@@ -357,7 +325,7 @@ static enum sl_status launch(struct sl_lowering *l, struct sl_program *p, struct
   struct sl_op op = sl_zero_collective(l, whole ? SL_OP_ALL_REDUCE : SL_OP_REDUCE_SCATTER,
                                        whole ? layout->group.sum : layout->group.scatter, l->wire, SL_PHASE_BACKWARD,
                                        SL_PAYLOAD_GRADIENT, count);
-  if (whole && sl_gradients_sharded(l)) return sum_and_take(l, p, call, buckets, op);
+  if (whole && sl_gradients_sharded(l)) return sl_take_own(l, p, call, buckets, op);
   if (whole) {
     SL_TRY(SL_BUILD_EMIT(p, op, travelling(l, call)));
     return s->copies_to_buckets ? SL_OK : sl_settle_back(l, p, call, &op);

@@ -3,15 +3,22 @@
 
 #include "core/lower/grad_norm.h"
 #include "core/lower/gradients.h"
+#include "core/lower/host_sum.h"
 #include "core/lower/lower.h"
 
 bool sl_settle_in_place(const struct sl_lowering *l) {
   return l->homes->arrived < 0 && !sl_gradients_sharded(l) && !l->plan->strategy.reduces_apart;
 }
 
+/* Where do own parts arrive that are not there yet where they are kept? -1: there. */
+static int32_t arrived(const struct sl_lowering *l) {
+  const bool alike = l->accumulate == sl_gradients_in_buckets(l);
+  return sl_gradients_added_later(l) && alike && l->zero->reduce->pass.first ? -1 : l->homes->arrived;
+}
+
 /* Own parts of an earlier micro-batch are in the shard in which these arrive. */
 static enum sl_access arrival_access(const struct sl_lowering *l, const struct sl_bucket *b) {
-  const bool adds = sl_gradients_kept(l, b->first) && sl_gradients_sharded(l) && l->homes->arrived < 0;
+  const bool adds = sl_gradients_kept(l, b->first) && sl_gradients_sharded(l) && arrived(l) < 0;
   return adds ? SL_READ_WRITE : SL_WRITE;
 }
 
@@ -21,13 +28,13 @@ static struct sl_operand arriving_flat(const struct sl_lowering *l, const struct
 }
 
 struct sl_operand sl_settle_arriving(const struct sl_lowering *l, const struct sl_bucket *b, const struct sl_unit *u) {
-  const int32_t arrived = l->homes->arrived;
+  const int32_t there = arrived(l);
   /* for a flat partition, the call itself says where in its buffer a bucket's parts are: reduce_range */
   if (l->homes->by_call && l->plan->strategy.units == SL_UNITS_FLAT) return arriving_flat(l, b);
   if (l->homes->by_call)
     return sl_build_part(l, b->arrival, SL_WRITE, b->arrival_at + u->shard_offset - b->arrival_first, u->part);
   if (sl_settle_in_place(l)) return sl_zero_own(l, l->homes->flat, SL_WRITE, u);
-  return sl_build_part(l, arrived >= 0 ? arrived : l->rank_class->role[SL_ROLE_GRAD].buffer, arrival_access(l, b),
+  return sl_build_part(l, there >= 0 ? there : l->rank_class->role[SL_ROLE_GRAD].buffer, arrival_access(l, b),
                        u->shard_offset, u->part);
 }
 
@@ -47,8 +54,8 @@ static int call_size(const struct sl_reduce *r, int i) {
 /* Makes the buffer for own parts that go to host memory and, if they go on to NVMe, the one there. */
 static enum sl_status open_arrival(struct sl_lowering *l, int turn, int64_t count) {
   struct sl_reduce *r = l->zero->reduce;
-  SL_TRY(sl_build_buffer(l, &r->arrivals[turn], SL_SCOPE_MICRO, SL_CATEGORY_COMMUNICATION, l->wire, count,
-                         "grad.arriving.%d", turn));
+  SL_TRY(sl_build_buffer(l, &r->arrivals[turn], SL_SCOPE_MICRO, SL_CATEGORY_COMMUNICATION, sl_gradients_in_buckets(l),
+                         count, "grad.arriving.%d", turn));
   if (!l->homes->nvme.gradients) return SL_OK;
   SL_TRY(sl_build_buffer(l, &r->passing[turn], SL_SCOPE_MICRO, SL_CATEGORY_GRADIENT, l->accumulate, count,
                          "grad.passing.%d", turn));
@@ -79,8 +86,8 @@ enum sl_status sl_settle_plan(struct sl_lowering *l) {
     const int64_t count = place_call(&r->buckets[i], buckets);
     if (count > most) most = count;
     if (l->plan->strategy.offload_optimizer) continue;
-    SL_TRY(sl_build_buffer(l, &r->buckets[i].arrival, SL_SCOPE_MICRO, SL_CATEGORY_COMMUNICATION, l->wire, count,
-                           "grad.arriving.%d", i));
+    SL_TRY(sl_build_buffer(l, &r->buckets[i].arrival, SL_SCOPE_MICRO, SL_CATEGORY_COMMUNICATION,
+                           sl_gradients_in_buckets(l), count, "grad.arriving.%d", i));
     if (buckets > 1) r->buckets[i + 1].arrival = r->buckets[i].arrival;
   }
   for (int i = 0; i < r->arrival_count && l->plan->strategy.offload_optimizer; i++) SL_TRY(open_arrival(l, i, most));
@@ -107,6 +114,7 @@ static enum sl_status put_on_nvme(struct sl_lowering *l, struct sl_program *p, c
 
 /* Moves a bucket's own parts, as many at once as are kept in one memory. */
 static enum sl_status settle_bucket(struct sl_lowering *l, struct sl_program *p, const struct sl_bucket *b) {
+  if (sl_host_sum_applies(l)) return sl_host_sum(l, p, b->arrival, b->arrival_at, b->arrival_first, b->arrival_count);
   for (int64_t done = 0, piece; done < b->arrival_count; done += piece) {
     const int64_t first = b->arrival_first + done;
     piece = sl_home_together(l, SL_ROLE_GRAD, first, b->arrival_count - done);
@@ -150,6 +158,7 @@ static enum sl_status keep_parts(struct sl_lowering *l, struct sl_program *p) {
   const struct sl_pp_rank *s = l->pp_rank;
   const struct sl_reduce *r = l->zero->reduce;
   const bool sharded = sl_gradients_sharded(l);
+  if (sl_host_sum_applies(l)) return sl_host_sum(l, p, l->homes->arrived, 0, 0, s->shard_numel);
   if (sharded && l->plan->stage_count == 1)
     return keep(l, p, sl_build_read(l, l->homes->arrived), 0, s->shard_numel, !r->pass.first);
   for (int i = 0; i < s->unit_count; i++) {
@@ -177,5 +186,5 @@ enum sl_status sl_settle_back(struct sl_lowering *l, struct sl_program *p, const
 enum sl_status sl_settle(struct sl_lowering *l, struct sl_program *p) {
   const struct sl_reduce *r = l->zero->reduce;
   for (int i = 0; i < r->arrival_count; i++) SL_TRY(settle_turn(l, p, (r->arrival_turn + i) % r->arrival_count));
-  return l->homes->arrived >= 0 ? keep_parts(l, p) : SL_OK;
+  return arrived(l) >= 0 ? keep_parts(l, p) : SL_OK;
 }

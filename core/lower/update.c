@@ -135,8 +135,9 @@ static enum sl_status copied_gradient(struct sl_lowering *l, struct sl_program *
   if (copies == SL_COPIES_LIST) SL_TRY(copy_gradient(l, p, run, SL_F32, "grad.list", grad));
   if (copies == SL_COPIES_FLAT && type == SL_F32) return SL_OK;
   SL_TRY(copy_gradient(l, p, run, SL_F32, "grad.fp32", grad));
-  if (copies == SL_COPIES_FLOAT || (copies == SL_COPIES_FLAT && !sl_gradients_sharded(l))) return SL_OK;
-  /* the gradients themselves go when both copies are made; ZeRO-1 lets go of what it does not own before */
+  const bool others = !sl_gradients_sharded(l) && l->plan->dp_cp > 1;
+  if (copies == SL_COPIES_FLOAT || (copies == SL_COPIES_FLAT && others)) return SL_OK;
+  /* the gradients themselves go when both copies are made; ZeRO-1 lets go before of what others own */
   struct sl_op held = sl_zero_op(SL_OP_PASS, SL_U8, SL_PHASE_STEP, 1);
   held.dim[1] = 1, held.flags = SL_OP_READS_KEPT;
   return SL_BUILD_EMIT(p, held, kept);
@@ -325,8 +326,9 @@ static enum sl_status gather_flat(struct sl_lowering *l, struct sl_program *p, c
   return SL_OK;
 }
 
-/* Gathers one unit after another. */
+/* Gathers one unit after another; a single member has them all (DeepSpeed's runtime/utils.py, all_gather_dp_groups). */
 static enum sl_status gather_units(struct sl_lowering *l, struct sl_program *p) {
+  if (l->plan->dp_cp == 1) return SL_OK;
   const bool flat = l->plan->strategy.units == SL_UNITS_FLAT;
   const bool into_lists = flat && sl_kernel_set(l->plan->config->sl.kernels)->gathers_into_lists;
   if (into_lists) SL_TRY(sl_lists_open(l, p));

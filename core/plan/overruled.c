@@ -22,11 +22,20 @@ static bool fp32_gradients(struct question *q) {
 static bool sends_otherwise(struct question *q) {
   return (fp32_gradients(q) || q->preset->row.fp32_reductions) && q->config->communication_data_type != SL_F32;
 }
+static bool sends_as_ulysses(struct question *q) {
+  const struct sl_strategy *s = &q->preset->row;
+  return s->ulysses && s->ulysses_type != q->config->communication_data_type;
+}
+static bool sends_buckets_wide(struct question *q) {
+  const struct sl_strategy *s = &q->preset->row;
+  return s->ulysses && s->ulysses_type != q->config->seq_parallel_communication_data_type;
+}
 static bool accumulates_otherwise(struct question *q) {
   return fp32_gradients(q) && q->config->grad_accum_dtype != SL_F32;
 }
 static bool accumulates_as_parameters(struct question *q) {
-  return q->preset->row.fp32_reductions && q->config->grad_accum_dtype != q->config->param_dtype;
+  const struct sl_strategy *s = &q->preset->row;
+  return (s->fp32_reductions || s->adds_parts_later) && q->config->grad_accum_dtype != q->config->param_dtype;
 }
 static bool accumulates_on_host(struct question *q) {
   return sl_strategy_fp32_on_host(&q->preset->row) && q->config->grad_accum_dtype != SL_F32;
@@ -91,6 +100,8 @@ static bool buckets_as_it_does(struct question *q) {
 /* Keys that a preset overrules, and what it does instead. DeepSpeed's own stages follow the keys. */
 static const struct rule overruled[] = {
     {"communication_data_type", sends_otherwise, "gradients are reduced in fp32"},
+    {"communication_data_type", sends_as_ulysses, "beside Ulysses seq_parallel_communication_data_type says"},
+    {"seq_parallel_communication_data_type", sends_buckets_wide, "ZeRO 1 and 2 reduce gradients of Ulysses in fp32"},
     {"data_types.grad_accum_dtype", accumulates_otherwise, "gradients accumulate in fp32"},
     {"data_types.grad_accum_dtype", accumulates_as_parameters, "gradients accumulate in the parameters' type"},
     {"data_types.grad_accum_dtype", of_shards, "gradients are kept in fp32, as the shards of parameters are"},

@@ -273,6 +273,28 @@ static enum sl_status check_quantized(const struct sl_strategy *s, const struct 
   return SL_OK;
 }
 
+/* Types of parameters and of gradients without ZeRO: deepspeed/runtime/engine.py, _do_optimizer_sanity_check. Until
+ * 0.18.5 bf16 beside fp32 was BF16_Optimizer's, and until 0.17.6 bf16 had no other choice, except in pipelines (since
+ * 0.12.5). */
+static enum sl_status check_types(const struct sl_preset *preset, const struct sl_config *c) {
+  static const char *const key = "data_types.grad_accum_dtype";
+  static const char *const torchs[] = {[SL_F32] = "float32", [SL_F16] = "float16", [SL_BF16] = "bfloat16"};
+  const bool bf16 = c->param_dtype == SL_BF16, same = c->grad_accum_dtype == c->param_dtype;
+  const bool engine = c->sl.pp > 1 || preset->family & SL_FAMILY_PIPELINE_ENGINE;
+  if (!(preset->family & DEEPSPEED) || preset->row.zero_stage > 0) return SL_OK;
+  if (same && (!bf16 || sl_config_since(c, 0, 17, 6) || (engine && sl_config_since(c, 0, 12, 5)))) return SL_OK;
+  if (same)
+    return sl_json_fail(&c->doc, key,
+                        "Bfloat16 wrapper must use a gradient accumulation type of fp32, enable ZeRO to use Bfloat16 "
+                        "gradient accumulation; preset %s, stage 0, shardlab.ds_version %s",
+                        preset->row.name, c->ds_version);
+  if (bf16 && c->grad_accum_dtype == SL_F32 && !sl_config_since(c, 0, 18, 5)) return SL_OK;
+  return sl_json_fail(&c->doc, key,
+                      "unsupported mix of model_dtype=torch.%s and grad_accum_dtype=torch.%s; preset %s (DeepSpeed), "
+                      "stage 0: expected the same, or zero_optimization.stage above 0",
+                      torchs[c->param_dtype], torchs[c->grad_accum_dtype], preset->row.name);
+}
+
 /* FSDP's CPUOffload (torch/distributed/fsdp/api.py) and FSDP2's CPUOffloadPolicy keep parameters, gradients and
  * optimizer states in host memory, all of them or none. */
 static enum sl_status check_offload(const struct sl_preset *preset, const struct sl_config *c) {
@@ -349,6 +371,7 @@ enum sl_status sl_strategy_check_limits(const struct sl_preset *preset, const st
   SL_TRY(check_param_gather(s, config));
   SL_TRY(check_stage(s, config, deepspeed));
   SL_TRY(check_offload_stage(s, config));
+  SL_TRY(check_types(preset, config));
   if ((preset->family & SL_FAMILY_MEGATRON) && config->optimizer.type == SL_OPT_ADAM) {
     return sl_json_fail(
         &config->doc, "optimizer.type",

@@ -123,6 +123,8 @@ static void overrule(struct sl_config *c, const struct sl_strategy *s) {
   if (s->fp32_gradients || s->fp32_reductions) c->communication_data_type = SL_F32;
   if (s->fp32_gradients || sl_strategy_fp32_on_host(s)) c->grad_accum_dtype = SL_F32;
   if (s->fp32_reductions) c->grad_accum_dtype = c->param_dtype;
+  if (s->ulysses) c->communication_data_type = s->ulysses_type;
+  if (s->adds_parts_later) c->grad_accum_dtype = c->param_dtype;
   if (s->casts_shards) c->grad_accum_dtype = sl_strategy_fsdp_keeps(s, c);
   c->zero.overlap_comm = s->overlap;
   c->zero.reduce_bucket_size = s->bucket;
@@ -141,6 +143,14 @@ static bool is_parameters_type(const struct sl_config *config, const char *path)
   return said != NULL && strcmp(said, sl_dtype_name(config->param_dtype)) == 0;
 }
 
+/* Where the file leaves it open, bf16 without ZeRO means fp32 gradients to presets of other frameworks than DeepSpeed,
+ * which go by their own fp32 buffers or shards where they have them. */
+static void default_gradient_type(const struct sl_preset *preset, struct sl_config *config) {
+  const bool open = sl_config_at(config, "data_types.grad_accum_dtype") == NULL;
+  if (open && !(preset->family & SL_FAMILY_DEEPSPEED) && config->bf16.enabled && config->zero.stage == 0)
+    config->grad_accum_dtype = SL_F32;
+}
+
 /* Megatron-LM's gradients are fp32, but in the parameters' type with --grad-reduce-in-bf16, and in fp16 without
  * --accumulate-allreduce-grads-in-fp32 (training/arguments.py and distributed_data_parallel.py, grad_reduce_in_fp32):
  * here where both types of the file say so. */
@@ -151,14 +161,16 @@ static void choose_gradient_type(struct sl_preset *preset, const struct sl_confi
     preset->row.fp32_gradients = false;
 }
 
-/* BF16_Optimizer, which DeepSpeed takes at stage 1 for gradients that are summed in fp32, and in its pipelines at stage
- * 0 too: optimizer state in partitions, whole gradients, flat, that are all-reduced (runtime/engine.py,
- * _do_optimizer_sanity_check; runtime/bf16_optimizer.py; runtime/pipe/engine.py, _bf16_reduce_grads). */
+/* BF16_Optimizer, which DeepSpeed takes for fp32 gradients at stage 1 and, until 0.18.5, at stage 0, and in its
+ * pipelines at stage 0 whatever the type: optimizer state in partitions, whole gradients, flat, that are all-reduced
+ * (runtime/engine.py, _do_optimizer_sanity_check; runtime/bf16_optimizer.py; runtime/pipe/engine.py,
+ * _bf16_reduce_grads). What it refuses: plan/refusals.c. */
 static bool is_bf16_optimizer(const struct sl_strategy *s, const struct sl_preset *preset,
                               const struct sl_config *config, int dp) {
   if (!(preset->family & SL_FAMILY_DEEPSPEED) || config->param_dtype != SL_BF16 || s->offload_optimizer) return false;
   if (s->zero_stage == 1) return config->grad_accum_dtype == SL_F32;
-  return s->zero_stage == 0 && (preset->family & SL_FAMILY_PIPELINE_ENGINE) && dp > 1 &&
+  const bool engine = preset->family & SL_FAMILY_PIPELINE_ENGINE;
+  return s->zero_stage == 0 && (engine || config->grad_accum_dtype == SL_F32) && dp > 1 &&
          config->optimizer.type != SL_OPT_ONEBIT_ADAM;
 }
 
@@ -168,14 +180,44 @@ static enum sl_gradient_copies copies_of(const struct sl_strategy *s, const stru
   if (config->sl.kernels == SL_KERNELS_SHARDLAB || s->offload_optimizer) return SL_COPIES_NONE;
   if (preset->family & SL_FAMILY_MEGATRON && s->units != SL_UNITS_LAYER)
     return half && !s->fp32_gradients && config->grad_accum_dtype != SL_F32 ? SL_COPIES_FLOAT : SL_COPIES_NONE;
-  if (!(preset->family & SL_FAMILY_DEEPSPEED) || bf16_optimizer) return SL_COPIES_NONE;
+  if (bf16_optimizer) return config->grad_accum_dtype != SL_F32 ? SL_COPIES_FLOAT : SL_COPIES_NONE;
+  if (!(preset->family & SL_FAMILY_DEEPSPEED)) return SL_COPIES_NONE;
   if (s->units == SL_UNITS_WHOLE) return half ? SL_COPIES_LIST : SL_COPIES_NONE;
   return s->shard_optimizer ? SL_COPIES_FLAT : SL_COPIES_NONE;
+}
+
+/* The type in which DeepSpeed reduces gradients of sequences that ranks share (Ulysses): a key of its own (runtime/engine.py,
+ * _configure_distributed_model, since 0.11.2), and fp32 whatever that says where ZeRO 1 and 2 reduce flat copies of buckets
+ * (zero/stage_1_and_2.py, allreduce_bucket). */
+static void choose_ulysses_type(struct sl_strategy *s, const struct sl_preset *preset, const struct sl_config *config,
+                                bool bf16_optimizer) {
+  const bool ulysses = config->sl.cp > 1 && config->sl.cp_comm == SL_CP_A2A;
+  const bool flat = s->units == SL_UNITS_FLAT && !bf16_optimizer && config->zero.reduce_scatter;
+  s->ulysses = preset->family & SL_FAMILY_DEEPSPEED && ulysses && sl_config_since(config, 0, 11, 2);
+  s->ulysses_type = flat ? SL_F32 : config->seq_parallel_communication_data_type;
+}
+
+/* How gradients are summed and what buffers that takes. DeepSpeed's ZeRO-2 has its own on a single rank, too. */
+static void choose_sums(struct sl_strategy *s, const struct sl_preset *preset, const struct sl_config *config, int dp,
+                        bool bf16_optimizer) {
+  const bool deepspeed = preset->family & SL_FAMILY_DEEPSPEED, flat = deepspeed && s->units == SL_UNITS_FLAT,
+             frameworks = config->sl.kernels != SL_KERNELS_SHARDLAB;
+  const bool zero2 = frameworks && flat && s->shard_grads, alone = zero2 && !s->offload_optimizer;
+  const bool whole = flat && (!config->zero.reduce_scatter || config->zero.multi_rank_allreduce);
+  const bool bf16_sums = bf16_optimizer && (preset->family & SL_FAMILY_PIPELINE_ENGINE || frameworks);
+  s->sums_whole = (dp > 1 || alone) && s->shard_optimizer && s->shard_size == 0 &&
+                  (preset->family & (SL_FAMILY_SCALING | SL_FAMILY_NANOTRON) || whole || bf16_sums);
+  s->whole_buckets = frameworks && deepspeed && s->shard_optimizer && !bf16_optimizer && (dp > 1 || zero2);
+  s->casts_buckets = zero2 && s->sums_whole;
+  s->adds_parts_later = alone;
+  s->sums_through_host = zero2 && s->offload_optimizer;
+  s->gradients_apart = bf16_optimizer && frameworks && config->grad_accum_dtype == config->param_dtype;
 }
 
 enum sl_status sl_strategy_choose(struct sl_strategy *s, struct sl_config *config, int dp) {
   struct sl_preset preset;
   SL_TRY(sl_strategy_find_preset(&preset, config));
+  default_gradient_type(&preset, config);
   SL_TRY(sl_strategy_check_limits(&preset, config));
   choose_overlap(&preset, config);
   choose_gradient_type(&preset, config);
@@ -202,16 +244,9 @@ enum sl_status sl_strategy_choose(struct sl_strategy *s, struct sl_config *confi
                           (s->offload_optimizer || config->sl.kernels != SL_KERNELS_SHARDLAB);
   s->gradients_by_tensor = !s->gradient_buffer && !(preset.family & SL_FAMILY_MEGATRON) && !bf16_optimizer;
   s->copies_gradients = copies_of(s, &preset, config, bf16_optimizer);
-  const bool scaling = preset.family & SL_FAMILY_SCALING;
-  const bool engine = preset.family & SL_FAMILY_PIPELINE_ENGINE;
-  const bool flat = (preset.family & SL_FAMILY_DEEPSPEED) && s->units == SL_UNITS_FLAT;
-  const bool whole = flat && (!config->zero.reduce_scatter || config->zero.multi_rank_allreduce);
-  const bool frameworks = config->sl.kernels != SL_KERNELS_SHARDLAB,
-             bf16_sums = bf16_optimizer && (engine || frameworks);
-  s->sums_whole = dp > 1 && s->shard_optimizer && s->shard_size == 0 &&
-                  (scaling || whole || bf16_sums || (preset.family & SL_FAMILY_NANOTRON));
-  s->whole_buckets =
-      frameworks && (preset.family & SL_FAMILY_DEEPSPEED) && s->shard_optimizer && !bf16_optimizer && dp > 1;
+  choose_sums(s, &preset, config, dp, bf16_optimizer);
+  choose_ulysses_type(s, &preset, config, bf16_optimizer);
+  const bool scaling = preset.family & SL_FAMILY_SCALING, engine = preset.family & SL_FAMILY_PIPELINE_ENGINE;
   const bool staged = (preset.family & SL_FAMILY_DEEPSPEED) && config->sl.pp > 1;
   s->fp32_reductions = s->pair_messages = scaling;
   s->reduces_last = scaling || (staged && (engine || !s->overlap) && !s->shard_grads);
@@ -226,10 +261,11 @@ enum sl_status sl_strategy_choose(struct sl_strategy *s, struct sl_config *confi
   sl_strategy_warn_overruled(&preset, config);
   overrule(config, s);
   if (dp > 1 || s->offload_optimizer || s->offload_params) return SL_OK;
+  s->nothing_to_shard = s->zero_stage > 0;
+  s->zero_stage = 0;
+  if (s->adds_parts_later) return SL_OK;
   s->units = SL_UNITS_WHOLE;
   s->quantized_weights = s->quantized_gradients = s->overlap_param_gather = false;
   s->shard_params = s->shard_grads = s->shard_optimizer = s->sums_whole = s->casts_shards = false;
-  s->nothing_to_shard = s->zero_stage > 0;
-  s->zero_stage = 0;
   return SL_OK;
 }

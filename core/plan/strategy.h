@@ -3,8 +3,9 @@
  * the lowering (lower/zero.c and its neighbours) reads the row and does not know the framework.
  *
  * A preset says how states are sharded; their number types come from the configuration. bf16 and fp16 mean what they
- * mean to DeepSpeed under every preset: 16-bit parameters, gradients as grad_accum_dtype says, and an optimizer with
- * fp32 masters and moments. That is also what Megatron-LM does, and FSDP with MixedPrecision, whose shards are the
+ * mean to DeepSpeed under every preset: 16-bit parameters, gradients as grad_accum_dtype says (where the file leaves it
+ * open, other presets than DeepSpeed's sum those of bf16 without ZeRO in fp32), and an optimizer with fp32 masters and
+ * moments. That is also what Megatron-LM does, and FSDP with MixedPrecision, whose shards are the
  * masters (casts_shards). Two setups are not covered by any preset. A plain torch optimizer, or a
  * ZeroRedundancyOptimizer around one, on a model.to(bfloat16) has no master and bf16 moments (6 bytes a parameter
  * instead of 14 beside the gradient), and drops updates below half a unit in the last place. Autocast under DDP keeps
@@ -38,8 +39,10 @@ enum sl_gradient_copies {
   /* in their type, then in fp32: DeepSpeed's stage_1_and_2.py, step (flatten and to), and stage3.py,
    * _prepare_fp32_grad_for_sub_group */
   SL_COPIES_FLAT,
-  SL_COPIES_LIST,  /* in fp32, tensor by tensor and then flat: DeepSpeed's fp16/fused_optimizer.py, step */
-  SL_COPIES_FLOAT, /* in fp32: Megatron-LM's optimizer.py, _copy_model_grads_to_main_grads (main_grad.float()) */
+  SL_COPIES_LIST, /* in fp32, tensor by tensor and then flat: DeepSpeed's fp16/fused_optimizer.py, step */
+  /* in fp32: Megatron-LM's optimizer.py, _copy_model_grads_to_main_grads (main_grad.float()); DeepSpeed's
+   * bf16_optimizer.py, step */
+  SL_COPIES_FLOAT,
 };
 
 struct sl_strategy {
@@ -109,18 +112,34 @@ struct sl_strategy {
    * _fsdp_collectives.py, foreach_reduce; _fsdp_param_group.py, post_backward: reduce_scatter_state). Only in predictions
    * of frameworks. */
   bool reduces_apart;
+  /* ZeRO-2's buckets are of the parameters' type. What is communicated is a copy, in the communicated type, from which
+   * sums are copied back (stage_1_and_2.py, setup_buckets and allreduce_bucket). Only in predictions of frameworks that
+   * sum whole buckets. */
+  bool casts_buckets;
+  /* ZeRO-2 puts own parts of each backward into new memory, in the parameters' type, whatever grad_accum_dtype says, and
+   * adds them to those of the backwards before when it is over (the same file, copy_grads_in_partition,
+   * independent_gradient_partition_epilogue, get_all_grad_tensors): from the second micro-batch on there are two
+   * partitions of gradients. Only in predictions of frameworks. */
+  bool adds_parts_later;
+  /* ZeRO-2 with offloaded states adds gradients up as lower/host_sum.h says. Only in predictions of frameworks. */
+  bool sums_through_host;
   bool pipeline_engine; /* DeepSpeed's pipeline engine, see plan/communicators.h */
   bool pair_messages;   /* pipeline messages are sent without a group, so each pair of ranks has a communicator */
   /* The pipeline uses torch.distributed.send and recv instead of isend and irecv: the compute stream waits for each
    * message, one after the other (DeepSpeed's runtime/pipe/p2p.py; Aleph-Alpha/scaling's
    * src/scaling/core/nn/parallel_module/communicator.py). */
   bool blocking_messages;
+  /* The gradients of a backward are apart from those that they are added to, though of the same type: torch's beside
+   * those of BF16_Optimizer (bf16_optimizer.py, _update_hp_grad). Only in predictions of frameworks. */
+  bool gradients_apart;
   bool gradient_buffer; /* gradients are in one buffer, allocated once (Megatron-LM's main_grad) */
   /* Whole gradients are allocated tensor by tensor, by the op of the backward that computes them first, and are gone
    * after the update: torch's zero_grad(set_to_none=True), its default (torch/optim/optimizer.py), and DeepSpeed's
    * zero_grad (runtime/engine.py; zero/stage_1_and_2.py and fp16/fused_optimizer.py, where set_to_none=True is the
    * default, too). Not where they are parts of one buffer: Megatron-LM's of any year, DeepSpeed's BF16_Optimizer's. */
   bool gradients_by_tensor;
+  bool ulysses; /* of DeepSpeed, whose gradients are reduced in ulysses_type, whatever communication_data_type says */
+  enum sl_dtype ulysses_type;
   bool fp32_gradients;  /* accumulated and reduced in fp32, whatever the parameters' type */
   bool fp32_reductions; /* accumulated in the parameters' type, reduced in fp32 */
   /* Buckets are reduced only after a stage's last backward, whose gradient has been sent by then: DeepSpeed's

@@ -21,6 +21,7 @@ timed() { # COMMAND...: within the limit of a run and what is left of all
 
 cat >"$out/config.json" <<'JSON'
 {"train_micro_batch_size_per_gpu": 1, "gradient_clipping": 1.0, "bf16": {"enabled": true},
+ "data_types": {"grad_accum_dtype": "fp32"}, "zero_optimization": {"stage": 1},
  "optimizer": {"type": "AdamW", "params": {"lr": 1e-4}}}
 JSON
 cat >"$out/llama-1b.json" <<'JSON'

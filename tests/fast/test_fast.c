@@ -116,6 +116,10 @@ static const struct family families[] = {
         "{" BF16 ADAMW "\"zero_optimization\": {\"overlap_comm\": true, \"reduce_bucket_size\": 7e6},"
         " \"shardlab\": {\"seq_len\": 512, \"kernels\": \"torch-eager\", \"attention\": \"materialised\"}}",
         80, 1, 1, 64, 0, 0.01, 0.01, false),
+    ROW("copies of all gradients, DeepSpeed's", "gpt2",
+        "{" BF16 ADAMW "\"zero_optimization\": {\"stage\": 1}, \"shardlab\": {\"seq_len\": 256, \"kernels\": "
+        "\"torch-eager\"}}",
+        40, 4, 1, 1, 1, 0.01, 0.01, false),
     ROW("a host that is behind to the end", "gpt2-tiny",
         "{" BF16 ADAMW "\"shardlab\": {\"seq_len\": 64, \"kernels\": \"llm-foundry\"}}", 40, 4, 1, 1, 0, 1e-6, 0.01,
         false),

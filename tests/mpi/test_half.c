@@ -79,6 +79,15 @@ static const char *type_text(const char *type, int precision) {
   return type;
 }
 
+/* DeepSpeed without ZeRO refuses gradients of another type than the parameters'; DDP's program is the same. */
+static const char *preset_of(const struct one *c) {
+  static const char *const own[] = {[FP32] = "fp32", [BF16] = "bf16", [FP16] = "fp16", [DYNAMIC] = "fp16"};
+  const char *preset = strategies[c->strategy].preset, *kept = types[c->types].kept;
+  const bool replicated = preset[0] == '\0' && strstr(strategies[c->strategy].zero, "\"stage\": 0") != NULL;
+  const bool other = kept != NULL && strcmp(type_text(kept, c->precision), own[c->precision]) != 0;
+  return replicated && other ? "ddp" : preset;
+}
+
 static void config_text(char *out, size_t size, const struct one *c) {
   char kinds[128] = "";
   if (types[c->types].wire != NULL)
@@ -91,8 +100,7 @@ static void config_text(char *out, size_t size, const struct one *c) {
            "\"zero_optimization\": {%s}, \"shardlab\": {\"preset\": \"%s\", \"seq_len\": 17, \"shuffle\": false, "
            "\"fuse_epilogues\": \"%s\"}}",
            batch / world / c->accumulate, c->accumulate, precisions[c->precision].config, kinds,
-           optimizers[c->optimizer], strategies[c->strategy].zero, strategies[c->strategy].preset,
-           c->fuse ? "always" : "never");
+           optimizers[c->optimizer], strategies[c->strategy].zero, preset_of(c), c->fuse ? "always" : "never");
 }
 
 /* All gradients in model order, whatever the plan's order is, without the loss scale. */

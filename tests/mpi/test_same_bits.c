@@ -25,6 +25,7 @@ static void expect(bool good, const char *what, const char *config) {
 /* Where an epilogue's gradient goes to a buffer of its own either way: it is added in fp32, or reduced at once. */
 #define FUSE ", \"fuse_epilogues\": \"always\""
 #define BF16(stage) "\"stage\": " stage "}, \"bf16\": {\"enabled\": true"
+#define WIDE BF16("1") "}, \"data_types\": {\"grad_accum_dtype\": \"fp32\""
 #define HPZ ", \"zero_hpz_partition_size\": 2"
 #define MEGATRON ", \"preset\": \"megatron-distributed-optimizer\""
 #define GATHERS ", \"overlap_param_gather\": true"
@@ -72,14 +73,14 @@ static const struct {
      GATHERS},
     {4, GPT, "\"stage\": 0", MEGATRON ", \"shard_size\": 2", "", GATHERS},
     {1, GPT, "\"stage\": 2", "", "", FUSE},
-    {1, GPT, BF16("0"), ", \"recompute\": \"full\"", "", FUSE},
+    {1, GPT, WIDE, ", \"recompute\": \"full\"", "", FUSE},
     {2, GPT, "\"stage\": 2", "", "", FUSE},
     {2, EVEN, "\"stage\": 2", ", \"tp\": 2", "", FUSE},
-    {2, EVEN, BF16("0"), ", \"tp\": 2, \"sequence_parallel\": true", "", FUSE},
-    {2, EVEN, BF16("0"), ", \"pp\": 2, \"schedule\": \"zb-h1\"", "", FUSE},
+    {2, EVEN, WIDE, ", \"tp\": 2, \"sequence_parallel\": true", "", FUSE},
+    {2, EVEN, WIDE, ", \"pp\": 2, \"schedule\": \"zb-h1\"", "", FUSE},
     {4, GPT, GATHER, "", "", FUSE},
     {4, EVEN, GATHER, TURNS, "", FUSE},
-    {4, EVEN, BF16("0"), ", \"pp\": 2, \"schedule\": \"zb-h1\", \"recompute\": \"full\"", "", FUSE},
+    {4, EVEN, WIDE, ", \"pp\": 2, \"schedule\": \"zb-h1\", \"recompute\": \"full\"", "", FUSE},
 };
 
 static void write_config(char *out, size_t size, const char *zero, const char *more_zero, const char *sl,

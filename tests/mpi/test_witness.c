@@ -161,8 +161,9 @@ int main(int argc, char **argv) {
   for (int stage = 0; stage < 4; stage++) {
     for (int overlap = 0; overlap < 4; overlap++) /* and accumulation */
       run_one(host, &(struct one){stage, 1 + overlap / 2 * 2, 0, overlap % 2, ""});
-    for (int type = 1; type < TYPES; type++)
-      run_types(host, &(struct one){stage, 1 + (stage + type) % 2 * 2, type, type % 2, ""});
+    for (int type = 1; type < TYPES; type++) /* DeepSpeed without ZeRO refuses fp32 gradients beside fp16 */
+      if (stage > 0 || type != TYPES - HALF_WIRES - 1)
+        run_types(host, &(struct one){stage, 1 + (stage + type) % 2 * 2, type, type % 2, ""});
   }
   for (int p = 0; p < PRESETS; p++)
     for (int type = 0; type < TYPES; type++)

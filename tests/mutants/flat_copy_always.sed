@@ -1,4 +1,4 @@
 # A bucket that is all-reduced in place is copied first.
-# file: core/lower/reduce.c
+# file: core/lower/take.c
 # tests: test_whole_sums
 s/ \&\& l->plan->config->zero.reduce_scatter)/)/

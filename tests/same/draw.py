@@ -185,6 +185,8 @@ class Draw:
         stage = self.rng.choice(s.stages) if s.stages else None
         if stage is not None:
             self.put(c, "zero_optimization", "stage", stage)
+        if not stage and "deepspeed" in (s.preset or "deepspeed"):
+            c.ds.pop("data_types", None)  # DeepSpeed without ZeRO refuses another type than the parameters'
         if stage is not None or self.chance(0.3):
             self.put_buckets(c, stage)
         self.put_groups(c, stage)

@@ -65,13 +65,18 @@ static void frameworks_behave_as_they_do(void **state) {
 /* DeepSpeed adds gradients up and reduces them in fp32 beside bf16 parameters, in fp16 beside fp16 ones. */
 static void sums_of_deepspeed_by_precision(void **state) {
   (void)state;
-  static const enum sl_dtype types[] = {SL_F16, SL_F32};
-  for (int i = 0; i < 2; i++) {
-    struct sl_table_inputs in =
-        inputs_of(CHANGES("framework", "megatron-deepspeed", "zero_stage", "1", "precision", i == 0 ? "fp16" : "bf16"));
+  static const enum sl_dtype types[] = {SL_F16, SL_F32, SL_F16, SL_F32};
+  for (int i = 0; i < 4; i++) {
+    struct sl_strategy s;
+    struct sl_table_inputs in = inputs_of(CHANGES("framework", "megatron-deepspeed", "zero_stage", i < 2 ? "1" : "0",
+                                                  "precision", i % 2 == 0 ? "fp16" : "bf16"));
     assert_int_equal(in.config.grad_accum_dtype, types[i]);
     assert_int_equal(in.config.communication_data_type, types[i]);
     assert_string_equal(in.config.sl.preset, "deepspeed-pipeline");
+    assert_true(in.config.gradient_clipping == 1);
+    assert_int_equal(sl_strategy_choose(&s, &in.config, 4), SL_OK);
+    assert_int_equal(in.config.grad_accum_dtype, types[i]);
+    assert_int_equal(s.shard_optimizer, i != 2);
     done(&in);
   }
 }

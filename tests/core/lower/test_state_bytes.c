@@ -75,8 +75,13 @@ static void expect(const char *config, int world, const char *what, int64_t got,
     fail_msg("world %d, %s: %s are %lld bytes, expected %lld", world, config, what, (long long)got, (long long)want);
 }
 
-/* `kept`: grad_accum_dtype; NULL = the default, which is fp32 for bf16 at stage 0 and the parameters' type
- * elsewhere. */
+/* DeepSpeed without ZeRO has one type for both (runtime/engine.py, _do_optimizer_sanity_check). */
+static bool refuses(const struct strategy *s, const char *type, const char *kept) {
+  return s->preset[0] == '\0' && s->stage == 0 && strcmp(kept, type) != 0;
+}
+
+/* `kept`: grad_accum_dtype; NULL = the default, which is the parameters' type, but fp32 for bf16 at stage 0 of other
+ * presets than DeepSpeed's. */
 static void compare(const struct strategy *s, bool fp16, int world, const char *kept) {
   const struct sl_build_options options = {.save_grads = true};
   struct fixture f;
@@ -90,7 +95,8 @@ static void compare(const struct strategy *s, bool fp16, int world, const char *
       types, fp16 ? "fp16" : "bf16", s->stage, s->preset);
   if (fixture_open(&f, "gpt2-tiny", config, "localhost", world, &options) != SL_OK)
     fail_msg("%s: %s", config, sl_error_message());
-  const bool fp32 = s->fp32_grads || (kept != NULL ? strcmp(kept, "fp32") == 0 : !fp16 && s->stage == 0);
+  const bool fp32 =
+      s->fp32_grads || (kept != NULL ? strcmp(kept, "fp32") == 0 : !fp16 && s->stage == 0 && s->preset[0] != '\0');
   const int64_t whole = padded(s->split, world), shard = s->split == WHOLE ? whole : whole / world;
   const int64_t gradient = (fp32 || s->casts_shards ? 4 : 2) * (s->shards_grads ? shard : whole),
                 parameter = s->casts_shards ? 4 : 2;
@@ -115,7 +121,7 @@ static void states_in_16_bits(void **state) {
     for (int w = 0; w < 3; w++) {
       for (int fp16 = 0; fp16 < 2; fp16++) {
         compare(&strategies[s], fp16, worlds[w], NULL);
-        compare(&strategies[s], fp16, worlds[w], "fp32");
+        if (!refuses(&strategies[s], "", "fp32")) compare(&strategies[s], fp16, worlds[w], "fp32");
         compare(&strategies[s], fp16, worlds[w], fp16 ? "fp16" : "bf16");
       }
     }
@@ -161,6 +167,7 @@ static void optimizers_read_the_type_that_gradients_accumulate_in(void **state) 
     for (int wire = 0; wire < 3; wire++) {
       for (int kept = 0; kept < 3; kept++) {
         struct fixture f;
+        if (refuses(&strategies[s], "bf16", types[kept].name)) continue;
         open_typed(&f, &strategies[s], types[wire].name, types[kept].name);
         const struct sl_class *c = &f.job.classes[0];
         const struct sl_program *p = &c->programs[SL_PROGRAM_STEP];
@@ -198,13 +205,14 @@ static void frameworks_copy_what_they_update_from(void **state) {
                {"torch-eager", "bf16", 1, "bf16", 12, 6, 0, ""},
                {"torch-eager", "bf16", 1, "fp32", 12, 0, 0, ""}, /* BF16_Optimizer */
                {"torch-eager", "bf16", 2, "bf16", 12, 6, 24, ""},
-               {"torch-eager", "bf16", 2, "fp32", 12, 4, 0, ""},
+               {"torch-eager", "bf16", 2, "fp32", 12, 6, 24, ""}, /* kept in bf16 all the same */
                {"torch-eager", "fp32", 2, "fp32", 12, 4, 0, ""},
                {"torch-eager", "bf16", 3, "bf16", 12, 6, 22, ""},
                {"torch-eager", "fp32", 3, "fp32", 12, 4, 0, ""},
                {"torch-eager", "bf16", 0, "bf16", 12, 8, 24, ""},
                {"torch-eager", "fp32", 0, "fp32", 8, 0, 16, ""},
                {"torch-eager", "bf16", 0, "bf16", 12, 0, 18, "ddp"},
+               {"torch-eager", "bf16", 0, "bf16", 12, 4, 0, "deepspeed-pipeline"}, /* BF16_Optimizer */
                {"shardlab", "bf16", 0, "bf16", 12, 0, 16, ""},
                {"megatron-fused", "bf16", 0, "bf16", 12, 4, 20, "megatron-lm"},
                {"megatron-fused", "bf16", 0, "fp32", 12, 0, 18, "megatron-lm"},
@@ -245,6 +253,29 @@ static void frameworks_copy_what_they_update_from(void **state) {
   }
 }
 
+/* DeepSpeed's BF16_Optimizer adds torch's gradients to its own when a backward is over, though both are bf16. */
+static void bf16_optimizer_has_gradients_of_its_own(void **state) {
+  (void)state;
+  struct fixture f;
+  if (fixture_open(
+          &f, "gpt2-tiny",
+          "{\"train_micro_batch_size_per_gpu\": 1, \"bf16\": {\"enabled\": true}, \"optimizer\": {\"type\": "
+          "\"AdamW\"}, \"shardlab\": {\"preset\": \"deepspeed-pipeline\", \"kernels\": \"megatron-deepspeed\", "
+          "\"seq_len\": 8}}",
+          "dgx-a100-80g", 2, NULL) != SL_OK)
+    fail_msg("%s", sl_error_message());
+  if (sl_check(&f.job) != SL_OK) fail_msg("%s", sl_error_message());
+  const struct sl_class *c = &f.job.classes[0];
+  int64_t made = 0;
+  for (size_t b = 0; b < c->buffer_count; b++)
+    if (strncmp(c->buffers[b].name, "d.", 2) == 0 && c->buffers[b].category == SL_CATEGORY_GRADIENT)
+      made += c->buffers[b].bytes;
+  assert_true(made >= 2 * padded(WHOLE, 2));
+  assert_int_equal(c->buffers[c->role[SL_ROLE_GRAD].buffer].dtype, SL_BF16);
+  assert_true(c->memory->category_max[SL_CATEGORY_GRADIENT] >= 4 * padded(WHOLE, 2));
+  fixture_close(&f);
+}
+
 /* A row a token, in the tensors' type; the tables themselves are not read through. */
 static void an_embedding_moves_its_rows_in_their_type(void **state) {
   (void)state;
@@ -278,6 +309,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(states_in_16_bits),
                                      cmocka_unit_test(optimizers_read_the_type_that_gradients_accumulate_in),
                                      cmocka_unit_test(frameworks_copy_what_they_update_from),
+                                     cmocka_unit_test(bf16_optimizer_has_gradients_of_its_own),
                                      cmocka_unit_test(an_embedding_moves_its_rows_in_their_type)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,20 +16,25 @@
 
 enum { WORLD = 3, MICRO = 2 };
 
-static void open_micro(struct fixture *f, int micro, const char *zero, const char *section) {
-  char config[512];
+struct setting {
+  int world, micro;
+  const char *types;
+};
+
+static void open_setting(struct fixture *f, const struct setting *s, const char *zero, const char *section) {
+  char config[640];
   snprintf(config, sizeof config,
            "{\"train_micro_batch_size_per_gpu\": 1, \"gradient_accumulation_steps\": %d, \"bf16\": {\"enabled\": "
-           "true}, \"optimizer\": {\"type\": \"AdamW\"}, \"zero_optimization\": {%s}, \"shardlab\": {\"seq_len\": 8, "
+           "true}, %s\"optimizer\": {\"type\": \"AdamW\"}, \"zero_optimization\": {%s}, \"shardlab\": {\"seq_len\": 8, "
            "\"attention\": \"materialised\"%s}}",
-           micro, zero, section);
-  if (fixture_open(f, SL_SOURCE_DIR "/tests/mpi/grid_llama.json", config, "dgx-a100-80g", WORLD, NULL) != SL_OK)
+           s->micro, s->types, zero, section);
+  if (fixture_open(f, SL_SOURCE_DIR "/tests/mpi/grid_llama.json", config, "dgx-a100-80g", s->world, NULL) != SL_OK)
     fail_msg("%s: %s", config, sl_error_message());
   if (sl_check(&f->job) != SL_OK) fail_msg("%s: %s", config, sl_error_message());
 }
 
 static void open_job(struct fixture *f, const char *zero, const char *section) {
-  open_micro(f, MICRO, zero, section);
+  open_setting(f, &(struct setting){WORLD, MICRO, ""}, zero, section);
 }
 
 static int64_t least(int64_t a, int64_t b) {
@@ -94,8 +99,9 @@ static void whole_buckets_are_summed(void **state) {
     assert_int_equal(s.sums > 0, cases[i].whole);
     assert_int_equal(s.scatters > 0, !cases[i].whole);
     assert_int_equal(s.summed, cases[i].whole ? all * (sharded ? MICRO : 1) : 0);
-    assert_int_equal(s.taken, cases[i].whole && sharded ? all : 0);
-    assert_int_equal(s.added, cases[i].whole && sharded ? all * (MICRO - 1) : 0);
+    const bool apart = strstr(cases[i].section, "torch-eager") != NULL; /* new parts go into memory of their own */
+    assert_int_equal(s.taken, cases[i].whole && sharded ? all * (apart ? MICRO : 1) : 0);
+    assert_int_equal(s.added, cases[i].whole && sharded && !apart ? all * (MICRO - 1) : 0);
     fixture_close(&f);
   }
 }
@@ -165,7 +171,7 @@ static void what_stands_during_backwards(void **state) {
     char zero[160];
     snprintf(zero, sizeof zero, "\"stage\": 1, \"reduce_bucket_size\": %d, \"overlap_comm\": %s", BUCKET,
              overlap ? "true" : "false");
-    open_micro(&f, micro, zero, eager);
+    open_setting(&f, &(struct setting){WORLD, micro, ""}, zero, eager);
     const struct sl_buffer *beside = named(&f, "bucket.beside");
     const struct sl_memory_report *r = &f.job.classes[0].memory[SL_SPACE_DEVICE];
     assert_int_equal(beside->bytes, 2 * BUCKET * (1 + overlap));
@@ -202,10 +208,117 @@ static void buffers_hold_the_bucket_size(void **state) {
   }
 }
 
+/* Elements that the op behind a backward adds from grad.arrived to the gradients that are kept. */
+static int64_t added_later(const struct fixture *f) {
+  const struct sl_class *c = &f->job.classes[0];
+  const struct sl_program *p = &c->programs[SL_PROGRAM_STEP];
+  int64_t added = 0;
+  for (size_t i = 0; i < p->instance_count; i++) {
+    const struct sl_instance *it = &p->instances[i];
+    for (const struct sl_op *op = &p->ops[it->first_op]; op < &p->ops[it->first_op + it->op_count]; op++) {
+      const struct sl_slice *at = sl_op_slices(p, op);
+      const bool copied = op->kind == SL_OP_COPY && f->plan.strategy.adds_parts_later;
+      if ((op->kind == SL_OP_ADD || copied) && strcmp(c->buffers[at[0].buffer].name, "grad.arrived") == 0) {
+        assert_int_equal(op->kind, SL_OP_ADD); /* those of the first backward come where they are kept */
+        assert_int_equal(at[1].buffer, c->role[SL_ROLE_GRAD].buffer);
+        added += op->dim[0];
+      }
+    }
+  }
+  return added;
+}
+
+/* From the second micro-batch on ZeRO-2 has a second partition of gradients, in the parameters' type like the first,
+ * whatever is asked for; our own backend adds where they are kept, in the type that is asked for. */
+static void zero_2_has_two_partitions(void **state) {
+  (void)state;
+  static const char fp32[] = "\"data_types\": {\"grad_accum_dtype\": \"fp32\"}, ";
+  static const char scatters[] = "\"stage\": 2, \"use_multi_rank_bucket_allreduce\": false";
+  static const struct {
+    struct setting setting;
+    const char *zero, *section;
+    int partitions;
+    enum sl_dtype kept;
+  } cases[] = {
+      {{WORLD, 1, ""}, "\"stage\": 2", eager, 0, SL_BF16},   {{WORLD, 2, ""}, "\"stage\": 2", eager, 1, SL_BF16},
+      {{WORLD, 5, fp32}, "\"stage\": 2", eager, 4, SL_BF16}, {{WORLD, 5, ""}, scatters, eager, 4, SL_BF16},
+      {{1, 3, ""}, "\"stage\": 2", eager, 2, SL_BF16},       {{WORLD, 2, ""}, "\"stage\": 2", "", 0, SL_BF16},
+      {{WORLD, 3, ""}, "\"stage\": 1", eager, 0, SL_BF16},   {{WORLD, 1, fp32}, "\"stage\": 2", "", 0, SL_F32},
+      {{WORLD, 1, fp32}, "\"stage\": 2", eager, 0, SL_BF16}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct fixture f;
+    open_setting(&f, &cases[i].setting, cases[i].zero, cases[i].section);
+    const struct sl_class *c = &f.job.classes[0];
+    const int64_t own = f.plan.pp_ranks[0].shard_numel;
+    if (added_later(&f) != cases[i].partitions * own) fail_msg("case %d: %lld", (int)i, (long long)added_later(&f));
+    assert_int_equal(c->buffers[c->role[SL_ROLE_GRAD].buffer].dtype, cases[i].kept);
+    if (cases[i].partitions > 0) {
+      assert_int_equal(bytes_of(&f, "grad.arrived"), 2 * own);
+      assert_true(c->memory->category_max[SL_CATEGORY_GRADIENT] >= 4 * own);
+    }
+    fixture_close(&f);
+  }
+}
+
+/* ZeRO-2's buckets have the parameters' type; the flat copy of one is cast for its sum, and the sum back. */
+static void buckets_are_cast_for_their_sums(void **state) {
+  (void)state;
+  enum { BUCKET = 100000 };
+  static const struct {
+    const char *zero, *section;
+    int bucket, flat, cast; /* bytes an element */
+  } cases[] = {{"\"stage\": 2", eager, 2, 2, 4},
+               {"\"stage\": 2, \"reduce_scatter\": false", eager, 2, 0, 4},
+               {"\"stage\": 2, \"use_multi_rank_bucket_allreduce\": true", "", 4, 0, 0}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct fixture f;
+    char zero[160];
+    snprintf(zero, sizeof zero, "%s, \"reduce_bucket_size\": %d", cases[i].zero, BUCKET);
+    open_setting(&f, &(struct setting){WORLD, 1, "\"communication_data_type\": \"fp32\", "}, zero, cases[i].section);
+    const struct sl_class *c = &f.job.classes[0];
+    const struct sl_program *p = fixture_step(&f);
+    const int64_t all = f.plan.pp_ranks[0].padded;
+    if (cases[i].section[0] != '\0') assert_int_equal(bytes_of(&f, "bucket.0"), cases[i].bucket * BUCKET);
+    assert_int_equal(bytes_of(&f, "bucket.flat"), cases[i].flat * all);
+    assert_int_equal(bytes_of(&f, "bucket.cast"), cases[i].cast * all);
+    for (const struct sl_op *op = p->ops; op < p->ops + p->op_count; op++) {
+      if (op->kind != SL_OP_ALL_REDUCE || op->payload != SL_PAYLOAD_GRADIENT) continue;
+      assert_int_equal(op->dtype, SL_F32);
+      assert_int_equal(c->buffers[sl_op_slices(p, op)->buffer].dtype, SL_F32);
+    }
+    fixture_close(&f);
+  }
+}
+
+/* DeepSpeed's ZeRO-2 has its buckets and a partition as large as the model on a single rank, too, and gathers nothing;
+ * 22 bytes an element at the step's peak. ZeRO-1's copies stand beside all of the gradients there. */
+static void a_single_rank_has_buckets(void **state) {
+  (void)state;
+  enum { BUCKET = 300000 };
+  for (int stage = 1; stage <= 2; stage++) {
+    struct fixture f;
+    char zero[160];
+    snprintf(zero, sizeof zero, "\"stage\": %d, \"reduce_bucket_size\": %d, \"overlap_comm\": true", stage, BUCKET);
+    open_setting(&f, &(struct setting){1, 1, ""}, zero, eager);
+    const struct sl_program *p = fixture_step(&f);
+    const double all = (double)f.plan.pp_ranks[0].padded,
+                 step = (double)f.job.classes[0].memory->phase_peak[SL_PHASE_STEP];
+    assert_int_equal(bytes_of(&f, "bucket.0") + bytes_of(&f, "bucket.1"), stage == 2 ? 2 * 2 * BUCKET : 0);
+    assert_true(f.plan.strategy.nothing_to_shard);
+    if (!(step >= 22 * all && step < 23 * all)) fail_msg("stage %d: %.3f bytes an element", stage, step / all);
+    for (const struct sl_op *op = p->ops; op < p->ops + p->op_count; op++) assert_true(op->kind != SL_OP_ALL_GATHER);
+    fixture_close(&f);
+    open_setting(&f, &(struct setting){1, 1, ""}, zero, "");
+    assert_int_equal(bytes_of(&f, "bucket."), 0);
+    fixture_close(&f);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(whole_buckets_are_summed), cmocka_unit_test(what_stands_during_backwards),
-      cmocka_unit_test(no_copy_without_reduce_scatter), cmocka_unit_test(what_stands_from_the_beginning),
-      cmocka_unit_test(buffers_hold_the_bucket_size)};
+      cmocka_unit_test(whole_buckets_are_summed),       cmocka_unit_test(no_copy_without_reduce_scatter),
+      cmocka_unit_test(what_stands_from_the_beginning), cmocka_unit_test(buffers_hold_the_bucket_size),
+      cmocka_unit_test(zero_2_has_two_partitions),      cmocka_unit_test(buckets_are_cast_for_their_sums),
+      cmocka_unit_test(a_single_rank_has_buckets)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -118,7 +118,9 @@ static enum sl_access access_of(const struct fixture *f, const struct sl_op *op,
 static void operands_are_those_of_the_pair(void **state) {
   (void)state;
   struct fixture f;
-  open_config(&f, "gpt2-tiny", "localhost", 1, ", \"gradient_accumulation_steps\": 3, \"bf16\": {\"enabled\": true}",
+  open_config(&f, "gpt2-tiny", "localhost", 1,
+              ", \"gradient_accumulation_steps\": 3, \"bf16\": {\"enabled\": true}, \"data_types\": "
+              "{\"grad_accum_dtype\": \"fp32\"}, \"zero_optimization\": {\"stage\": 1}",
               ON);
   const struct sl_program *p = &f.job.classes[0].programs[SL_PROGRAM_STEP];
   for (size_t i = 0; i < p->op_count; i++) {
