@@ -173,12 +173,23 @@ static json_t *thin_stages(const struct sl_table_row *r, int64_t stages) {
   return list;
 }
 
+/* Megatron-LM's account_for_embedding_in_pipeline_split and account_for_loss_in_pipeline_split: the embedding and the
+ * loss count as a layer each. */
+static json_t *short_ends(const struct sl_table_row *r, int64_t stages) {
+  json_t *list = json_array();
+  for (int64_t i = 0; i < stages; i++)
+    json_array_append_new(list, json_integer((r->n_layers + 2) / stages - (i == 0) - (i == stages - 1)));
+  return list;
+}
+
 static json_t *stages_of(const struct sl_table_row *r, const struct sl_table_framework *f) {
   const int64_t stages = sl_product(r->pp, r->virtual_stages);
   const bool pipeline = r->pp > 1 && stages <= SL_MAX_STAGES, single = r->virtual_stages == 1;
   const bool even = r->n_layers % stages == 0;
   if (pipeline && f->dealt == SL_TABLE_STAGES_THIN_ENDS && !even && r->n_layers >= stages)
     return thin_stages(r, stages);
+  if (pipeline && f->dealt == SL_TABLE_STAGES_SHORT_ENDS && !even && (r->n_layers + 2) % stages == 0)
+    return short_ends(r, stages);
   if (pipeline && single && f->dealt == SL_TABLE_STAGES_FILLED && !even) return filled_stages(r);
   if (pipeline && single && f->dealt == SL_TABLE_STAGES_WITH_ENDS) return stages_with_ends(r);
   return json_string(r->pp > 1 ? f->stages : "uniform");
@@ -204,10 +215,22 @@ static const char *recompute_of(const struct sl_table_row *r, const struct sl_ta
   return own ? f->selective : r->recompute;
 }
 
+static bool shards_in_groups(const struct sl_table_row *r) {
+  return r->shard_size != SL_TABLE_UNKNOWN && r->shard_size < sl_product(r->dp, r->cp);
+}
+
+/* FSDP's hybrid sharding is a preset of its own; others take a size. */
+static const char *preset_of(const struct sl_table_row *r, const struct sl_table_framework *f) {
+  const char *preset = f->presets[r->zero_stage];
+  if (!shards_in_groups(r)) return preset;
+  if (strcmp(preset, "fsdp") == 0) return "fsdp-hybrid-shard";
+  return strcmp(preset, "fsdp-shard-grad-op") == 0 ? "fsdp-hybrid-shard-zero2" : preset;
+}
+
 static json_t *section_of(const struct sl_table_row *r, const struct sl_table_framework *f) {
   json_t *section =
-      json_pack("{s:s, s:I, s:I, s:I, s:s, s:o, s:s, s:s, s:i}", "preset", f->presets[r->zero_stage], "tp",
-                (json_int_t)r->tp, "pp", (json_int_t)r->pp, "virtual_stages", (json_int_t)r->virtual_stages, "schedule",
+      json_pack("{s:s, s:I, s:I, s:I, s:s, s:o, s:s, s:s, s:i}", "preset", preset_of(r, f), "tp", (json_int_t)r->tp,
+                "pp", (json_int_t)r->pp, "virtual_stages", (json_int_t)r->virtual_stages, "schedule",
                 r->virtual_stages > 1 ? "interleaved" : "1f1b", "stages", stages_of(r, f), "recompute",
                 recompute_of(r, f), "attention", attention_of(r), "make_vocab_size_divisible_by", f->vocab_multiple);
   json_object_set_new(section, "kernels", json_string(kernels_of(r, f)));
@@ -222,7 +245,9 @@ static json_t *section_of(const struct sl_table_row *r, const struct sl_table_fr
   if (strcmp(r->precision, "fp8") == 0) json_object_set_new(section, "fp8", json_true());
   if (strcmp(r->fp8_recipe, "rowwise") == 0) json_object_set_new(section, "fp8_recipe", json_string("rowwise"));
   if (r->async_tp == 1) json_object_set_new(section, "async_tp", json_true());
-  if (r->overlap_param_gather == 1) json_object_set_new(section, "overlap_param_gather", json_true());
+  if (r->overlap_param_gather == 1 && r->zero_stage < 3) /* FSDP's gathers always overlap */
+    json_object_set_new(section, "overlap_param_gather", json_true());
+  if (shards_in_groups(r)) json_object_set_new(section, "shard_size", json_integer(r->shard_size));
   if (r->tp_comm_overlap == 1) json_object_set_new(section, "tp_comm_overlap", json_true());
   if (r->cp > 1) json_object_set_new(section, "cp", json_integer(r->cp));
   if (strcmp(r->precision, "tf32") == 0) json_object_set_new(section, "tf32", json_true());

@@ -101,6 +101,7 @@ static int bytes_of_torchao(const struct casts *c, const struct sl_operand *o, e
 
 static int bytes_of(const struct casts *c, const struct sl_operand *o, enum factor factor) {
   if (casts_of(c->l) == SL_CASTS_TORCHAO) return bytes_of_torchao(c, o, factor);
+  if (factor == WEIGHT && casts_of(c->l) == SL_CASTS_TRANSFORMER_ENGINE_CACHED) return 0;
   return factor == INPUT_OF_GRADIENT || factor == WEIGHT_OF_GRADIENT ? 0 : 4;
 }
 

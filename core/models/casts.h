@@ -23,7 +23,7 @@
  * Transformer Engine's delayed scaling knows the scale beforehand: one kernel casts an input, a weight or the gradient
  * of an output and writes it transposed beside (4 bytes, module/linear.py, fp8_cast_transpose_fused), and the backward
  * reads what the forward wrote. llm-foundry does not say which micro-batch is the first, so each casts the weights
- * again. The 16-bit input is counted as kept, though the transposed one of 8 bits would do. */
+ * again; Megatron-LM does, and one cast a step is not counted. The 16-bit input is counted as kept, though the transposed one of 8 bits would do. */
 #pragma once
 
 #include "core/models/transformer.h"

@@ -179,6 +179,13 @@
     {SL_OP_CLASSIFIER,       OP,      4,    2,       2,      0,   NOTHING, ALWAYS, 0, 0},                              \
     {SL_OP_CLASSIFIER_SHARD, OP,      4,    4,       2,      0,   NOTHING, ALWAYS, 0, 0}
 
+/* megatron/core/transformer/attention.py, get_query_key_value_tensors: SplitAlongDim of Transformer Engine returns views,
+ * of which the queries of a group are copied by a reshape and the values by what attention asks for (4 in all an element
+ * of q and v; with rotary positions q and k are new tensors anyway); its backward joins the three gradients (4). Without
+ * rotary positions attention reads and writes the product's own tensor. */
+#define COPIES_BESIDE_ROTARY                                                                                           \
+    {SL_OP_ROPE,             OP,      4,    2,       0,      0,   NOTHING, ALWAYS, 0, 0}
+
 static const struct sl_kernel_row shardlab[] = {END};
 #define MEGATRON_FUSED                                                                                                 \
     COPIES_OF_QKV, DROPOUT_OF_SCORES, FUSED_SOFTMAX(ALWAYS), ROTARY_IN_PYTHON, SWIGLU_IN_PYTHON, GRADIENTS_ADDED, LOSS_OF_MEGATRON
@@ -205,6 +212,9 @@ static const struct sl_kernel_row aleph_alpha_scaling[] = {
     COPIES_OF_QKV, DROPOUT_OF_SCORES, SOFTMAX_OF_TORCH(SL_UNLESS_FUSED_SOFTMAX), FUSED_SOFTMAX(SL_IF_FUSED_SOFTMAX),
     RMSNORM_IN_PYTHON(SL_UNLESS_FUSED_NORM), LAYERNORM_OF_TORCH(SL_UNLESS_FUSED_NORM), ROTARY_IN_PYTHON, SWIGLU_IN_PYTHON,
     GRADIENTS_ADDED, LOSS_OF_SCALING, END};
+
+static const struct sl_kernel_row megatron_core[] = {
+    DROPOUT_OF_SCORES, FUSED_SOFTMAX(ALWAYS), COPIES_BESIDE_ROTARY, GRADIENTS_ADDED, LOSS_OF_MEGATRON, ADAM_OF_MEGATRON, END};
 
 #define PYTHON "rotary positions and SwiGLU without their later fusions; "
 /* host_lead, fitted to published memory. Any lead from 280 to 1000 kernels gets 644 to 646 of hagemann's 664 verdicts
@@ -265,6 +275,13 @@ static const struct sl_kernel_set sets[] = {
                   "apply_compile), the ends and the loss eager (train.py)",
         .accumulation = SL_ACCUMULATE_APART, .keeps_gathered = true, .exchanges_repeated = true, .torch_blocks = true,
         .fp8_casts = SL_CASTS_TORCHAO, .rows = torch_compile_blocks},
+    [SL_KERNELS_MEGATRON_CORE] = {.name = "megatron-core",
+        .source = "Megatron-LM and NeMo since 2024 on Transformer Engine (megatron/core/models/gpt/gpt_layer_specs.py, "
+                  "get_gpt_layer_with_transformer_engine_spec): its norms, its attention, fused rotary positions (--no-rope-fusion "
+                  "turns them off) and megatron/core/fusions/fused_bias_swiglu.py; in fp8 its casts, weights once a step "
+                  "(is_first_microbatch of core/extensions/transformer_engine.py), and a head in 16 bits",
+        .accumulation = SL_ACCUMULATE_FUSED, .recomputes_all = true, .repeats_flash = true,
+        .fp8_casts = SL_CASTS_TRANSFORMER_ENGINE_CACHED, .rows = megatron_core},
 };
 #undef PYTHON
 /* clang-format on */

@@ -30,7 +30,8 @@ enum sl_kernel_element {
 enum sl_fp8_casts {
   SL_CASTS_NONE,    /* casts cost nothing, and the head is a product in fp8, too */
   SL_CASTS_TORCHAO, /* shardlab.fp8_recipe says which */
-  SL_CASTS_TRANSFORMER_ENGINE
+  SL_CASTS_TRANSFORMER_ENGINE,
+  SL_CASTS_TRANSFORMER_ENGINE_CACHED /* the same; weights are cast for the first micro-batch of a step, not counted */
 };
 
 /* How the gradient of a weight is added to that of earlier micro-batches, where the whole gradient is kept. */

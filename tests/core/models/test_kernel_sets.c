@@ -21,8 +21,8 @@
 enum { LAYERS = 3, HEADS = 4, KV = 2, HEAD = 16, INNER = 96, B = 2, T = 32, V = 80, C = HEADS * HEAD, R = B * T };
 
 static const char *const sets[] = {
-    "shardlab",    "megatron-fused", "megatron-unfused",   "torch-eager",         "torch-compile",
-    "llm-foundry", "nanotron",       "megatron-deepspeed", "aleph-alpha-scaling", "torch-compile-blocks"};
+    "shardlab", "megatron-fused",     "megatron-unfused",    "torch-eager",          "torch-compile", "llm-foundry",
+    "nanotron", "megatron-deepspeed", "aleph-alpha-scaling", "torch-compile-blocks", "megatron-core"};
 
 static void open_with(struct fixture *f, const char *kernels, const char *attention, const char *recompute,
                       const char *keys) {
