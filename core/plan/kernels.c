@@ -179,6 +179,14 @@
     {SL_OP_CLASSIFIER,       OP,      4,    2,       2,      0,   NOTHING, ALWAYS, 0, 0},                              \
     {SL_OP_CLASSIFIER_SHARD, OP,      4,    4,       2,      0,   NOTHING, ALWAYS, 0, 0}
 
+/* transformers' NewGELUActivation (activations.py), gelu_new, in Python: cubed (4 bytes), scaled (4), added to x (6),
+ * scaled (4), tanh (4), 1 added (4), x halved (4), their product (6), less our 4; tanh, the two factors of the product
+ * are kept beside x. The backward: gradients of both factors (12), x halved (4), tanh's (6), scaled (4), of the cube: x
+ * squared (4), times 3 (4), times the gradient (6) scaled (4), and two sums of gradients (12), less our 6. gelu_fast and
+ * gelu_pytorch_tanh are read as the same function, and counted so. */
+#define GELU_IN_PYTHON                                                                                                 \
+    {SL_OP_GELU_FWD,         OP,      32,   7,       4,      6,   SL_OP_GELU_BWD, ALWAYS, 0, 0},                       \
+    {SL_OP_GELU_BWD,         OP,      50,   10,      6,      0,   NOTHING, ALWAYS, 0, 0}
 /* megatron/core/transformer/attention.py, get_query_key_value_tensors: SplitAlongDim of Transformer Engine returns views,
  * of which the queries of a group are copied by a reshape and the values by what attention asks for (4 in all an element
  * of q and v; with rotary positions q and k are new tensors anyway); its backward joins the three gradients (4). Without
@@ -198,7 +206,7 @@ static const struct sl_kernel_row megatron_unfused[] = {
     GRADIENTS_ADDED, LOSS_OF_MEGATRON, ADAM_OF_MEGATRON, END};
 static const struct sl_kernel_row torch_eager[] = {
     COPIES_OF_QKV, RING_OF_TORCH, DROPOUT_OF_SCORES, SOFTMAX_OF_TORCH(ALWAYS), RMSNORM_IN_PYTHON(ALWAYS), LAYERNORM_OF_TORCH(ALWAYS),
-    ROTARY_IN_PYTHON, SWIGLU_IN_PYTHON, GRADIENTS_ADDED, LOSS_OF_TORCH, END};
+    ROTARY_IN_PYTHON, SWIGLU_IN_PYTHON, GELU_IN_PYTHON, GRADIENTS_ADDED, LOSS_OF_TORCH, END};
 static const struct sl_kernel_row torch_compile[] = {
     BLOCK_BY_INDUCTOR, RING_OF_TORCH, FUSED_SOFTMAX(ALWAYS), LOSS_BY_INDUCTOR, END};
 static const struct sl_kernel_row torch_compile_blocks[] = {
@@ -236,7 +244,7 @@ static const struct sl_kernel_set sets[] = {
                   "forward_torch_softmax, legacy/model/rms_norm.py",
         .accumulation = SL_ACCUMULATE_FUSED, .recomputes_all = true, .repeats_flash = true, .rows = megatron_unfused},
     [SL_KERNELS_TORCH_EAGER] = {.name = "torch-eager",
-        .source = "the forms of transformers' modeling_llama.py, counted op by op; torch's checkpoint stops early, and keeps "
+        .source = "the forms of transformers' modeling_llama.py and activations.py, counted op by op; torch's checkpoint stops early, and keeps "
                   "what its policy chose (torch/utils/checkpoint.py, _CachingTorchDispatchMode); gathered inputs are what a "
                   "product of DTensors keeps",
         .accumulation = SL_ACCUMULATE_APART, .keeps_gathered = true, .exchanges_repeated = true, .keeps_products = true, .rows = torch_eager},
