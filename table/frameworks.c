@@ -125,7 +125,8 @@ static const struct sl_table_framework frameworks[] = {
      .stages = "uniform",
      .dealt = SL_TABLE_STAGES_SHORT_ENDS,
      .fused = "megatron-core",
-     .unfused = "megatron-core"},
+     .unfused = "megatron-core",
+     .sums_as_reduced = true},
 };
 
 /* Other names of the same. GPT-NeoX is Megatron-LM on DeepSpeed; NeMo, Megatron Bridge and their like are

@@ -33,6 +33,7 @@ struct sl_table_framework {
   bool launch_blocking;     /* the host waits for every kernel */
   bool expandable_segments; /* of torch's allocator */
   bool scatter_gather;      /* of pipeline messages, unless sequence parallelism has split them */
+  bool sums_as_reduced;     /* bf16 gradients in `grad_reduce_dtype` are kept so, too: --grad-reduce-in-bf16 */
   const char *grad_sum;     /* of accumulated gradients; NULL: the preset's */
   const char *later;        /* shardlab.kernels instead of `fused` for versions from 2025 on; NULL: the same */
   enum sl_table_memory memory;

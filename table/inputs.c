@@ -287,6 +287,8 @@ static enum sl_status make_config(struct sl_config *config, const struct sl_tabl
     json_object_set_new(root, "communication_data_type", json_string(r->grad_reduce_dtype));
   if (f->grad_type != NULL && f->stage_in_config) /* DeepSpeed's presets have no gradient type of their own */
     json_object_set_new(root, "communication_data_type", json_string(f->grad_type));
+  const bool reduces_16 = f->sums_as_reduced && bf16 && strcmp(r->grad_reduce_dtype, "bf16") == 0;
+  if (reduces_16) json_object_set_new(root, "data_types", json_pack("{s:s}", "grad_accum_dtype", "bf16"));
   if (f->grad_sum != NULL && mixed)
     json_object_set_new(root, "data_types", json_pack("{s:s}", "grad_accum_dtype", f->grad_sum));
   SL_TRY(open_document(&doc, "configuration", root));

@@ -92,7 +92,7 @@ struct sl_operand sl_regions_own_side(const struct sl_transformer *g, int layer,
   return sl_regions_by_member(g, layer) ? own : sl_regions_piece(own, i, pieces);
 }
 
-/* Casts first if fp8 is gathered: 2 bytes to find the maximum, 3 to cast. */
+/* Casts first if fp8 is gathered. */
 enum sl_status sl_regions_gather_into(struct sl_transformer *g, int layer, enum sl_half half, struct sl_operand x,
                                       struct sl_operand whole) {
   const int pieces = sl_regions_gather_pieces(g, layer, half);
@@ -100,7 +100,7 @@ enum sl_status sl_regions_gather_into(struct sl_transformer *g, int layer, enum 
   int32_t cast;
   if (sl_casts_gathers(g->l, layer)) {
     SL_TRY(sl_transformer_buffer(g, &cast, SL_U8, g->s * g->c, layer, "cast", false));
-    SL_TRY(sl_casts_make(g, half, layer, cast, 5 * g->s * g->c));
+    SL_TRY(sl_casts_make(g, half, layer, cast, sl_casts_before_gather(g->l) * g->s * g->c));
     x = sl_build_read(g->l, cast);
     op.dtype = SL_U8;
   }

@@ -39,7 +39,8 @@ enum sl_accumulation {
   SL_ACCUMULATE_IN_PLACE, /* by the product if both are of one type, else by an op of its own */
   SL_ACCUMULATE_APART,    /* by an op of its own */
   /* by the product if sums are fp32, whatever the type of the factors; else by an op of its own */
-  SL_ACCUMULATE_FUSED
+  SL_ACCUMULATE_FUSED,
+  SL_ACCUMULATE_FUSED_ANY /* by the product, to fp32 or to sums in the type of the factors */
 };
 
 /* When a row applies: always; depending on shardlab.fused_norm or shardlab.fused_softmax, for a set that has both

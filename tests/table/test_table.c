@@ -136,7 +136,7 @@ static void rows_that_cannot_be(void **state) {
   refuse(CHANGES("recompute", ""), "recompute: is \"\"; expected one of none, selective, full, unknown");
   refuse(CHANGES("framework", "fsdpp"),
          "framework: is \"fsdpp\"; expected megatron, megatron-deepspeed, deepspeed, fsdp, "
-         "torchtitan, nanotron, ddp or aleph-alpha-scaling; did you mean fsdp?");
+         "torchtitan, nanotron, ddp, accelerate or aleph-alpha-scaling; did you mean fsdp?");
   refuse(CHANGES("zero_stage", "2"), "zero_stage: is 2; megatron has no such sharding");
   refuse(CHANGES("dp", "3"), "n_gpus: is 16; expected tp 2 x pp 4 x dp 3 = 24");
   refuse(CHANGES("tp", "65536", "pp", "65536", "dp", "1048576"),

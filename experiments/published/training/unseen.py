@@ -2,14 +2,14 @@
 """Makes tables/unseen.csv of raw/unseen.csv: published runs of installations that nothing was fitted to, in the columns of table/rows.h.
 
 What the sources' tables do not say, their configurations do: NVIDIA's runs are NeMo on Megatron-Core and Transformer Engine, with the
-distributed optimizer, its gathers and reductions overlapped, gradients summed over ranks in bf16 (grad_sync_dtype), sequence
-parallelism beside tp, no recomputation, cuDNN's attention (NVTE_FUSED_ATTN; off for GPT-3 of dgxc-benchmarking v24.11.1, and not
-said by NeMo's guide), and transfers of tp in pieces (ub_tp_comm_overlap; off in Google's). `fsdp` of the raw table is Megatron-FSDP
-where 1 (Megatron Bridge), and the ZeRO stage of the autotuning runs. Those are transformers 4.12 (November 2021) under DeepSpeed, with
-sequences of 1024 tokens, GPT-2's own, and materialised attention, as its code had no other.
+distributed optimizer, its gathers and reductions overlapped, gradients reduced in bf16 (grad_sync_dtype), sequence parallelism beside
+tp, no recomputation, cuDNN's attention (NVTE_FUSED_ATTN; off for GPT-3 of dgxc-benchmarking v24.11.1), and transfers of tp in pieces
+(ub_tp_comm_overlap; off in Google's). Rows of Megatron Bridge whose recipes offload activations or recompute some layers are left
+out. `zero_stage` is of the autotuning runs: transformers 4.12 (November 2021) under DeepSpeed, with GPT-2's own sequences of
+1024 tokens and materialised attention, as its code had no other.
 
-One column is a guess in each of: GPT-3 of 5B and 20B (heads of 128), NeMo's guide (attention), MLPerf (attention), autotuning (the V100 has
-32 GB, as one of 16 in a node does). The 8 B models of Llama 3.1 are its configuration; proxies of 405B have its width and fewer layers.
+One column is a guess in each of: GPT-3 of 5B and 20B (heads of 128), the rest of NeMo's guide and MLPerf (attention), autotuning (the
+V100 has 32 GB, as one of 16 in a node does). Proxies of Llama 3.1 405B have its width and fewer layers.
 """
 import csv
 import pathlib
@@ -39,7 +39,7 @@ def by_nvidia(raw):
     tp, overlap = int(raw["tp"]) > 1, raw["group"] != "google"
     flash2 = raw["group"] == "dgxc" and raw["model"] == "gpt3-175b"
     return {
-        "zero_stage": 3 if raw["fsdp"] == "1" else 1, "sequence_parallel": int(tp), "recompute": "none",
+        "zero_stage": 1, "sequence_parallel": int(tp), "recompute": "none",
         "attention": "flash2" if flash2 else "cudnn", "fused_norm": 1, "grad_reduce_dtype": "bf16", "framework": "nemo",
         "tp_comm_overlap": int(tp and overlap), "overlap_param_gather": 1, "framework_version": VERSIONS[raw["group"]],
     }
@@ -47,7 +47,7 @@ def by_nvidia(raw):
 
 def by_deepspeed(raw):
     return {
-        "zero_stage": raw["fsdp"], "sequence_parallel": 0, "recompute": "none", "attention": "materialised", "fused_norm": 0,
+        "zero_stage": raw["zero_stage"], "sequence_parallel": 0, "recompute": "none", "attention": "materialised", "fused_norm": 0,
         "grad_reduce_dtype": "", "framework": "deepspeed", "tp_comm_overlap": 0, "overlap_param_gather": 0,
         "framework_version": "2021-11",
     }
