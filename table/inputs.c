@@ -305,14 +305,17 @@ static const struct gpu {
   bool pcie;
   const char *cluster;
 } gpus[] = {
-    {"v100", 32, false, "dgx2-v100"},     {"a100", 80, false, "dgx-a100-80g"},    {"a100", 40, false, "dgx-a100-40g"},
+    {"v100", 32, false, "dgx2-v100"},     {"v100", 16, false, "dgx1-v100"},       {"a100", 80, false, "dgx-a100-80g"},
+    {"a100", 40, false, "dgx-a100-40g"},  {"a100", 80, true, "a100-pcie-8"},      {"a100", 40, true, "a100-pcie-40g-8"},
     {"h100", 80, false, "dgx-h100"},      {"h100", 96, false, "torchtitan-h100"}, {"h100", 80, true, "h100-pcie-8"},
     {"h200", 141, false, "dgx-h200"},     {"b200", 180, false, "dgx-b200"},       {"b200", 192, false, "dgx-b200"},
-    {"gb200", 186, false, "gb200-nvl72"}, {"gb200", 192, false, "gb200-nvl72"},   {"mi300x", 192, false, "mi300x-8"},
+    {"b300", 288, false, "dgx-b300"},     {"gb200", 186, false, "gb200-nvl72"},   {"gb200", 192, false, "gb200-nvl72"},
+    {"gb300", 288, false, "gb300-nvl72"}, {"mi300x", 192, false, "mi300x-8"},
 };
 
-static const char gpu_names[] =
-    "v100, a100-40g, a100-80g, h100-sxm-80g, h100-sxm-96g, h100-pcie, h200, b200, gb200 or mi300x";
+static const char gpu_names[] = "v100, v100-16g, a100-40g, a100-80g, a100-pcie-40g, a100-pcie-80g, h100-sxm-80g, "
+                                "h100-sxm-96g, h100-pcie, h200, b200, b300, "
+                                "gb200, gb300 or mi300x";
 
 /* The 80 of "a100-sxm-80g"; 0 if there is none. */
 static int gigabytes_of(const char *name) {
@@ -345,6 +348,13 @@ static enum sl_status check_gpu(const struct sl_table_row *r, const struct gpu *
   return sl_fail(SL_ERR_INPUT, "gpu: is %s; cluster %s has %s", r->gpu, cluster->name, cluster->device.name);
 }
 
+/* A row may say how fast its nodes' network is. NCCL counts 24 GB/s of 25 (search.cc of 2.28.9). */
+static void set_network(struct sl_cluster *cluster, const struct sl_table_row *r) {
+  for (int i = 0; i < cluster->n_link; i++)
+    if (r->node_gbps != SL_TABLE_UNKNOWN && cluster->link[i].span == INT64_MAX)
+      cluster->link[i].bandwidth = 0.96 * 1e9 / 8 * (double)r->node_gbps / (double)cluster->devices_per_node;
+}
+
 static enum sl_status make_cluster(struct sl_cluster *cluster, const struct sl_table_row *r, const char *instead) {
   const struct gpu *gpu = find_gpu(r->gpu);
   const char *name = instead != NULL ? instead : r->cluster;
@@ -361,6 +371,7 @@ static enum sl_status make_cluster(struct sl_cluster *cluster, const struct sl_t
         name, gpu_names);
   SL_TRY(sl_cluster_load(cluster, known ? name : gpu->cluster));
   if (r->gpus_per_node != SL_TABLE_UNKNOWN) sl_cluster_resize_nodes(cluster, r->gpus_per_node);
+  set_network(cluster, r);
   const enum sl_status status = gpu != NULL && instead == NULL ? check_gpu(r, gpu, cluster) : SL_OK;
   if (status != SL_OK) sl_cluster_free(cluster);
   return status;

@@ -48,6 +48,7 @@
   X(NUMBER, async_tp, 0, 1, "1: transfers of tensor parallelism in pieces beside its products; empty: 0")              \
   X(NUMBER, tp_comm_overlap, 0, 1, "1: Megatron-LM's --tp-comm-overlap; empty: 0")                                     \
   X(NUMBER, overlap_param_gather, 0, 1, "1: Megatron-LM's --overlap-param-gather; empty: 0")                           \
+  X(NUMBER, node_gbps, 1, 1 << 20, "Gb/s of a node's network, all cards together; empty: the cluster's")               \
   X(NUMBER, shard_size, 1, 1 << 20, "ranks that share a copy of the states (HSDP); empty: all data-parallel ones")     \
   X(TEXT, fp8_recipe, 0, 0, "tensorwise or rowwise scales of fp8; empty: tensorwise")                                  \
   X(MONTH, framework_version, 0, 0, "the framework's version as YYYY-MM; empty: what the framework's row assumes")

@@ -19,14 +19,14 @@ static void append(const char *cell) {
   sprintf(text + strlen(text) - 1, ",%s\n", cell);
 }
 
-/* A table of the usual row with changes, also of two columns that may be missing. */
+/* A table of the usual row with changes, also of three columns that may be missing. */
 static enum sl_status read_row(const char *const *changes) {
-  static const char *const optional[] = {"framework_version", "shard_size"};
+  static const char *const optional[] = {"framework_version", "shard_size", "node_gbps"};
   text[0] = '\0';
   put_names(text, NULL);
-  for (int i = 0; i < 2; i++) append(optional[i]);
+  for (int i = 0; i < 3; i++) append(optional[i]);
   put_cells(text, changes);
-  for (int i = 0; i < 2; i++) {
+  for (int i = 0; i < 3; i++) {
     const char *value = "";
     for (const char *const *c = changes; *c != NULL; c += 2)
       if (strcmp(c[0], optional[i]) == 0) value = c[1];

@@ -4,7 +4,7 @@
 What the sources' tables do not say, their configurations do: NVIDIA's runs are NeMo on Megatron-Core and Transformer Engine, with the
 distributed optimizer, its gathers and reductions overlapped, gradients reduced in bf16 (grad_sync_dtype), sequence parallelism beside
 tp, no recomputation, cuDNN's attention (NVTE_FUSED_ATTN; off for GPT-3 of dgxc-benchmarking v24.11.1), and transfers of tp in pieces
-(ub_tp_comm_overlap; off in Google's). Rows of Megatron Bridge whose recipes offload activations or recompute some layers are left
+(ub_tp_comm_overlap; off in Google's). A3 Mega has 8 cards of 200 Gb/s a node. Rows of Megatron Bridge whose recipes offload activations or recompute some layers are left
 out. `zero_stage` is of the autotuning runs: transformers 4.12 (November 2021) under DeepSpeed, with GPT-2's own sequences of
 1024 tokens and materialised attention, as its code had no other.
 
@@ -24,7 +24,8 @@ MODELS = {  # arch, width, heads, key/value heads, inner width, vocabulary, tied
     "gpt2-large": ("gpt", 1280, 20, 20, 5120, 50257, 1), "gpt2-xl": ("gpt", 1600, 25, 25, 6400, 50257, 1),
 }
 GPUS = {"H100": ("dgx-h100", "h100-sxm-80g", 8), "H200": ("dgx-h200", "h200", 8), "B200": ("dgx-b200", "b200", 8),
-        "GB200": ("gb200-nvl72", "gb200", 4), "V100": ("dgx2-v100", "v100-32g", 16)}
+        "GB200": ("gb200-nvl72", "gb200", 4),
+        "GB300": ("gb300-nvl72", "gb300", 4), "V100": ("dgx2-v100", "v100-32g", 16)}
 VERSIONS = {"dgxc": "2024-09", "bridge": "2025-11", "nemo2412": "2024-12", "mlperf3.0": "2023-05", "google": "2024-07"}
 
 
@@ -65,7 +66,7 @@ def row_of(raw):
         "n_layers": raw["layers"], "d_model": width, "n_heads": heads, "n_kv_heads": kv_heads, "d_ff": inner, "vocab_size": vocabulary,
         "tied_embeddings": tied, "seq_len": raw["seq_len"], "tp": tp, "pp": pp, "dp": dp, "virtual_stages": raw["virtual_stages"],
         "micro_batch": micro_batch, "grad_accum": batch // (micro_batch * dp), "global_batch_seqs": batch, "precision": raw["precision"],
-        "cp": cp, **how, "status": "ok", "step_time_s": f"{step_time(raw):.5g}", "mem_gb": "", "source": raw["source"],
+        "cp": cp, "node_gbps": 1600 if (raw["group"], raw["gpu"]) == ("google", "H100") else "", **how, "status": "ok", "step_time_s": f"{step_time(raw):.5g}", "mem_gb": "", "source": raw["source"],
     }
 
 
