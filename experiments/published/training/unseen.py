@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Makes tables/unseen.csv of raw/unseen.csv: published runs of installations that nothing was fitted to, in the columns of table/rows.h.
 
-What the sources' tables do not say, their configurations do: NVIDIA's runs are NeMo on Megatron-Core and Transformer Engine, with the
-distributed optimizer, its gathers and reductions overlapped, gradients reduced in bf16 (grad_sync_dtype), sequence parallelism beside
-tp, no recomputation, cuDNN's attention (NVTE_FUSED_ATTN; off for GPT-3 of dgxc-benchmarking v24.11.1), and transfers of tp in pieces
-(ub_tp_comm_overlap; off in Google's). A3 Mega has 8 cards of 200 Gb/s a node. Rows of Megatron Bridge whose recipes offload activations or recompute some layers are left
-out. `zero_stage` is of the autotuning runs: transformers 4.12 (November 2021) under DeepSpeed, with GPT-2's own sequences of
-1024 tokens and materialised attention, as its code had no other.
+What the sources' tables do not say, their configurations do: NVIDIA's runs are NeMo on Megatron-Core and Transformer Engine, with
+the distributed optimizer, its gathers and reductions overlapped, gradients reduced in bf16 (grad_sync_dtype), sequence
+parallelism beside tp, no recomputation, cuDNN's attention (NVTE_FUSED_ATTN; off for GPT-3 of dgxc-benchmarking v24.11.1), and
+transfers of tp in pieces (ub_tp_comm_overlap; off in Google's). A3 Mega has 8 cards of 200 Gb/s a node. Rows of Megatron Bridge
+whose recipes offload activations or recompute some layers are left out. `zero_stage` is of the autotuning runs: transformers 4.12
+(November 2021) under DeepSpeed, with GPT-2's own sequences of 1024 tokens and materialised attention, as its code had no other.
 
 One column is a guess in each of: GPT-3 of 5B and 20B (heads of 128), the rest of NeMo's guide and MLPerf (attention), autotuning (the
 V100 has 32 GB, as one of 16 in a node does). Proxies of Llama 3.1 405B have its width and fewer layers.
@@ -66,7 +66,8 @@ def row_of(raw):
         "n_layers": raw["layers"], "d_model": width, "n_heads": heads, "n_kv_heads": kv_heads, "d_ff": inner, "vocab_size": vocabulary,
         "tied_embeddings": tied, "seq_len": raw["seq_len"], "tp": tp, "pp": pp, "dp": dp, "virtual_stages": raw["virtual_stages"],
         "micro_batch": micro_batch, "grad_accum": batch // (micro_batch * dp), "global_batch_seqs": batch, "precision": raw["precision"],
-        "cp": cp, "node_gbps": 1600 if (raw["group"], raw["gpu"]) == ("google", "H100") else "", **how, "status": "ok", "step_time_s": f"{step_time(raw):.5g}", "mem_gb": "", "source": raw["source"],
+        "cp": cp, "node_gbps": 1600 if (raw["group"], raw["gpu"]) == ("google", "H100") else "", **how, "status": "ok",
+        "step_time_s": f"{step_time(raw):.5g}", "mem_gb": "", "source": raw["source"],
     }
 
 
