@@ -2,6 +2,7 @@
  * adds an op. */
 #include "core/models/regions.h"
 
+#include "core/base/checked.h"
 #include "core/models/casts.h"
 #include "core/plan/kernels.h"
 
@@ -100,7 +101,7 @@ enum sl_status sl_regions_gather_into(struct sl_transformer *g, int layer, enum 
   int32_t cast;
   if (sl_casts_gathers(g->l, layer)) {
     SL_TRY(sl_transformer_buffer(g, &cast, SL_U8, g->s * g->c, layer, "cast", false));
-    SL_TRY(sl_casts_make(g, half, layer, cast, sl_casts_before_gather(g->l) * g->s * g->c));
+    SL_TRY(sl_casts_make(g, half, layer, cast, sl_product(sl_casts_before_gather(g->l), g->s * g->c)));
     x = sl_build_read(g->l, cast);
     op.dtype = SL_U8;
   }

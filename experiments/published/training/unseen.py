@@ -62,7 +62,7 @@ def row_of(raw):
     how = by_deepspeed(raw) if raw["group"] == "autotuning" else by_nvidia(raw)
     micro_batch, batch = int(raw["micro_batch"]), int(raw["global_batch_seqs"])
     return {
-        "set": raw["group"], "cluster": cluster, "gpu": gpu, "gpus_per_node": per_node, "n_gpus": gpus, "arch": arch,
+        "set": "unseen-" + raw["group"], "cluster": cluster, "gpu": gpu, "gpus_per_node": per_node, "n_gpus": gpus, "arch": arch,
         "n_layers": raw["layers"], "d_model": width, "n_heads": heads, "n_kv_heads": kv_heads, "d_ff": inner, "vocab_size": vocabulary,
         "tied_embeddings": tied, "seq_len": raw["seq_len"], "tp": tp, "pp": pp, "dp": dp, "virtual_stages": raw["virtual_stages"],
         "micro_batch": micro_batch, "grad_accum": batch // (micro_batch * dp), "global_batch_seqs": batch, "precision": raw["precision"],
