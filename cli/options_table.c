@@ -108,7 +108,7 @@ const struct sl_option sl_options_table[] = {
      "kernel: only predicted"},
     {"kernels", CHOICE, OVERRIDES(kernels, "shardlab.kernels"), NULL,
      "shardlab|megatron-fused|megatron-unfused|torch-eager|torch-compile|llm-foundry|nanotron|megatron-deepspeed|"
-     "aleph-alpha-scaling|torch-compile-blocks",
+     "aleph-alpha-scaling|torch-compile-blocks|megatron-core",
      0, 0, JOBS, "whose kernels to predict; a measure runs shardlab's"},
     {"make-vocab-size-divisible-by", INTEGER, OVERRIDES(vocab_multiple, "shardlab.make_vocab_size_divisible_by"), NULL,
      "N", 1, SL_MAX_DEGREE, JOBS,

@@ -30,6 +30,9 @@
   OF_MEGATRON, .presets = {"deepspeed-pipeline", "deepspeed-pipeline", "deepspeed-2", "deepspeed-3"},                  \
                .stage_in_config = true, .dealt = SL_TABLE_STAGES_FILLED, .fused = "megatron-deepspeed",                \
                .version = "2022-02", .launch_blocking = true, .scatter_gather = true
+/* Megatron-LM on Transformer Engine: its --transformer-impl is transformer_engine by default since its 0.6 of 2024.
+ * account_for_embedding_in_pipeline_split and account_for_loss_in_pipeline_split (megatron/core/transformer/
+ * transformer_config.py) are how 126 layers of Llama 3.1 are dealt to a number of stages that divides 128. */
 static const struct sl_table_framework frameworks[] = {
     {.name = "megatron",
      .presets = {"megatron-lm", "megatron-distributed-optimizer", NULL, "megatron-fsdp"},
@@ -96,6 +99,15 @@ static const struct sl_table_framework frameworks[] = {
      .fused = "aleph-alpha-scaling",
      .unfused = "aleph-alpha-scaling",
      .grad_type = "fp32"},
+    /* transformers' models in eager torch, under DDP and FSDP */
+    {.name = "accelerate",
+     .presets = {"ddp", NULL, "fsdp-shard-grad-op", "fsdp"},
+     .vocab_multiple = 1,
+     .recompute = "none",
+     .stages = "uniform",
+     .fused = "torch-eager",
+     .unfused = "torch-eager",
+     .grad_sum = "fp32"},
     /* "megatron" in fp16 */
     {.name = "megatron",
      .presets = {"megatron-local-ddp", "megatron-distributed-optimizer", NULL, "megatron-fsdp"},
@@ -104,21 +116,61 @@ static const struct sl_table_framework frameworks[] = {
      .scatter_gather = true},
     /* "megatron-deepspeed" in bf16 */
     {.name = "megatron-deepspeed", OF_MEGATRON_DEEPSPEED, .grad_type = "fp32", .grad_sum = "fp32"},
+    /* "megatron" on Transformer Engine */
+    {.name = "megatron",
+     .presets = {"megatron-lm", "megatron-distributed-optimizer", NULL, "megatron-fsdp"},
+     .vocab_multiple = 128,
+     .gpt_dropout = 0.1,
+     .recompute = "none",
+     .stages = "uniform",
+     .dealt = SL_TABLE_STAGES_SHORT_ENDS,
+     .fused = "megatron-core",
+     .unfused = "megatron-core",
+     .sums_as_reduced = true},
 };
+
+/* Other names of the same. GPT-NeoX is Megatron-LM on DeepSpeed; NeMo, Megatron Bridge and their like are
+ * Megatron-LM; llm-foundry's and Composer's runs are what "fsdp" means. */
+static const struct {
+  const char *name, *of;
+} aliases[] = {
+    {"megatron-lm", "megatron"},
+    {"megatron-core", "megatron"},
+    {"nemo", "megatron"},
+    {"megatron-bridge", "megatron"},
+    {"gpt-neox", "megatron-deepspeed"},
+    {"llm-foundry", "fsdp"},
+    {"composer", "fsdp"},
+    {"fsdp2", "torchtitan"},
+    {"transformers", "accelerate"},
+    {"huggingface", "accelerate"},
+};
+
 enum {
-  NAMES = 8,
+  NAMES = 9,
   MEGATRON = 0,
   MEGATRON_DEEPSPEED = 1,
   FSDP = 3,
   TORCHTITAN = 4,
   MEGATRON_FP16 = NAMES,
-  MEGATRON_DEEPSPEED_BF16
+  MEGATRON_DEEPSPEED_BF16,
+  MEGATRON_CORE
 };
+
+/* fp8 and cuDNN's attention come with Transformer Engine, and Hopper and later GPUs came when it was there. Rows that
+ * say "nemo" or "megatron-core" mean it by that, unless they name an older version. */
+static bool on_transformer_engine(const struct sl_table_row *row, const struct sl_cluster *cluster) {
+  const bool by_name = strcmp(row->framework, "megatron") != 0 && strcmp(row->framework, "megatron-lm") != 0;
+  if (strcmp(row->precision, "fp8") == 0 || strcmp(row->attention, "cudnn") == 0) return true;
+  if (row->framework_version[0] != '\0') return strcmp(row->framework_version, "2024") >= 0;
+  return by_name || cluster->device.compute_capability >= 9;
+}
 
 /* FSDP with other parallelism is torchtitan's. Megatron-LM's gradients are 16-bit only in fp16, its mode before bf16 in
  * 2022, in which it scattered messages. DeepSpeed's bf16 optimizer of February 2022 (runtime/bf16_optimizer.py) sums
  * and reduces gradients in fp32. */
-static int row_of(const struct sl_table_row *row, int named) {
+static int row_of(const struct sl_table_row *row, int named, const struct sl_cluster *cluster) {
+  if (named == MEGATRON && on_transformer_engine(row, cluster)) return MEGATRON_CORE;
   if (named == FSDP && (row->tp > 1 || row->pp > 1)) return TORCHTITAN;
   if (named == MEGATRON_DEEPSPEED && strcmp(row->precision, "bf16") == 0) return MEGATRON_DEEPSPEED_BF16;
   return named == MEGATRON && strcmp(row->precision, "fp16") == 0 ? MEGATRON_FP16 : named;
@@ -126,6 +178,8 @@ static int row_of(const struct sl_table_row *row, int named) {
 
 static int place_of(const char *name) {
   int i = 0;
+  for (size_t k = 0; k < sizeof aliases / sizeof *aliases; k++)
+    if (strcmp(aliases[k].name, name) == 0) name = aliases[k].of;
   while (i < NAMES && strcmp(frameworks[i].name, name) != 0) i++;
   return i;
 }
@@ -142,7 +196,7 @@ enum sl_status sl_table_framework(const struct sl_table_framework **out, const s
   const char *names[NAMES], *name = name_of(row, cluster);
   const int named = place_of(name);
   if (named < NAMES) {
-    *out = &frameworks[row_of(row, named)];
+    *out = &frameworks[row_of(row, named, cluster)];
     return SL_OK;
   }
   for (int i = 0; i < NAMES; i++) names[i] = frameworks[i].name;
@@ -150,6 +204,6 @@ enum sl_status sl_table_framework(const struct sl_table_framework **out, const s
   return sl_fail(
       SL_ERR_INPUT,
       "framework: is \"%.40s\"; expected megatron, megatron-deepspeed, deepspeed, fsdp, torchtitan, nanotron, "
-      "ddp or aleph-alpha-scaling%s%s%s",
+      "ddp, accelerate or aleph-alpha-scaling%s%s%s",
       name, near != NULL ? "; did you mean " : "", near != NULL ? near : "", near != NULL ? "?" : "");
 }

@@ -9,10 +9,11 @@
 
 /* How layers are divided among pipeline stages if they do not divide evenly. */
 enum sl_table_stages {
-  SL_TABLE_STAGES_PLAIN,     /* as shardlab.stages says */
-  SL_TABLE_STAGES_FILLED,    /* by DeepSpeed, which fills stages one by one */
-  SL_TABLE_STAGES_THIN_ENDS, /* the first and the last have one layer less */
-  SL_TABLE_STAGES_WITH_ENDS  /* evenly, with the embedding, the last norm and the head counted as layers */
+  SL_TABLE_STAGES_PLAIN,      /* as shardlab.stages says */
+  SL_TABLE_STAGES_FILLED,     /* by DeepSpeed, which fills stages one by one */
+  SL_TABLE_STAGES_THIN_ENDS,  /* the first and the last have one layer less */
+  SL_TABLE_STAGES_SHORT_ENDS, /* the same, by Megatron-LM, where only so they divide evenly */
+  SL_TABLE_STAGES_WITH_ENDS   /* evenly, with the embedding, the last norm and the head counted as layers */
 };
 
 struct sl_table_framework {
@@ -32,6 +33,7 @@ struct sl_table_framework {
   bool launch_blocking;     /* the host waits for every kernel */
   bool expandable_segments; /* of torch's allocator */
   bool scatter_gather;      /* of pipeline messages, unless sequence parallelism has split them */
+  bool sums_as_reduced;     /* bf16 gradients in `grad_reduce_dtype` are kept so, too: --grad-reduce-in-bf16 */
   const char *grad_sum;     /* of accumulated gradients; NULL: the preset's */
   const char *later;        /* shardlab.kernels instead of `fused` for versions from 2025 on; NULL: the same */
   enum sl_table_memory memory;

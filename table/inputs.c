@@ -173,12 +173,23 @@ static json_t *thin_stages(const struct sl_table_row *r, int64_t stages) {
   return list;
 }
 
+/* Megatron-LM's account_for_embedding_in_pipeline_split and account_for_loss_in_pipeline_split: the embedding and the
+ * loss count as a layer each. */
+static json_t *short_ends(const struct sl_table_row *r, int64_t stages) {
+  json_t *list = json_array();
+  for (int64_t i = 0; i < stages; i++)
+    json_array_append_new(list, json_integer((r->n_layers + 2) / stages - (i == 0) - (i == stages - 1)));
+  return list;
+}
+
 static json_t *stages_of(const struct sl_table_row *r, const struct sl_table_framework *f) {
   const int64_t stages = sl_product(r->pp, r->virtual_stages);
   const bool pipeline = r->pp > 1 && stages <= SL_MAX_STAGES, single = r->virtual_stages == 1;
   const bool even = r->n_layers % stages == 0;
   if (pipeline && f->dealt == SL_TABLE_STAGES_THIN_ENDS && !even && r->n_layers >= stages)
     return thin_stages(r, stages);
+  if (pipeline && f->dealt == SL_TABLE_STAGES_SHORT_ENDS && !even && (r->n_layers + 2) % stages == 0)
+    return short_ends(r, stages);
   if (pipeline && single && f->dealt == SL_TABLE_STAGES_FILLED && !even) return filled_stages(r);
   if (pipeline && single && f->dealt == SL_TABLE_STAGES_WITH_ENDS) return stages_with_ends(r);
   return json_string(r->pp > 1 ? f->stages : "uniform");
@@ -204,10 +215,22 @@ static const char *recompute_of(const struct sl_table_row *r, const struct sl_ta
   return own ? f->selective : r->recompute;
 }
 
+static bool shards_in_groups(const struct sl_table_row *r) {
+  return r->shard_size != SL_TABLE_UNKNOWN && r->shard_size < sl_product(r->dp, r->cp);
+}
+
+/* FSDP's hybrid sharding is a preset of its own; others take a size. */
+static const char *preset_of(const struct sl_table_row *r, const struct sl_table_framework *f) {
+  const char *preset = f->presets[r->zero_stage];
+  if (!shards_in_groups(r)) return preset;
+  if (strcmp(preset, "fsdp") == 0) return "fsdp-hybrid-shard";
+  return strcmp(preset, "fsdp-shard-grad-op") == 0 ? "fsdp-hybrid-shard-zero2" : preset;
+}
+
 static json_t *section_of(const struct sl_table_row *r, const struct sl_table_framework *f) {
   json_t *section =
-      json_pack("{s:s, s:I, s:I, s:I, s:s, s:o, s:s, s:s, s:i}", "preset", f->presets[r->zero_stage], "tp",
-                (json_int_t)r->tp, "pp", (json_int_t)r->pp, "virtual_stages", (json_int_t)r->virtual_stages, "schedule",
+      json_pack("{s:s, s:I, s:I, s:I, s:s, s:o, s:s, s:s, s:i}", "preset", preset_of(r, f), "tp", (json_int_t)r->tp,
+                "pp", (json_int_t)r->pp, "virtual_stages", (json_int_t)r->virtual_stages, "schedule",
                 r->virtual_stages > 1 ? "interleaved" : "1f1b", "stages", stages_of(r, f), "recompute",
                 recompute_of(r, f), "attention", attention_of(r), "make_vocab_size_divisible_by", f->vocab_multiple);
   json_object_set_new(section, "kernels", json_string(kernels_of(r, f)));
@@ -222,7 +245,9 @@ static json_t *section_of(const struct sl_table_row *r, const struct sl_table_fr
   if (strcmp(r->precision, "fp8") == 0) json_object_set_new(section, "fp8", json_true());
   if (strcmp(r->fp8_recipe, "rowwise") == 0) json_object_set_new(section, "fp8_recipe", json_string("rowwise"));
   if (r->async_tp == 1) json_object_set_new(section, "async_tp", json_true());
-  if (r->overlap_param_gather == 1) json_object_set_new(section, "overlap_param_gather", json_true());
+  if (r->overlap_param_gather == 1 && r->zero_stage < 3) /* FSDP's gathers always overlap */
+    json_object_set_new(section, "overlap_param_gather", json_true());
+  if (shards_in_groups(r)) json_object_set_new(section, "shard_size", json_integer(r->shard_size));
   if (r->tp_comm_overlap == 1) json_object_set_new(section, "tp_comm_overlap", json_true());
   if (r->cp > 1) json_object_set_new(section, "cp", json_integer(r->cp));
   if (strcmp(r->precision, "tf32") == 0) json_object_set_new(section, "tf32", json_true());
@@ -269,6 +294,8 @@ static enum sl_status make_config(struct sl_config *config, const struct sl_tabl
     json_object_set_new(root, "communication_data_type", json_string(r->grad_reduce_dtype));
   if (f->grad_type != NULL && f->stage_in_config) /* DeepSpeed's presets have no gradient type of their own */
     json_object_set_new(root, "communication_data_type", json_string(f->grad_type));
+  const bool reduces_16 = f->sums_as_reduced && bf16 && strcmp(r->grad_reduce_dtype, "bf16") == 0;
+  if (reduces_16) json_object_set_new(root, "data_types", json_pack("{s:s}", "grad_accum_dtype", "bf16"));
   if (f->grad_sum != NULL && mixed)
     json_object_set_new(root, "data_types", json_pack("{s:s}", "grad_accum_dtype", f->grad_sum));
   if (f->grad_sum != NULL && f->stage_in_config && bf16 && r->zero_stage == 0) before_the_refusal(root);
@@ -286,14 +313,17 @@ static const struct gpu {
   bool pcie;
   const char *cluster;
 } gpus[] = {
-    {"v100", 32, false, "dgx2-v100"},     {"a100", 80, false, "dgx-a100-80g"},    {"a100", 40, false, "dgx-a100-40g"},
+    {"v100", 32, false, "dgx2-v100"},     {"v100", 16, false, "dgx1-v100"},       {"a100", 80, false, "dgx-a100-80g"},
+    {"a100", 40, false, "dgx-a100-40g"},  {"a100", 80, true, "a100-pcie-8"},      {"a100", 40, true, "a100-pcie-40g-8"},
     {"h100", 80, false, "dgx-h100"},      {"h100", 96, false, "torchtitan-h100"}, {"h100", 80, true, "h100-pcie-8"},
     {"h200", 141, false, "dgx-h200"},     {"b200", 180, false, "dgx-b200"},       {"b200", 192, false, "dgx-b200"},
-    {"gb200", 186, false, "gb200-nvl72"}, {"gb200", 192, false, "gb200-nvl72"},   {"mi300x", 192, false, "mi300x-8"},
+    {"b300", 288, false, "dgx-b300"},     {"gb200", 186, false, "gb200-nvl72"},   {"gb200", 192, false, "gb200-nvl72"},
+    {"gb300", 288, false, "gb300-nvl72"}, {"mi300x", 192, false, "mi300x-8"},
 };
 
-static const char gpu_names[] =
-    "v100, a100-40g, a100-80g, h100-sxm-80g, h100-sxm-96g, h100-pcie, h200, b200, gb200 or mi300x";
+static const char gpu_names[] = "v100, v100-16g, a100-40g, a100-80g, a100-pcie-40g, a100-pcie-80g, h100-sxm-80g, "
+                                "h100-sxm-96g, h100-pcie, h200, b200, b300, "
+                                "gb200, gb300 or mi300x";
 
 /* The 80 of "a100-sxm-80g"; 0 if there is none. */
 static int gigabytes_of(const char *name) {
@@ -326,6 +356,13 @@ static enum sl_status check_gpu(const struct sl_table_row *r, const struct gpu *
   return sl_fail(SL_ERR_INPUT, "gpu: is %s; cluster %s has %s", r->gpu, cluster->name, cluster->device.name);
 }
 
+/* A row may say how fast its nodes' network is. NCCL counts 24 GB/s of 25 (search.cc of 2.28.9). */
+static void set_network(struct sl_cluster *cluster, const struct sl_table_row *r) {
+  for (int i = 0; i < cluster->n_link; i++)
+    if (r->node_gbps != SL_TABLE_UNKNOWN && cluster->link[i].span == INT64_MAX)
+      cluster->link[i].bandwidth = 0.96 * 1e9 / 8 * (double)r->node_gbps / (double)cluster->devices_per_node;
+}
+
 static enum sl_status make_cluster(struct sl_cluster *cluster, const struct sl_table_row *r, const char *instead) {
   const struct gpu *gpu = find_gpu(r->gpu);
   const char *name = instead != NULL ? instead : r->cluster;
@@ -342,6 +379,7 @@ static enum sl_status make_cluster(struct sl_cluster *cluster, const struct sl_t
         name, gpu_names);
   SL_TRY(sl_cluster_load(cluster, known ? name : gpu->cluster));
   if (r->gpus_per_node != SL_TABLE_UNKNOWN) sl_cluster_resize_nodes(cluster, r->gpus_per_node);
+  set_network(cluster, r);
   const enum sl_status status = gpu != NULL && instead == NULL ? check_gpu(r, gpu, cluster) : SL_OK;
   if (status != SL_OK) sl_cluster_free(cluster);
   return status;

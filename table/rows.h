@@ -40,7 +40,7 @@
   X(NUMBER, fused_norm, 0, 1, "1: norms are one kernel")                                                               \
   X(TEXT, precision, 0, 0, "fp32, tf32, fp16, bf16 or fp8")                                                            \
   X(TEXT, grad_reduce_dtype, 0, 0, "fp32, bf16 or fp16; empty: the framework's")                                       \
-  X(TEXT, framework, 0, 0, "megatron, megatron-deepspeed, deepspeed, fsdp, torchtitan, nanotron or ddp")
+  X(TEXT, framework, 0, 0, "megatron, megatron-deepspeed, deepspeed, fsdp, torchtitan, nanotron, ddp, accelerate")
 
 /* The optional columns. */
 #define SL_TABLE_OPTIONAL_MAP(X)                                                                                       \
@@ -48,6 +48,8 @@
   X(NUMBER, async_tp, 0, 1, "1: transfers of tensor parallelism in pieces beside its products; empty: 0")              \
   X(NUMBER, tp_comm_overlap, 0, 1, "1: Megatron-LM's --tp-comm-overlap; empty: 0")                                     \
   X(NUMBER, overlap_param_gather, 0, 1, "1: Megatron-LM's --overlap-param-gather; empty: 0")                           \
+  X(NUMBER, node_gbps, 1, 1 << 20, "Gb/s of a node's network, all cards together; empty: the cluster's")               \
+  X(NUMBER, shard_size, 1, 1 << 20, "ranks that share a copy of the states (HSDP); empty: all data-parallel ones")     \
   X(TEXT, fp8_recipe, 0, 0, "tensorwise or rowwise scales of fp8; empty: tensorwise")                                  \
   X(MONTH, framework_version, 0, 0, "the framework's version as YYYY-MM; empty: what the framework's row assumes")
 

@@ -61,6 +61,7 @@ enum sl_kernel_choice {
   SL_KERNELS_MEGATRON_DEEPSPEED,
   SL_KERNELS_ALEPH_ALPHA_SCALING,
   SL_KERNELS_TORCH_COMPILE_BLOCKS,
+  SL_KERNELS_MEGATRON_CORE,
   SL_KERNELS_COUNT
 };
 /* Where matrix products include element-wise neighbours as an epilogue: on devices of kind "gpu", on all, or on

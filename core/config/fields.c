@@ -221,7 +221,7 @@ const struct sl_field sl_fields[] = {
   M("shardlab", "eval_iters", INT, sl.eval_iters, D("100"), GE(1)),
   M("shardlab", "overlap_param_gather", BOOL, sl.overlap_param_gather, D("false")),
   M("shardlab", "attention", WORD, sl.attention, D("\"flash-on-gpu\""), WORDS("materialised|flash|flash1|flash3|cudnn|flash-on-gpu")),
-  M("shardlab", "kernels", WORD, sl.kernels, D("\"shardlab\""), WORDS("shardlab|megatron-fused|megatron-unfused|torch-eager|torch-compile|llm-foundry|nanotron|megatron-deepspeed|aleph-alpha-scaling|torch-compile-blocks")),
+  M("shardlab", "kernels", WORD, sl.kernels, D("\"shardlab\""), WORDS("shardlab|megatron-fused|megatron-unfused|torch-eager|torch-compile|llm-foundry|nanotron|megatron-deepspeed|aleph-alpha-scaling|torch-compile-blocks|megatron-core")),
   M("shardlab", "fused_norm", BOOL, sl.fused_norm, D("false")),
   M("shardlab", "fused_softmax", BOOL, sl.fused_softmax, D("false")),
   M("shardlab", "expandable_segments", BOOL, sl.expandable_segments, D("false")),

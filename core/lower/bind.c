@@ -20,6 +20,13 @@ bool sl_bind_adds(const struct sl_lowering *l, int placed) {
   return r->seen[placed] > 0 || (sl_gradients_kept(l, placed) && !sl_gradients_sharded(l));
 }
 
+/* Does a product add its result, the gradient of a weight, to what is there? */
+static bool fuses(const struct sl_lowering *l, const struct sl_draft *d, int i) {
+  const enum sl_accumulation how = sl_kernel_set(l->plan->config->sl.kernels)->accumulation;
+  return (how == SL_ACCUMULATE_FUSED || how == SL_ACCUMULATE_FUSED_ANY) && d->op.kind == SL_OP_GEMM &&
+         i == sl_op_at(&d->op, SL_AT_C);
+}
+
 /* Does the kernel leave operand `i`, a gradient, in fp32 though it computes in 16 bits? Whole gradients that are kept
  * in fp32 need no copy then. */
 static bool makes_fp32(const struct sl_lowering *l, const struct sl_draft *d, int i) {
@@ -28,7 +35,7 @@ static bool makes_fp32(const struct sl_lowering *l, const struct sl_draft *d, in
   switch (d->op.kind) {
   case SL_OP_GEMM:
     if (!d->operand[sl_op_at(&d->op, SL_AT_C)].gradient) return false;
-    return set->gradients_in_fp32 || (set->accumulation == SL_ACCUMULATE_FUSED && i == sl_op_at(&d->op, SL_AT_C));
+    return set->gradients_in_fp32 || fuses(l, d, i);
   case SL_OP_EMBED_BWD:
   case SL_OP_LAYERNORM_BWD:
   case SL_OP_RMSNORM_BWD:
@@ -49,7 +56,7 @@ static bool in_place(const struct sl_lowering *l, const struct sl_draft *d, int 
   const enum sl_dtype kept = sl_gradients_sharded(l) ? sl_gradients_in_buckets(l) : l->accumulate;
   const enum sl_accumulation how = sl_kernel_set(l->plan->config->sl.kernels)->accumulation;
   const bool beside = d->op.kind == SL_OP_GEMM && i == sl_op_at(&d->op, SL_AT_DBIAS);
-  const bool fused = how == SL_ACCUMULATE_FUSED && makes_fp32(l, d, i);
+  const bool fused = fuses(l, d, i) && (how == SL_ACCUMULATE_FUSED_ANY || makes_fp32(l, d, i));
   const bool overwrites = beside || (how != SL_ACCUMULATE_IN_PLACE && !fused);
   const bool apart = l->plan->strategy.gradients_apart;
   return kept == type_made(l, d, i) && !apart && !(overwrites && sl_bind_adds(l, d->operand[i].placed));

@@ -21,7 +21,12 @@ static bool by_row(const struct sl_lowering *l) {
 }
 
 bool sl_casts_gathers(const struct sl_lowering *l, int layer) {
-  return sl_casts_layer(l, layer) && casts_of(l) == SL_CASTS_TORCHAO && !by_row(l);
+  const bool gathers = casts_of(l) == SL_CASTS_TORCHAO || casts_of(l) == SL_CASTS_TRANSFORMER_ENGINE_CACHED;
+  return sl_casts_layer(l, layer) && gathers && !by_row(l);
+}
+
+int64_t sl_casts_before_gather(const struct sl_lowering *l) {
+  return casts_of(l) == SL_CASTS_TORCHAO ? 5 : 3;
 }
 
 static struct sl_op pass_of(enum sl_phase phase, int layer, int64_t bytes, int launches) {
@@ -101,6 +106,8 @@ static int bytes_of_torchao(const struct casts *c, const struct sl_operand *o, e
 
 static int bytes_of(const struct casts *c, const struct sl_operand *o, enum factor factor) {
   if (casts_of(c->l) == SL_CASTS_TORCHAO) return bytes_of_torchao(c, o, factor);
+  if (factor == WEIGHT && casts_of(c->l) == SL_CASTS_TRANSFORMER_ENGINE_CACHED) return 0;
+  if (in_fp8(c, o)) return factor == INPUT_OF_GRADIENT || factor == GRADIENT ? 2 : 0;
   return factor == INPUT_OF_GRADIENT || factor == WEIGHT_OF_GRADIENT ? 0 : 4;
 }
 

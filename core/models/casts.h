@@ -23,7 +23,9 @@
  * Transformer Engine's delayed scaling knows the scale beforehand: one kernel casts an input, a weight or the gradient
  * of an output and writes it transposed beside (4 bytes, module/linear.py, fp8_cast_transpose_fused), and the backward
  * reads what the forward wrote. llm-foundry does not say which micro-batch is the first, so each casts the weights
- * again. The 16-bit input is counted as kept, though the transposed one of 8 bits would do. */
+ * again; Megatron-LM does, and one cast a step is not counted; with its sequence parallelism, inputs and gradients are
+ * gathered in 8 bits (module/layernorm_linear.py, ln_out; module/base.py, grad_output_preprocess) and transposed behind (2
+ * bytes). The 16-bit input is counted as kept, though the transposed one of 8 bits would do. */
 #pragma once
 
 #include "core/models/transformer.h"
@@ -32,6 +34,9 @@
 bool sl_casts_layer(const struct sl_lowering *lowering, int layer);
 /* Does sequence parallelism gather this layer's activations in fp8? */
 bool sl_casts_gathers(const struct sl_lowering *lowering, int layer);
+/* Bytes of an element that is cast before it is gathered: 3 to cast, 2 before to find the maximum where the scale is not
+ * known. */
+int64_t sl_casts_before_gather(const struct sl_lowering *lowering);
 /* Adds a pass of `bytes` that writes fp8 buffer `out`. */
 enum sl_status sl_casts_make(struct sl_transformer *g, enum sl_half half, int layer, int32_t out, int64_t bytes);
 /* Adds the passes beside the products of the current stage. */

@@ -98,8 +98,10 @@ static int part_of(const struct sl_op *op, int whole, int weights) {
   return op->flags & SL_OP_WEIGHT_GRAD ? weights : whole;
 }
 
-/* Does a framework launch anything beside `op`? */
-static bool launches(const struct sl_kernel_row *row, const struct sl_op *op) {
+/* Does a framework launch anything beside `op`? Rows of an activation are those of GELU by tanh. */
+static bool launches(const struct passes *p, const struct sl_kernel_row *row, const struct sl_op *op) {
+  const bool activation = op->kind == SL_OP_GELU_FWD || op->kind == SL_OP_GELU_BWD;
+  if (activation && p->l->plan->model->form.activation != SL_ACTIVATION_GELU_TANH) return false;
   return elements_of(row, op) > 0 && part_of(op, row->launches, row->weight_launches) > 0;
 }
 
@@ -137,7 +139,7 @@ static enum sl_status add_all(struct passes *p, struct sl_drafts *drafts, bool b
     const struct sl_kernel_row *row = NULL;
     bool first = true;
     while (status == SL_OK && (row = sl_kernel_row(p->l->plan->config, &beside->op, row)) != NULL) {
-      if (!launches(row, &beside->op)) continue;
+      if (!launches(p, row, &beside->op)) continue;
       status = add_pass(p, &out, row, beside, backward, first);
       first = false;
     }

@@ -2,6 +2,7 @@
  * adds an op. */
 #include "core/models/regions.h"
 
+#include "core/base/checked.h"
 #include "core/models/casts.h"
 #include "core/plan/kernels.h"
 
@@ -111,7 +112,7 @@ static enum sl_status rearrange(struct sl_transformer *g, int layer, enum sl_hal
                             (struct sl_operand[]){sl_build_as(to, SL_WRITE), sl_build_as(from, SL_READ)});
 }
 
-/* Casts first if fp8 is gathered: 2 bytes to find the maximum, 3 to cast. */
+/* Casts first if fp8 is gathered. */
 enum sl_status sl_regions_gather_into(struct sl_transformer *g, int layer, enum sl_half half, struct sl_operand x,
                                       struct sl_operand whole) {
   const int pieces = sl_regions_gather_pieces(g, layer, half);
@@ -121,7 +122,7 @@ enum sl_status sl_regions_gather_into(struct sl_transformer *g, int layer, enum 
   int32_t cast, received;
   if (sl_casts_gathers(g->l, layer)) {
     SL_TRY(sl_transformer_buffer(g, &cast, SL_U8, g->s * g->c, layer, "cast", false));
-    SL_TRY(sl_casts_make(g, half, layer, cast, 5 * g->s * g->c));
+    SL_TRY(sl_casts_make(g, half, layer, cast, sl_product(sl_casts_before_gather(g->l), g->s * g->c)));
     x = sl_build_read(g->l, cast);
     op.dtype = SL_U8;
   }

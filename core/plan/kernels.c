@@ -39,6 +39,11 @@
 #define LOSS_OF_MEGATRON                                                                                               \
     {SL_OP_CLASSIFIER,       OP,      48,   23,      6,      0,   NOTHING, ALWAYS, 0, 0},                              \
     {SL_OP_CLASSIFIER_SHARD, OP,      48,   23,      6,      0,   NOTHING, ALWAYS, 0, 0}
+/* megatron/core/fusions/fused_cross_entropy.py, compiled (--cross-entropy-loss-fusion, NeMo's default): to fp32 with the
+ * maximum (6), subtracted and exp (8), divided in place (8); backward to 16 bits (6); less our 4. */
+#define LOSS_OF_MEGATRON_CORE                                                                                          \
+    {SL_OP_CLASSIFIER,       OP,      24,   10,      6,      0,   NOTHING, ALWAYS, 0, 0},                              \
+    {SL_OP_CLASSIFIER_SHARD, OP,      24,   10,      6,      0,   NOTHING, ALWAYS, 0, 0}
 /* The same kernels. The caller holds the fp32 logits, and their transposed copy, while the softmax is computed. */
 #define LOSS_OF_NANOTRON                                                                                               \
     {SL_OP_CLASSIFIER,       OP,      48,   23,      10,     0,   NOTHING, ALWAYS, 0, 0},                              \
@@ -179,6 +184,21 @@
     {SL_OP_CLASSIFIER,       OP,      4,    2,       2,      0,   NOTHING, ALWAYS, 0, 0},                              \
     {SL_OP_CLASSIFIER_SHARD, OP,      4,    4,       2,      0,   NOTHING, ALWAYS, 0, 0}
 
+/* transformers' NewGELUActivation (activations.py), gelu_new, in Python: cubed (4 bytes), scaled (4), added to x (6),
+ * scaled (4), tanh (4), 1 added (4), x halved (4), their product (6), less our 4; tanh, the two factors of the product
+ * are kept beside x. The backward: gradients of both factors (12), x halved (4), tanh's (6), scaled (4), of the cube: x
+ * squared (4), times 3 (4), times the gradient (6) scaled (4), and two sums of gradients (12), less our 6. gelu_fast and
+ * gelu_pytorch_tanh are read as the same function, and counted so. */
+#define GELU_IN_PYTHON                                                                                                 \
+    {SL_OP_GELU_FWD,         OP,      32,   7,       4,      6,   SL_OP_GELU_BWD, ALWAYS, 0, 0},                       \
+    {SL_OP_GELU_BWD,         OP,      50,   10,      6,      0,   NOTHING, ALWAYS, 0, 0}
+/* megatron/core/transformer/attention.py, get_query_key_value_tensors: SplitAlongDim of Transformer Engine returns views,
+ * of which the queries of a group are copied by a reshape and the values by what attention asks for (4 in all an element
+ * of q and v; with rotary positions q and k are new tensors anyway); its backward joins the three gradients (4). Without
+ * rotary positions attention reads and writes the product's own tensor. */
+#define COPIES_BESIDE_ROTARY                                                                                           \
+    {SL_OP_ROPE,             OP,      4,    2,       0,      0,   NOTHING, ALWAYS, 0, 0}
+
 static const struct sl_kernel_row shardlab[] = {END};
 #define MEGATRON_FUSED                                                                                                 \
     COPIES_OF_QKV, DROPOUT_OF_SCORES, FUSED_SOFTMAX(ALWAYS), ROTARY_IN_PYTHON, SWIGLU_IN_PYTHON, GRADIENTS_ADDED, LOSS_OF_MEGATRON
@@ -191,7 +211,7 @@ static const struct sl_kernel_row megatron_unfused[] = {
     GRADIENTS_ADDED, LOSS_OF_MEGATRON, ADAM_OF_MEGATRON, END};
 static const struct sl_kernel_row torch_eager[] = {
     COPIES_OF_QKV, RING_OF_TORCH, DROPOUT_OF_SCORES, SOFTMAX_OF_TORCH(ALWAYS), RMSNORM_IN_PYTHON(ALWAYS), LAYERNORM_OF_TORCH(ALWAYS),
-    ROTARY_IN_PYTHON, SWIGLU_IN_PYTHON, GRADIENTS_ADDED, LOSS_OF_TORCH, END};
+    ROTARY_IN_PYTHON, SWIGLU_IN_PYTHON, GELU_IN_PYTHON, GRADIENTS_ADDED, LOSS_OF_TORCH, END};
 static const struct sl_kernel_row torch_compile[] = {
     BLOCK_BY_INDUCTOR, RING_OF_TORCH, FUSED_SOFTMAX(ALWAYS), LOSS_BY_INDUCTOR, END};
 static const struct sl_kernel_row torch_compile_blocks[] = {
@@ -205,6 +225,9 @@ static const struct sl_kernel_row aleph_alpha_scaling[] = {
     COPIES_OF_QKV, DROPOUT_OF_SCORES, SOFTMAX_OF_TORCH(SL_UNLESS_FUSED_SOFTMAX), FUSED_SOFTMAX(SL_IF_FUSED_SOFTMAX),
     RMSNORM_IN_PYTHON(SL_UNLESS_FUSED_NORM), LAYERNORM_OF_TORCH(SL_UNLESS_FUSED_NORM), ROTARY_IN_PYTHON, SWIGLU_IN_PYTHON,
     GRADIENTS_ADDED, LOSS_OF_SCALING, END};
+
+static const struct sl_kernel_row megatron_core[] = {
+    DROPOUT_OF_SCORES, FUSED_SOFTMAX(ALWAYS), COPIES_BESIDE_ROTARY, GRADIENTS_ADDED, LOSS_OF_MEGATRON_CORE, ADAM_OF_MEGATRON, END};
 
 #define PYTHON "rotary positions and SwiGLU without their later fusions; "
 /* host_lead, fitted to published memory. Any lead from 280 to 1000 kernels gets 644 to 646 of hagemann's 664 verdicts
@@ -226,7 +249,7 @@ static const struct sl_kernel_set sets[] = {
                   "forward_torch_softmax, legacy/model/rms_norm.py",
         .accumulation = SL_ACCUMULATE_FUSED, .recomputes_all = true, .repeats_flash = true, .rows = megatron_unfused},
     [SL_KERNELS_TORCH_EAGER] = {.name = "torch-eager",
-        .source = "the forms of transformers' modeling_llama.py, counted op by op; torch's checkpoint stops early, and keeps "
+        .source = "the forms of transformers' modeling_llama.py and activations.py, counted op by op; torch's checkpoint stops early, and keeps "
                   "what its policy chose (torch/utils/checkpoint.py, _CachingTorchDispatchMode); gathered inputs are what a "
                   "product of DTensors keeps",
         .accumulation = SL_ACCUMULATE_APART, .keeps_gathered = true, .rearranges_gathered = true, .exchanges_repeated = true, .keeps_products = true, .rows = torch_eager},
@@ -265,6 +288,14 @@ static const struct sl_kernel_set sets[] = {
                   "apply_compile), the ends and the loss eager (train.py)",
         .accumulation = SL_ACCUMULATE_APART, .keeps_gathered = true, .rearranges_gathered = true, .exchanges_repeated = true, .torch_blocks = true,
         .fp8_casts = SL_CASTS_TORCHAO, .rows = torch_compile_blocks},
+    [SL_KERNELS_MEGATRON_CORE] = {.name = "megatron-core",
+        .source = "Megatron-LM and NeMo since 2024 on Transformer Engine (megatron/core/models/gpt/gpt_layer_specs.py, "
+                  "get_gpt_layer_with_transformer_engine_spec): its norms, its attention, fused rotary positions (--no-rope-fusion "
+                  "turns them off) and megatron/core/fusions/fused_bias_swiglu.py; in fp8 its casts, weights once a step "
+                  "(is_first_microbatch of core/extensions/transformer_engine.py), and a head in 16 bits; core/tensor_parallel/layers.py, "
+                  "wgrad_gemm_accum_fp32 and _fp16",
+        .accumulation = SL_ACCUMULATE_FUSED_ANY, .recomputes_all = true, .repeats_flash = true,
+        .fp8_casts = SL_CASTS_TRANSFORMER_ENGINE_CACHED, .rows = megatron_core},
 };
 #undef PYTHON
 /* clang-format on */

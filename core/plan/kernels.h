@@ -30,7 +30,8 @@ enum sl_kernel_element {
 enum sl_fp8_casts {
   SL_CASTS_NONE,    /* casts cost nothing, and the head is a product in fp8, too */
   SL_CASTS_TORCHAO, /* shardlab.fp8_recipe says which */
-  SL_CASTS_TRANSFORMER_ENGINE
+  SL_CASTS_TRANSFORMER_ENGINE,
+  SL_CASTS_TRANSFORMER_ENGINE_CACHED /* the same; weights are cast for the first micro-batch of a step, not counted */
 };
 
 /* How the gradient of a weight is added to that of earlier micro-batches, where the whole gradient is kept. */
@@ -38,7 +39,8 @@ enum sl_accumulation {
   SL_ACCUMULATE_IN_PLACE, /* by the product if both are of one type, else by an op of its own */
   SL_ACCUMULATE_APART,    /* by an op of its own */
   /* by the product if sums are fp32, whatever the type of the factors; else by an op of its own */
-  SL_ACCUMULATE_FUSED
+  SL_ACCUMULATE_FUSED,
+  SL_ACCUMULATE_FUSED_ANY /* by the product, to fp32 or to sums in the type of the factors */
 };
 
 /* When a row applies: always; depending on shardlab.fused_norm or shardlab.fused_softmax, for a set that has both

@@ -81,8 +81,9 @@ static void attention_goes_by_the_device(void **state) {
 /* On every built-in GPU, of long sequences. */
 static void flash_is_the_faster_one(void **state) {
   (void)state;
-  static const char *const clusters[] = {"dgx2-v100", "dgx-a100-40g", "dgx-a100-80g", "dgx-h100",   "dgx-h200",
-                                         "dgx-b200",  "gb200-nvl72",  "mi300x-8",     "h100-pcie-8"};
+  static const char *const clusters[] = {"dgx2-v100", "dgx-a100-40g", "dgx-a100-80g", "dgx-h100",    "dgx-h200",
+                                         "dgx-b200",  "gb200-nvl72",  "mi300x-8",     "h100-pcie-8", "a100-pcie-8",
+                                         "dgx1-v100", "dgx-b300",     "gb300-nvl72"};
   for (size_t i = 0; i < sizeof clusters / sizeof *clusters; i++) {
     double seconds[2];
     for (int flash = 0; flash < 2; flash++) {

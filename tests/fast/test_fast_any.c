@@ -38,7 +38,7 @@ static void draw_config(uint64_t *state, char *out, size_t size) {
       ONE_OF(state, "", "", "", ", \"offload_optimizer\": {\"device\": \"cpu\"}",
              ", \"offload_optimizer\": {\"device\": \"cpu\"}, \"offload_param\": {\"device\": \"cpu\"}");
   const char *kernels = ONE_OF(state, "shardlab", "shardlab", "megatron-fused", "megatron-unfused", "torch-eager",
-                               "torch-compile", "llm-foundry", "nanotron", "torch-compile-blocks");
+                               "torch-compile", "llm-foundry", "nanotron", "torch-compile-blocks", "megatron-core");
   const char *preset =
       ONE_OF(state, "", "", "", "", ", \"preset\": \"fsdp\"", ", \"preset\": \"fsdp-shard-grad-op\"",
              ", \"preset\": \"fsdp2\"", ", \"preset\": \"ddp\"", ", \"preset\": \"megatron-lm\"",

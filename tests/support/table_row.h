@@ -14,11 +14,24 @@
 static char text[1 << 14];
 static struct sl_table table;
 
-/* A table of the usual row with changes. */
+/* Ends the line with another cell. */
+static void append(const char *cell) {
+  sprintf(text + strlen(text) - 1, ",%s\n", cell);
+}
+
+/* A table of the usual row with changes, also of three columns that may be missing. */
 static enum sl_status read_row(const char *const *changes) {
+  static const char *const optional[] = {"framework_version", "shard_size", "node_gbps"};
   text[0] = '\0';
   put_names(text, NULL);
+  for (int i = 0; i < 3; i++) append(optional[i]);
   put_cells(text, changes);
+  for (int i = 0; i < 3; i++) {
+    const char *value = "";
+    for (const char *const *c = changes; *c != NULL; c += 2)
+      if (strcmp(c[0], optional[i]) == 0) value = c[1];
+    append(value);
+  }
   sl_error_clear();
   return sl_table_parse(&table, "t.csv", text, strlen(text));
 }

@@ -85,24 +85,51 @@ static void empty_cells_have_a_meaning(void **state) {
   refuse(CHANGES("zero_stage", ""), "zero_stage: is empty; a prediction needs it");
 }
 
-#define GPUS "; expected v100, a100-40g, a100-80g, h100-sxm-80g, h100-sxm-96g, h100-pcie, h200, b200, gb200 or mi300x"
+#define GPUS                                                                                                           \
+  "; expected v100, v100-16g, a100-40g, a100-80g, a100-pcie-40g, a100-pcie-80g, h100-sxm-80g, h100-sxm-96g, "          \
+  "h100-pcie, "                                                                                                        \
+  "h200, b200, b300, gb200, gb300 or mi300x"
 static void gpus_choose_clusters(void **state) {
   (void)state;
   static const char *const names[][2] = {
-      {"v100-sxm2-32g", "dgx2-v100"}, {"a100-sxm-40g", "dgx-a100-40g"},    {"a100", "dgx-a100-80g"},
-      {"h100-sxm-80g", "dgx-h100"},   {"h100-sxm-96g", "torchtitan-h100"}, {"h100-pcie-80g", "h100-pcie-8"},
-      {"h200-sxm-141g", "dgx-h200"},  {"b200-sxm-192g", "dgx-b200"},       {"gb200-186g", "gb200-nvl72"},
-      {"mi300x-192g", "mi300x-8"},    {"H100-PCIe-80GB", "h100-pcie-8"},
+      {"v100-sxm2-32g", "dgx2-v100"},
+      {"a100-sxm-40g", "dgx-a100-40g"},
+      {"a100", "dgx-a100-80g"},
+      {"h100-sxm-80g", "dgx-h100"},
+      {"h100-sxm-96g", "torchtitan-h100"},
+      {"h100-pcie-80g", "h100-pcie-8"},
+      {"h200-sxm-141g", "dgx-h200"},
+      {"b200-sxm-192g", "dgx-b200"},
+      {"gb200-186g", "gb200-nvl72"},
+      {"mi300x-192g", "mi300x-8"},
+      {"H100-PCIe-80GB", "h100-pcie-8"},
+      {"a100-pcie-80g", "a100-pcie-8"},
+      {"A100-PCIE-40GB", "a100-pcie-40g-8"},
+      {"v100-sxm-16g", "dgx1-v100"},
+      {"b300", "dgx-b300"},
+      {"gb300", "gb300-nvl72"},
   };
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
     struct sl_table_inputs in = inputs_of(CHANGES("cluster", "unheard of", "gpu", names[i][0], "gpus_per_node", ""));
     assert_string_equal(in.cluster.name, names[i][1]);
     done(&in);
   }
-  refuse(CHANGES("gpu", "v100-sxm-16g"),
-         "gpu: \"v100-sxm-16g\" has no description in profiles/devices" GPUS ", or a cluster's file");
+  refuse(CHANGES("gpu", "v100-sxm-64g"),
+         "gpu: \"v100-sxm-64g\" has no description in profiles/devices" GPUS ", or a cluster's file");
   refuse(CHANGES("gpu", "h1000-80g"),
          "gpu: \"h1000-80g\" has no description in profiles/devices" GPUS ", or a cluster's file");
+}
+
+/* A row's network takes the place of its cluster's, shared by a node's devices; NVLink stays. */
+static void rows_may_name_their_network(void **state) {
+  (void)state;
+  struct sl_table_inputs in = inputs_of(CHANGES("node_gbps", "100")), usual = inputs_of(USUAL);
+  assert_int_equal(in.cluster.n_link, 2);
+  assert_true(fabs(in.cluster.link[1].bandwidth - 1.5e9) < 1);
+  assert_true(in.cluster.link[0].bandwidth == usual.cluster.link[0].bandwidth);
+  assert_true(usual.cluster.link[1].bandwidth > 10e9);
+  sl_table_inputs_free(&usual);
+  done(&in);
 }
 
 static void types_of_numbers(void **state) {
@@ -136,7 +163,7 @@ static void rows_that_cannot_be(void **state) {
   refuse(CHANGES("recompute", ""), "recompute: is \"\"; expected one of none, selective, full, unknown");
   refuse(CHANGES("framework", "fsdpp"),
          "framework: is \"fsdpp\"; expected megatron, megatron-deepspeed, deepspeed, fsdp, "
-         "torchtitan, nanotron, ddp or aleph-alpha-scaling; did you mean fsdp?");
+         "torchtitan, nanotron, ddp, accelerate or aleph-alpha-scaling; did you mean fsdp?");
   refuse(CHANGES("zero_stage", "2"), "zero_stage: is 2; megatron has no such sharding");
   refuse(CHANGES("dp", "3"), "n_gpus: is 16; expected tp 2 x pp 4 x dp 3 = 24");
   refuse(CHANGES("tp", "65536", "pp", "65536", "dp", "1048576"),
@@ -284,12 +311,12 @@ static void a_prediction_adds_up(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(numbers_reach_their_places), cmocka_unit_test(a_llama_is_a_llama),
-      cmocka_unit_test(empty_cells_have_a_meaning), cmocka_unit_test(gpus_choose_clusters),
-      cmocka_unit_test(types_of_numbers),           cmocka_unit_test(columns_that_may_be_missing),
-      cmocka_unit_test(rows_that_cannot_be),        cmocka_unit_test(broken_tables_say_where),
-      cmocka_unit_test(a_prediction_adds_up),       cmocka_unit_test(more_memory_always_fits),
-      cmocka_unit_test(rank_0_logs_its_memory),
+      cmocka_unit_test(numbers_reach_their_places),  cmocka_unit_test(a_llama_is_a_llama),
+      cmocka_unit_test(empty_cells_have_a_meaning),  cmocka_unit_test(gpus_choose_clusters),
+      cmocka_unit_test(rows_may_name_their_network), cmocka_unit_test(types_of_numbers),
+      cmocka_unit_test(columns_that_may_be_missing), cmocka_unit_test(rows_that_cannot_be),
+      cmocka_unit_test(broken_tables_say_where),     cmocka_unit_test(a_prediction_adds_up),
+      cmocka_unit_test(more_memory_always_fits),     cmocka_unit_test(rank_0_logs_its_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

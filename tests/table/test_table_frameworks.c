@@ -153,12 +153,104 @@ static void torchtitan_has_ways_of_its_own(void **state) {
   done(&in);
 }
 
+/* Megatron-LM runs on Transformer Engine where a row says so by its precision, attention, version or framework's name, or
+ * by a GPU that came when it was there. */
+static void megatron_on_transformer_engine(void **state) {
+  (void)state;
+  static const struct {
+    const char *framework, *gpu, *precision, *attention, *version, *kernels;
+  } rows[] = {
+      {"megatron", "a100-sxm-80g", "bf16", "flash2", "", "megatron-unfused"},
+      {"megatron", "a100-sxm-80g", "bf16", "cudnn", "", "megatron-core"},
+      {"megatron", "a100-sxm-80g", "fp8", "flash2", "", "megatron-core"},
+      {"megatron", "a100-sxm-80g", "bf16", "flash2", "2024-03", "megatron-core"},
+      {"megatron-lm", "a100-sxm-80g", "bf16", "flash2", "2023-03", "megatron-unfused"},
+      {"nemo", "a100-sxm-80g", "bf16", "flash2", "", "megatron-core"},
+      {"nemo", "a100-sxm-80g", "bf16", "flash2", "2022-03", "megatron-unfused"},
+      {"megatron", "h100-sxm-80g", "bf16", "flash2", "", "megatron-core"},
+      {"megatron", "h100-sxm-80g", "bf16", "flash2", "2023-03", "megatron-unfused"},
+      {"megatron-core", "b200", "bf16", "flash2", "", "megatron-core"},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    struct sl_table_inputs in = inputs_of(
+        CHANGES("framework", rows[i].framework, "cluster", "", "gpu", rows[i].gpu, "gpus_per_node", "8", "precision",
+                rows[i].precision, "attention", rows[i].attention, "framework_version", rows[i].version, "arch",
+                "llama", "d_ff", "4096", "zero_stage", "1", "grad_reduce_dtype", i == 5 ? "bf16" : ""));
+    assert_string_equal(sl_kernel_set(in.config.sl.kernels)->name, rows[i].kernels);
+    assert_string_equal(in.config.sl.preset, "megatron-distributed-optimizer");
+    if (i == 5) assert_int_equal(in.config.grad_accum_dtype, SL_BF16);
+    done(&in);
+  }
+}
+
+/* Its embedding and its loss count as a layer each where only so the stages come out even: two layers fewer than stages
+ * leave none at the ends. */
+static void megatron_counts_its_ends(void **state) {
+  (void)state;
+  static const int64_t want[] = {5, 6, 6, 5}, thin[] = {0, 1, 1, 1, 1, 1, 1, 0};
+  struct sl_table_inputs in = inputs_of(CHANGES("framework", "nemo", "precision", "bf16", "n_layers", "22"));
+  assert_int_equal(in.config.sl.stage_count, 4);
+  for (int i = 0; i < 4; i++) assert_int_equal(in.config.sl.stage_layers[i], want[i]);
+  done(&in);
+  in = inputs_of(CHANGES("framework", "nemo", "precision", "bf16", "n_layers", "6", "virtual_stages", "2"));
+  assert_int_equal(in.config.sl.stage_count, 8);
+  for (int i = 0; i < 8; i++) assert_int_equal(in.config.sl.stage_layers[i], thin[i]);
+  done(&in);
+  in = inputs_of(CHANGES("framework", "nemo", "precision", "bf16", "n_layers", "21"));
+  assert_int_equal(in.config.sl.stages_by, SL_STAGES_UNIFORM);
+  done(&in);
+}
+
+static void other_names_mean_the_same(void **state) {
+  (void)state;
+  static const struct {
+    const char *framework, *stage, *preset, *kernels;
+  } rows[] = {{"llm-foundry", "3", "fsdp", "llm-foundry"},
+              {"fsdp2", "3", "fsdp2", "torch-eager"},
+              {"accelerate", "3", "fsdp", "torch-eager"},
+              {"huggingface", "0", "ddp", "torch-eager"},
+              {"gpt-neox", "1", "deepspeed-pipeline", "megatron-unfused"}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    struct sl_table_inputs in = inputs_of(CHANGES(
+        "framework", rows[i].framework, "zero_stage", rows[i].stage, "tp", "1", "pp", "1", "dp", "", "grad_accum", "1",
+        "global_batch_seqs", "", "arch", "llama", "d_ff", "4096", "precision", "bf16", "fused_norm", "0"));
+    assert_string_equal(in.config.sl.preset, rows[i].preset);
+    assert_string_equal(sl_kernel_set(in.config.sl.kernels)->name, rows[i].kernels);
+    done(&in);
+  }
+}
+
+/* Hybrid sharding is a preset of FSDP's and a size of others; all data-parallel ranks, or no size, mean none. */
+static void rows_may_shard_in_groups(void **state) {
+  (void)state;
+  static const struct {
+    const char *framework, *stage, *size, *preset;
+    int64_t want;
+  } rows[] = {{"fsdp", "3", "4", "fsdp-hybrid-shard", 4},
+              {"fsdp", "2", "4", "fsdp-hybrid-shard-zero2", 4},
+              {"torchtitan", "3", "4", "fsdp2", 4},
+              {"fsdp", "3", "8", "fsdp", 0},
+              {"fsdp", "3", "", "fsdp", 0}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    struct sl_prediction p;
+    struct sl_table_inputs in = inputs_of(
+        CHANGES("framework", rows[i].framework, "zero_stage", rows[i].stage, "n_gpus", "8", "tp", "1", "pp", "1", "dp",
+                "", "grad_accum", "1", "global_batch_seqs", "", "shard_size", rows[i].size, "precision", "bf16"));
+    assert_string_equal(in.config.sl.preset, rows[i].preset);
+    assert_int_equal(in.config.sl.shard_size, rows[i].want);
+    if (sl_predict_step(&p, &in.model, &in.config, &in.cluster, in.world) != SL_OK) fail_msg("%s", sl_error_message());
+    done(&in);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(frameworks_choose_presets),      cmocka_unit_test(frameworks_behave_as_they_do),
       cmocka_unit_test(sums_of_deepspeed_by_precision), cmocka_unit_test(deepspeed_counts_its_ends),
       cmocka_unit_test(installations_have_frameworks),  cmocka_unit_test(nanotron_cuts_by_cost),
-      cmocka_unit_test(torchtitan_has_ways_of_its_own),
+      cmocka_unit_test(torchtitan_has_ways_of_its_own), cmocka_unit_test(megatron_on_transformer_engine),
+      cmocka_unit_test(megatron_counts_its_ends),       cmocka_unit_test(other_names_mean_the_same),
+      cmocka_unit_test(rows_may_shard_in_groups),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

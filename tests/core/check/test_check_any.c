@@ -40,7 +40,7 @@ static const char *draw_kernels(void) {
   return below(4) == 0
              ? "shardlab"
              : ONE_OF("megatron-fused", "megatron-unfused", "torch-eager", "torch-compile", "torch-compile-blocks",
-                      "llm-foundry", "nanotron", "megatron-deepspeed", "aleph-alpha-scaling");
+                      "llm-foundry", "nanotron", "megatron-deepspeed", "aleph-alpha-scaling", "megatron-core");
 }
 
 /* How states are sharded: as a framework does it, or by a ZeRO stage and what may be offloaded at that. */

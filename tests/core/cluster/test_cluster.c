@@ -124,7 +124,7 @@ static void presets_read_back(void **state) {
     free(text);
     json_decref(dump);
   }
-  assert_int_equal(count, 24);
+  assert_int_equal(count, 29);
 }
 
 static json_t *printed(const char *spec) {
@@ -382,32 +382,28 @@ static void clusters_share_a_device(void **state) {
   sl_cluster_free(&dgx);
   snprintf(text, sizeof text, "{\"devices_per_node\":3,\n \"device\":\"h100-sxn\",%s", links);
   assert_int_equal(parse(&ours, text), SL_ERR_INPUT);
-  assert_string_equal(sl_error_message(),
-                      "c.json:2:2: device: is \"h100-sxn\"; expected an object or one of v100, a100-40g, a100-80g, "
-                      "h100-sxm, h100-sxm-96g, h100-pcie, h200, b200, gb200, mi300x; did you mean \"h100-sxm\"?");
+  assert_string_equal(
+      sl_error_message(),
+      "c.json:2:2: device: is \"h100-sxn\"; expected an object or one of v100, v100-16g, a100-40g, a100-80g, "
+      "a100-pcie-40g, a100-pcie-80g, h100-sxm, h100-sxm-96g, h100-pcie, h200, b200, b300, gb200, gb300, "
+      "mi300x; did you mean \"h100-sxm\"?");
   sl_error_clear();
 }
 
 /* Every device is a cluster, too: the first of the presets that has it. */
 static void devices_name_their_usual_clusters(void **state) {
   (void)state;
-  static const char *const names[][2] = {
-      {"v100", "dgx2-v100"},
-      {"a100-40g", "dgx-a100-40g"},
-      {"a100-80g", "dgx-a100-80g"},
-      {"h100-sxm", "dgx-h100"},
-      {"h100-sxm-96g", "torchtitan-h100"},
-      {"h100-pcie", "h100-pcie-8"},
-      {"h200", "dgx-h200"},
-      {"b200", "dgx-b200"},
-      {"gb200", "gb200-nvl72"},
-      {"mi300x", "mi300x-8"},
-  };
+  static const char *const names[] = {
+      "v100",     "dgx2-v100",    "v100-16g",      "dgx1-v100",       "a100-40g",      "dgx-a100-40g",
+      "a100-80g", "dgx-a100-80g", "a100-pcie-40g", "a100-pcie-40g-8", "a100-pcie-80g", "a100-pcie-8",
+      "h100-sxm", "dgx-h100",     "h100-sxm-96g",  "torchtitan-h100", "h100-pcie",     "h100-pcie-8",
+      "h200",     "dgx-h200",     "b200",          "dgx-b200",        "b300",          "dgx-b300",
+      "gb200",    "gb200-nvl72",  "gb300",         "gb300-nvl72",     "mi300x",        "mi300x-8"};
   struct sl_cluster c;
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-    assert_true(sl_cluster_is_known(names[i][0]));
-    assert_int_equal(sl_cluster_load(&c, names[i][0]), SL_OK);
-    assert_string_equal(c.name, names[i][1]);
+  for (size_t i = 0; i < sizeof names / sizeof *names; i += 2) {
+    assert_true(sl_cluster_is_known(names[i]));
+    assert_int_equal(sl_cluster_load(&c, names[i]), SL_OK);
+    assert_string_equal(c.name, names[i + 1]);
     sl_cluster_free(&c);
   }
   assert_false(sl_cluster_is_known("h100"));
@@ -420,8 +416,10 @@ static void unknown_words_list_the_presets(void **state) {
   assert_string_equal(
       sl_error_message(),
       "cluster \"dgx-a100\": is neither a file nor a preset; nearest preset is \"dgx-a100-40g\"; "
-      "presets: localhost, dgx2-v100, dgx-a100-40g, dgx-a100-80g, dgx-h100, dgx-h200, "
-      "h100x1, h200x1, h100-pcie-8, dgx-b200, gb200-nvl72, mi300x-8, selene-a100, alephalpha-a100, "
+      "presets: localhost, dgx1-v100, dgx2-v100, dgx-a100-40g, dgx-a100-80g, dgx-h100, dgx-h200, "
+      "h100x1, h200x1, a100-pcie-8, a100-pcie-40g-8, h100-pcie-8, dgx-b200, dgx-b300, gb200-nvl72, gb300-nvl72, "
+      "mi300x-8, "
+      "selene-a100, alephalpha-a100, "
       "mosaic-a100-40g, mosaic-a100-80g, mosaic-h100, hf-h100, ibm-a100, ibm-h100, jeanzay-a100, kaist-a100, "
       "torchtitan-a100, torchtitan-h100");
   sl_error_clear();

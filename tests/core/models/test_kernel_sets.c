@@ -21,8 +21,8 @@
 enum { LAYERS = 3, HEADS = 4, KV = 2, HEAD = 16, INNER = 96, B = 2, T = 32, V = 80, C = HEADS * HEAD, R = B * T };
 
 static const char *const sets[] = {
-    "shardlab",    "megatron-fused", "megatron-unfused",   "torch-eager",         "torch-compile",
-    "llm-foundry", "nanotron",       "megatron-deepspeed", "aleph-alpha-scaling", "torch-compile-blocks"};
+    "shardlab", "megatron-fused",     "megatron-unfused",    "torch-eager",          "torch-compile", "llm-foundry",
+    "nanotron", "megatron-deepspeed", "aleph-alpha-scaling", "torch-compile-blocks", "megatron-core"};
 
 static void open_with(struct fixture *f, const char *kernels, const char *attention, const char *recompute,
                       const char *keys) {
@@ -338,11 +338,10 @@ static void gradients_are_added_as_the_framework_does(void **state) {
   const struct {
     const char *kernels, *preset, *type;
     int products, norms, embedding;
-  } cases[] = {{"shardlab", "megatron-lm", "bf16", 0, 0, 0},
-               {"megatron-fused", "megatron-lm", "bf16", 0, 1, 1},
-               {"nanotron", "nanotron-zero1", "bf16", 1, 1, 1},
-               {"shardlab", "deepspeed-0", "fp16", 0, 0, 0},
-               {"megatron-deepspeed", "deepspeed-0", "fp16", 1, 1, 1}};
+  } cases[] = {
+      {"shardlab", "megatron-lm", "bf16", 0, 0, 0},      {"megatron-fused", "megatron-lm", "bf16", 0, 1, 1},
+      {"megatron-core", "megatron-lm", "bf16", 0, 1, 1}, {"nanotron", "nanotron-zero1", "bf16", 1, 1, 1},
+      {"shardlab", "deepspeed-0", "fp16", 0, 0, 0},      {"megatron-deepspeed", "deepspeed-0", "fp16", 1, 1, 1}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     struct fixture f;
     char config[512];

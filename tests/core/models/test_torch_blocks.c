@@ -50,6 +50,7 @@ static int64_t bytes_of_passes(const char *keys) {
 }
 
 #define COMPILED ", \"kernels\": \"torch-compile\""
+#define CORE ", \"kernels\": \"megatron-core\""
 #define FOUNDRY ", \"kernels\": \"llm-foundry\""
 
 /* What several products read is cast once, a gradient that is added to is cast anew, and the head is not. */
@@ -75,10 +76,17 @@ static void casts_are_those_of_transformer_engine(void **state) {
   assert_int_equal(bytes_of_passes(FOUNDRY ", \"fp8\": true, \"fp8_recipe\": \"rowwise\""), plain + LAYERS * 4 * cast);
 }
 
+/* Megatron-LM's casts of weights are those of a step's first micro-batch, and not counted. */
+static void megatron_casts_weights_once(void **state) {
+  (void)state;
+  const int64_t cast = R * (3 * C + INNER) + R * (3 * C + 2 * KVS + 2 * INNER);
+  assert_int_equal(bytes_of_passes(CORE ", \"fp8\": true"), bytes_of_passes(CORE) + LAYERS * 4 * cast);
+}
+
 static void the_head_is_no_product_in_fp8(void **state) {
   (void)state;
-  static const char *const sets[] = {COMPILED ", \"fp8\": true", FOUNDRY ", \"fp8\": true"};
-  for (int s = 0; s < 2; s++) {
+  static const char *const sets[] = {COMPILED ", \"fp8\": true", FOUNDRY ", \"fp8\": true", CORE ", \"fp8\": true"};
+  for (int s = 0; s < 3; s++) {
     struct fixture f;
     open_job(&f, 1, sets[s]);
     const struct sl_program *p = fixture_step(&f);
@@ -356,6 +364,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(casts_are_those_of_torchao),
       cmocka_unit_test(casts_are_those_of_transformer_engine),
+      cmocka_unit_test(megatron_casts_weights_once),
       cmocka_unit_test(the_head_is_no_product_in_fp8),
       cmocka_unit_test(transfers_go_in_pieces),
       cmocka_unit_test(gathered_tokens_are_put_in_order),
