@@ -53,7 +53,7 @@ static enum sl_dtype type_made(const struct sl_lowering *l, const struct sl_draf
 /* Does the kernel write operand `i`, a gradient, to where it is kept? That must have the type that the kernel writes.
  * A product's epilogue overwrites, so an op of its own adds what it computes. */
 static bool in_place(const struct sl_lowering *l, const struct sl_draft *d, int i) {
-  const enum sl_dtype kept = sl_gradients_sharded(l) ? sl_gradients_in_buckets(l) : l->accumulate;
+  const enum sl_dtype kept = sl_gradients_sharded(l) ? sl_gradients_bucket_dtype(l) : l->accumulate;
   const enum sl_accumulation how = sl_kernel_set(l->plan->config->sl.kernels)->accumulation;
   const bool beside = d->op.kind == SL_OP_GEMM && i == sl_op_at(&d->op, SL_AT_DBIAS);
   const bool fused = fuses(l, d, i) && (how == SL_ACCUMULATE_FUSED_ANY || makes_fp32(l, d, i));

@@ -271,11 +271,11 @@ static enum sl_status rotating_buffers(struct sl_lowering *l, int group) {
   const bool beside = from_start && largest[0] > limit;
   int32_t unused;
   if (beside)
-    SL_TRY(sl_build_buffer(l, &unused, SL_SCOPE_PERSISTENT, SL_CATEGORY_COMMUNICATION, sl_gradients_in_buckets(l),
+    SL_TRY(sl_build_buffer(l, &unused, SL_SCOPE_PERSISTENT, SL_CATEGORY_COMMUNICATION, sl_gradients_bucket_dtype(l),
                            limit, "bucket.beside"));
   for (int i = 0; i < ring && largest[i] > 0; i++) {
     SL_TRY(sl_build_buffer(l, &rotating[i], from_start && i == 0 && !beside ? SL_SCOPE_PERSISTENT : scope,
-                           SL_CATEGORY_COMMUNICATION, sl_gradients_in_buckets(l), largest[i], "bucket.%d",
+                           SL_CATEGORY_COMMUNICATION, sl_gradients_bucket_dtype(l), largest[i], "bucket.%d",
                            group * RING + i));
   }
   for (int i = 0; i < r->bucket_count; i++) {
@@ -292,7 +292,7 @@ static enum sl_status own_buffers(struct sl_lowering *l, int group) {
     struct sl_bucket *b = &r->buckets[i];
     if (b->group != group || !b->alone) continue;
     const char *name = l->plan->model->tensors[l->pp_rank->tensors[b->first].tensor].name;
-    SL_TRY(sl_build_buffer(l, &b->buffer, SL_SCOPE_MICRO, SL_CATEGORY_COMMUNICATION, sl_gradients_in_buckets(l),
+    SL_TRY(sl_build_buffer(l, &b->buffer, SL_SCOPE_MICRO, SL_CATEGORY_COMMUNICATION, sl_gradients_bucket_dtype(l),
                            b->count, "bucket.%s", name));
   }
   return SL_OK;

@@ -12,7 +12,7 @@ bool sl_gradients_reduced(const struct sl_lowering *l, const struct sl_layout *l
   return layout->group.ranks > 1 || sl_gradients_sharded(l);
 }
 
-enum sl_dtype sl_gradients_in_buckets(const struct sl_lowering *l) {
+enum sl_dtype sl_gradients_bucket_dtype(const struct sl_lowering *l) {
   return l->plan->strategy.casts_buckets ? l->dtype : l->wire;
 }
 
@@ -21,7 +21,7 @@ bool sl_gradients_added_later(const struct sl_lowering *l) {
 }
 
 bool sl_gradients_recast(const struct sl_lowering *l, const struct sl_layout *layout) {
-  return l->accumulate != sl_gradients_in_buckets(l) && sl_gradients_reduced(l, layout);
+  return l->accumulate != sl_gradients_bucket_dtype(l) && sl_gradients_reduced(l, layout);
 }
 
 bool sl_gradients_in_buckets(const struct sl_lowering *l, const struct sl_layout *layout) {

@@ -9,12 +9,12 @@ bool sl_gradients_sharded(const struct sl_lowering *lowering);
 /* Is the group of `layout` reduced by a call at all? A shard is filled by its reduction even if it is the whole. */
 bool sl_gradients_reduced(const struct sl_lowering *lowering, const struct sl_layout *layout);
 /* The type of a bucket of sharded gradients: the communicated one, or that which it is cast from. */
-enum sl_dtype sl_gradients_in_buckets(const struct sl_lowering *lowering);
+enum sl_dtype sl_gradients_bucket_dtype(const struct sl_lowering *lowering);
 /* Do own parts come to memory of their own in all but the first backward of a step, to be added when that is over? */
 bool sl_gradients_added_later(const struct sl_lowering *lowering);
 /* Are whole gradients communicated in another type than they are kept in? They then use bucket buffers too. */
 bool sl_gradients_recast(const struct sl_lowering *lowering, const struct sl_layout *layout);
-/* Are whole gradients reduced in bucket buffers: in another type, or by DDP's reducer? */
+/* Are whole gradients reduced in bucket buffers: in another type, by DDP's reducer, or flat (reduces_apart)? */
 bool sl_gradients_in_buckets(const struct sl_lowering *lowering, const struct sl_layout *layout);
 /* Is only a member's own part of the whole gradient reduced? Its readers then use that part. */
 bool sl_gradients_owned_in_flat(const struct sl_lowering *lowering);

@@ -105,7 +105,7 @@ enum sl_status sl_reduce_open(struct sl_lowering *l) {
   const bool apart = sl_gradients_added_later(l);
   if (h->by_call || !(apart || any_passes_through(l)) || sl_gradients_copied_back(l)) return SL_OK;
   return sl_build_buffer(l, &h->arrived, SL_SCOPE_MICRO, apart ? SL_CATEGORY_GRADIENT : SL_CATEGORY_COMMUNICATION,
-                         sl_gradients_in_buckets(l), l->pp_rank->shard_numel, "grad.arrived");
+                         sl_gradients_bucket_dtype(l), l->pp_rank->shard_numel, "grad.arrived");
 }
 
 enum sl_status sl_reduce_start(struct sl_lowering *l) {
@@ -272,7 +272,7 @@ static enum sl_status sum_replicas(struct sl_lowering *l, struct sl_program *p, 
 /* Sequence parallelism: gradients that a member computed from its own tokens are summed over the tp group, as in
  * Megatron-LM's finalize_model_grads, in one coalesced call per bucket. */
 static enum sl_status sum_partial(struct sl_lowering *l, struct sl_program *p, const struct sl_bucket *b) {
-  const enum sl_dtype type = sl_gradients_sharded(l) ? sl_gradients_in_buckets(l) : l->accumulate;
+  const enum sl_dtype type = sl_gradients_sharded(l) ? sl_gradients_bucket_dtype(l) : l->accumulate;
   struct sl_op op =
       sl_zero_collective(l, SL_OP_ALL_REDUCE, SL_GROUP_TP, type, SL_PHASE_BACKWARD, SL_PAYLOAD_GRADIENT, 0);
   int n = 0;

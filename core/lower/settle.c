@@ -12,7 +12,7 @@ bool sl_settle_in_place(const struct sl_lowering *l) {
 
 /* Where do own parts arrive that are not there yet where they are kept? -1: there. */
 static int32_t arrived(const struct sl_lowering *l) {
-  const bool alike = l->accumulate == sl_gradients_in_buckets(l);
+  const bool alike = l->accumulate == sl_gradients_bucket_dtype(l);
   return sl_gradients_added_later(l) && alike && l->zero->reduce->pass.first ? -1 : l->homes->arrived;
 }
 
@@ -54,7 +54,7 @@ static int call_size(const struct sl_reduce *r, int i) {
 /* Makes the buffer for own parts that go to host memory and, if they go on to NVMe, the one there. */
 static enum sl_status open_arrival(struct sl_lowering *l, int turn, int64_t count) {
   struct sl_reduce *r = l->zero->reduce;
-  SL_TRY(sl_build_buffer(l, &r->arrivals[turn], SL_SCOPE_MICRO, SL_CATEGORY_COMMUNICATION, sl_gradients_in_buckets(l),
+  SL_TRY(sl_build_buffer(l, &r->arrivals[turn], SL_SCOPE_MICRO, SL_CATEGORY_COMMUNICATION, sl_gradients_bucket_dtype(l),
                          count, "grad.arriving.%d", turn));
   if (!l->homes->nvme.gradients) return SL_OK;
   SL_TRY(sl_build_buffer(l, &r->passing[turn], SL_SCOPE_MICRO, SL_CATEGORY_GRADIENT, l->accumulate, count,
@@ -87,7 +87,7 @@ enum sl_status sl_settle_plan(struct sl_lowering *l) {
     if (count > most) most = count;
     if (l->plan->strategy.offload_optimizer) continue;
     SL_TRY(sl_build_buffer(l, &r->buckets[i].arrival, SL_SCOPE_MICRO, SL_CATEGORY_COMMUNICATION,
-                           sl_gradients_in_buckets(l), count, "grad.arriving.%d", i));
+                           sl_gradients_bucket_dtype(l), count, "grad.arriving.%d", i));
     if (buckets > 1) r->buckets[i + 1].arrival = r->buckets[i].arrival;
   }
   for (int i = 0; i < r->arrival_count && l->plan->strategy.offload_optimizer; i++) SL_TRY(open_arrival(l, i, most));

@@ -24,7 +24,7 @@ static enum sl_status copy(struct sl_lowering *l, struct sl_program *p, const st
  * (gradient_reduction_w_predivide). */
 static enum sl_status prepare(struct sl_lowering *l, struct sl_program *p, const struct sl_op *op, int64_t count,
                               struct sl_operand *flat, struct sl_operand *sum) {
-  const enum sl_dtype type = sl_gradients_in_buckets(l);
+  const enum sl_dtype type = sl_gradients_bucket_dtype(l);
   if (l->plan->strategy.whole_buckets && l->plan->config->zero.reduce_scatter)
     SL_TRY(copy(l, p, op, count, type, "bucket.flat", flat));
   *sum = *flat;
@@ -36,7 +36,7 @@ static enum sl_status take(struct sl_lowering *l, struct sl_program *p, const st
                            const struct sl_op *sum, struct sl_operand summed, struct sl_operand flat) {
   const struct sl_unit *u = &l->pp_rank->units[l->pp_rank->tensors[b->first].unit];
   const struct sl_operand own = sl_settle_arriving(l, b, u);
-  struct sl_op back = sl_zero_op(SL_OP_COPY, sl_gradients_in_buckets(l), SL_PHASE_BACKWARD, b->count);
+  struct sl_op back = sl_zero_op(SL_OP_COPY, sl_gradients_bucket_dtype(l), SL_PHASE_BACKWARD, b->count);
   struct sl_op op = sl_zero_op(own.slice.access == SL_WRITE ? SL_OP_COPY : SL_OP_ADD,
                                l->rank_class->buffers[own.buffer].dtype, SL_PHASE_BACKWARD, b->count);
   back.lane = op.lane = sum->lane;

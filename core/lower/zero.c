@@ -22,7 +22,8 @@
 enum sl_status sl_zero_open(struct sl_lowering *l) {
   const bool sharded = l->plan->strategy.shard_params;
   SL_TRY(sl_calloc(&l->homes, 1, sizeof *l->homes));
-  l->homes->flat = l->homes->beside = l->homes->arrived = l->homes->secondary = l->homes->summed = l->homes->restored = -1;
+  l->homes->flat = l->homes->beside = l->homes->arrived = l->homes->secondary = l->homes->summed = l->homes->restored =
+      -1;
   const enum sl_role_form whole = l->plan->strategy.overlap_param_gather ? SL_FORM_SHARD_IN_FLAT : SL_FORM_WHOLE;
   SL_TRY(sl_zero_state(l, SL_ROLE_PARAM, sharded ? SL_FORM_SHARD : whole, SL_SCOPE_PERSISTENT, SL_CATEGORY_PARAMETER,
                        l->plan->strategy.casts_shards ? SL_F32 : l->dtype, sharded ? "param.shard" : "param"));

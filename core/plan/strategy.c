@@ -214,6 +214,21 @@ static void choose_sums(struct sl_strategy *s, const struct sl_preset *preset, c
   s->gradients_apart = bf16_optimizer && frameworks && config->grad_accum_dtype == config->param_dtype;
 }
 
+/* Summed whole over micro-batches, see strategy.h: under no_sync, and FSDP2's gradients beside a pipeline. */
+static void choose_fsdp(struct sl_strategy *s, const struct sl_preset *preset, const struct sl_config *config, int dp) {
+  const bool fsdp = preset->family & (SL_FAMILY_FSDP | SL_FAMILY_FSDP2);
+  const bool frameworks = config->sl.kernels != SL_KERNELS_SHARDLAB;
+  s->copies_gathered = preset->family & SL_FAMILY_FSDP2;
+  s->keeps_messages = s->copies_gathered && config->sl.pp > 1;
+  s->casts_shards = fsdp;
+  s->no_sync = fsdp && config->sl.no_sync && config->gradient_accumulation_steps > 1 && dp > 1;
+  s->gathers_once = s->no_sync && s->release == SL_RELEASE_MICRO && preset->family & SL_FAMILY_FSDP;
+  s->gathers_at_once = fsdp && !config->sl.limit_all_gathers;
+  if (s->no_sync || s->keeps_messages) s->shard_grads = false;
+  s->reduces_apart = fsdp && frameworks && !s->shard_grads && dp > 1 && !s->offload_optimizer &&
+                     config->grad_accum_dtype == config->communication_data_type;
+}
+
 enum sl_status sl_strategy_choose(struct sl_strategy *s, struct sl_config *config, int dp) {
   struct sl_preset preset;
   SL_TRY(sl_strategy_find_preset(&preset, config));
@@ -225,16 +240,8 @@ enum sl_status sl_strategy_choose(struct sl_strategy *s, struct sl_config *confi
   SL_TRY(choose_offload(s, config));
   const bool bf16_optimizer = is_bf16_optimizer(s, &preset, config, dp);
   if (bf16_optimizer && s->zero_stage == 0) s->units = SL_UNITS_FLAT, s->shard_optimizer = true, s->zero_stage = 1;
-  s->copies_gathered = preset.family & SL_FAMILY_FSDP2;
-  s->keeps_messages = s->copies_gathered && config->sl.pp > 1;
-  const bool fsdp = preset.family & (SL_FAMILY_FSDP | SL_FAMILY_FSDP2);
-  s->casts_shards = fsdp;
-  s->no_sync = fsdp && config->sl.no_sync && config->gradient_accumulation_steps > 1 && dp > 1;
-  s->gathers_once = s->no_sync && s->release == SL_RELEASE_MICRO && preset.family & SL_FAMILY_FSDP;
-  /* gradients are summed whole, see strategy.h */
-  if (s->no_sync || (preset.family & SL_FAMILY_FSDP2 && config->sl.pp > 1)) s->shard_grads = false;
+  choose_fsdp(s, &preset, config, dp);
   s->copies_to_buckets = preset.family & (SL_FAMILY_DDP | SL_FAMILY_ZRO) && dp > 1 && !config->sl.bucket_view;
-  s->gathers_at_once = fsdp && !config->sl.limit_all_gathers;
   SL_TRY(choose_shard_size(s, config, dp));
   s->sums_replicas_by_unit = s->shard_size > 0 && !(preset.family & SL_FAMILY_DEEPSPEED);
   s->quantized_weights = s->shard_params && config->zero.quantized_weights;
@@ -250,9 +257,7 @@ enum sl_status sl_strategy_choose(struct sl_strategy *s, struct sl_config *confi
   const bool staged = (preset.family & SL_FAMILY_DEEPSPEED) && config->sl.pp > 1;
   s->fp32_reductions = s->pair_messages = scaling;
   s->reduces_last = scaling || (staged && (engine || !s->overlap) && !s->shard_grads);
-  s->reduces_apart = fsdp && frameworks && !s->shard_grads && dp > 1 && !s->offload_optimizer &&
-                     config->grad_accum_dtype == config->communication_data_type;
-  s->reduces_last |= (preset.family & SL_FAMILY_FSDP2) && config->sl.pp > 1;
+  s->reduces_last |= s->keeps_messages; /* torch's pipelines */
   s->pipeline_engine = engine;
   s->pair_messages |= s->pipeline_engine;
   s->blocking_messages = scaling;

@@ -319,6 +319,6 @@ int main(void) {
       cmocka_unit_test(whole_buckets_are_summed),       cmocka_unit_test(no_copy_without_reduce_scatter),
       cmocka_unit_test(what_stands_from_the_beginning), cmocka_unit_test(buffers_hold_the_bucket_size),
       cmocka_unit_test(zero_2_has_two_partitions),      cmocka_unit_test(buckets_are_cast_for_their_sums),
-      cmocka_unit_test(a_single_rank_has_buckets)};
+      cmocka_unit_test(a_single_rank_has_buckets),      cmocka_unit_test(what_stands_during_backwards)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
