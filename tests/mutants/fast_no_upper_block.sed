@@ -1,4 +1,4 @@
 # The fast clock does not see the block under the topmost.
 # file: fast/live.c
 # tests: test_fast
-/raise(&peak\[SL_FAST_UPPER\]/d
+s/most_live(c, under, below, base)/0 * most_live(c, under, below, base)/
