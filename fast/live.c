@@ -122,13 +122,10 @@ static void read_backward(const struct sl_stage *stage, const struct sl_class *c
   const struct sl_program *p = &c->programs[SL_PROGRAM_STEP];
   const double base = persistent_bytes(c);
   const int lowest = stage->first_layer, top = lowest + stage->layer_count - 1;
-  const size_t under = layer_issue(p, n, top - 1), below = layer_issue(p, n, top - 2);
-  const size_t above = layer_issue(p, n, lowest + 1), bottom = layer_issue(p, n, lowest);
+  const size_t under = layer_issue(p, n, top - 1), bottom = layer_issue(p, n, lowest);
   size_t over = end_issue(p, n); /* of the lowest block */
   while (over > bottom && p->ops[p->issues[over - 1].op].layer != lowest) over--;
   raise(&peak[SL_FAST_TOP], most_live(c, first_issue(p, n), under, base));
-  raise(&peak[SL_FAST_UPPER], most_live(c, under, below, base));
-  raise(&peak[SL_FAST_LOWER], most_live(c, above, bottom, base));
   raise(&peak[SL_FAST_BOTTOM], most_live(c, bottom, over, base));
   raise(&peak[SL_FAST_END], most_live(c, over, end_issue(p, n), base));
 }

@@ -65,9 +65,8 @@ struct sl_fast_stepped {
 enum { SL_FAST_STEPPED = 12 };
 
 /* When memory peaks: up to the end of the first backward, or later; in forwards, in the topmost block of a backward and
- * before, in the block under it, in the one above the lowest, in the lowest, or after that. Which of these is highest changes with the
- * number of blocks; each is linear in it. From block to block activations go and gradients come, so what lies between
- * two blocks is no higher than both. */
+ * before, in the lowest, or after that. Which of these is highest changes with the number of blocks; each is linear in
+ * it. From block to block activations go and gradients come, so no block between is higher than both. */
 enum sl_fast_time { SL_FAST_EARLY, SL_FAST_LATE, SL_FAST_TIMES };
 enum sl_fast_part {
   SL_FAST_FORWARD,

@@ -152,12 +152,10 @@ static enum sl_status stretches_seconds(const struct sl_fast_setting *s, const s
   return add_stretch(s, open, parts.rest, sum, last);
 }
 
-/* The highest peak in `part` and in the parts after it. A single block is the topmost and the lowest, between which there
- * is none. */
+/* The highest peak in `part` and in the parts after it. */
 static double most_of(const struct sl_fast_stage *stage, enum sl_fast_time time, enum sl_fast_part part, double n) {
   double most = 0;
   for (int k = (int)part; k < SL_FAST_PARTS; k++) {
-    if (n < 2 && (k == SL_FAST_UPPER || k == SL_FAST_LOWER)) continue;
     const double x = sl_fast_at(stage->peak[time][k], n);
     if (x > most) most = x;
   }

@@ -100,8 +100,8 @@ struct sl_strategy {
    * come (the same file, setup_buckets), at ZeRO-3 from the beginning, like the gradients of the rank's parts (stage3.py,
    * _setup_for_real_optimizer). Only in predictions of frameworks. */
   bool whole_buckets;
-  /* Every bucket has a buffer for good, where whole gradients are copied to as they become complete, reduced, and copied
-   * back from when the backward is over: the reducer of DDP, unless gradients are views of its buckets
+  /* Every bucket has a buffer for good, where whole gradients are copied to as they become complete, reduced, and
+   * copied back from when the backward is over: the reducer of DDP, unless gradients are views of its buckets
    * (gradient_as_bucket_view; torch/csrc/distributed/c10d/reducer.cpp, initialize_buckets, mark_variable_ready_dense,
    * finalize_backward). */
   bool copies_to_buckets;
