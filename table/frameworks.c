@@ -163,7 +163,8 @@ static bool on_transformer_engine(const struct sl_table_row *row, const struct s
   const bool by_name = strcmp(row->framework, "megatron") != 0 && strcmp(row->framework, "megatron-lm") != 0;
   if (strcmp(row->precision, "fp8") == 0 || strcmp(row->attention, "cudnn") == 0) return true;
   if (row->framework_version[0] != '\0') return strcmp(row->framework_version, "2024") >= 0;
-  return by_name || cluster->device.compute_capability >= 9;
+  const double capability = cluster->device.compute_capability; /* 0: not of CUDA's, as AMD's of 2023 */
+  return by_name || capability >= 9 || capability == 0;
 }
 
 /* FSDP with other parallelism is torchtitan's. Megatron-LM's gradients are 16-bit only in fp16, its mode before bf16 in

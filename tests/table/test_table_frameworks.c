@@ -170,6 +170,7 @@ static void megatron_on_transformer_engine(void **state) {
       {"megatron", "h100-sxm-80g", "bf16", "flash2", "", "megatron-core"},
       {"megatron", "h100-sxm-80g", "bf16", "flash2", "2023-03", "megatron-unfused"},
       {"megatron-core", "b200", "bf16", "flash2", "", "megatron-core"},
+      {"megatron", "mi300x", "bf16", "flash2", "", "megatron-core"},
   };
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     struct sl_table_inputs in = inputs_of(
