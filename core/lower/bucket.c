@@ -249,7 +249,8 @@ static void fill_up(const struct sl_lowering *l, int ring, int64_t *largest) {
 /* Buffers of the buckets that are not reduced in place: one, or with overlap two, so that one fills while the other is
  * in flight, as DeepSpeed's ipg_buffer. What is reduced when the backward is over overlaps with nothing. Whole gradients
  * are in such a buffer only from their cast to their copy back, in one backward of a step; it stays for the next, except
- * where all casts come one after the other: a framework allocates each anew, ahead of the device. */
+ * where all casts come one after the other: a framework allocates each anew, ahead of the device. FSDP2's in a pipeline
+ * stays for good (plan/strategy.h, reduces_apart). */
 static enum sl_status rotating_buffers(struct sl_lowering *l, int group) {
   struct sl_reduce *r = l->zero->reduce;
   const int ring = l->plan->strategy.overlap && !l->plan->strategy.reduces_last ? RING : 1;

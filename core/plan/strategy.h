@@ -107,10 +107,9 @@ struct sl_strategy {
   bool copies_to_buckets;
   /* FSDP that sums gradients whole: the rank's part of their sum over the ranks is a tensor of its own (FSDP's
    * _runtime_utils.py, _get_reduce_scatter_tensors), which another stream allocates, so that its memory serves nothing
-   * else. FSDP2 copies the gradients of a unit into a flat buffer first; in a
-   * pipeline the last such buffer stays until the next step reduces, as no backward finds it left (fsdp/_fully_shard/
-   * _fsdp_collectives.py, foreach_reduce; _fsdp_param_group.py, post_backward: reduce_scatter_state). Only in predictions
-   * of frameworks. */
+   * else. FSDP2 copies the gradients of a unit into a flat buffer first; in a pipeline the last such buffer stays until
+   * the next step reduces, as no backward finds it left (fsdp/_fully_shard/_fsdp_collectives.py, foreach_reduce;
+   * _fsdp_param_group.py, post_backward: reduce_scatter_state). Only in predictions of frameworks. */
   bool reduces_apart;
   /* ZeRO-2's buckets are of the parameters' type. What is communicated is a copy, in the communicated type, from which
    * sums are copied back (stage_1_and_2.py, setup_buckets and allreduce_bucket). Only in predictions of frameworks that

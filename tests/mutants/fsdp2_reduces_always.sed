@@ -1,4 +1,4 @@
 # FSDP2 beside a pipeline reduces gradients after every micro-batch.
 # file: core/plan/strategy.c
 # tests: test_one_reduction
-s/if (s->no_sync || (preset.family \& SL_FAMILY_FSDP2 \&\& config->sl.pp > 1)) s->shard_grads/if (s->no_sync) s->shard_grads/
+s/if (s->no_sync || s->keeps_messages) s->shard_grads/if (s->no_sync) s->shard_grads/
