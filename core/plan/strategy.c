@@ -226,7 +226,7 @@ static void choose_fsdp(struct sl_strategy *s, const struct sl_preset *preset, c
   s->gathers_at_once = fsdp && !config->sl.limit_all_gathers;
   if (s->no_sync || s->keeps_messages) s->shard_grads = false;
   s->reduces_apart = fsdp && frameworks && !s->shard_grads && dp > 1 && !s->offload_optimizer &&
-                     config->grad_accum_dtype == config->communication_data_type;
+                     sl_strategy_fsdp_keeps(s, config) == config->communication_data_type;
 }
 
 enum sl_status sl_strategy_choose(struct sl_strategy *s, struct sl_config *config, int dp) {
