@@ -138,14 +138,35 @@ static bool is_told(const struct sl_refit_clocks *c, size_t number) {
   return false;
 }
 
+/* Does a fitted run have the device that a file describes, or only another of its kind? */
+static bool has_runs(const struct sl_refit_result *r, const json_t *root) {
+  const char *name = json_string_value(json_object_get(json_object_get(root, "device"), "name"));
+  for (size_t i = 0; i < r->clocks->runs->count && name != NULL; i++) {
+    const struct sl_refit_run *run = &r->clocks->runs->items[i];
+    if (run->weight > 0 && strcmp(run->input.cluster.device.name, name) == 0) return true;
+  }
+  return false;
+}
+
+/* What a file says of a number by another source than this fit. */
+static bool is_said_otherwise(const json_t *object, const char *key, const char *source) {
+  char name[80];
+  snprintf(name, sizeof name, "%s_source", key);
+  const char *said = json_string_value(json_object_get(object, name));
+  return said != NULL && strcmp(said, source) != 0;
+}
+
+/* A device without runs shares the numbers of its kind, but for those of which its file has a better source: an A100
+ * with PCIe keeps its own rate. */
 static void put_numbers(json_t *root, const struct sl_refit_result *r, enum sl_refit_scope scope, const char *owner,
                         const char *source) {
+  const bool shares = scope == SL_REFIT_DEVICE && !has_runs(r, root);
   const struct sl_refit_numbers *numbers = &r->clocks->numbers;
   for (size_t j = 0; j < numbers->count; j++) {
     const struct sl_refit_number *n = &numbers->items[j];
     json_t *object = object_of(root, n->key->place, n->key->scope);
     if (n->key->scope != scope || strcmp(n->owner, owner) != 0 || !json_is_object(object)) continue;
-    if (!is_told(r->clocks, j)) continue;
+    if (!is_told(r->clocks, j) || (shares && is_said_otherwise(object, n->key->key, source))) continue;
     const double value = r->solution->values[j], error = sqrt(r->solution->covariance[j * numbers->count + j]);
     put_number(object, n->key->key, value, value * error, source);
   }

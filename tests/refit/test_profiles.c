@@ -54,8 +54,8 @@ static int open_folder(void **unused) {
 }
 
 static int close_folder(void **unused) {
-  static const char *const names[] = {
-      "devices/a.json", "devices/b.json", "kernels/k.json", "c.json", "devices", "kernels", "."};
+  static const char *const names[] = {"devices/a.json", "devices/b.json", "devices/p.json", "kernels/k.json",
+                                      "c.json",         "devices",        "kernels",        "."};
   char path[256];
   (void)unused;
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) path_of(path, sizeof path, names[i]), remove(path);
@@ -157,12 +157,16 @@ static void numbers_go_to_whom_they_belong(void **unused) {
   (void)unused;
   struct subject s;
   const struct sl_refit_subject subject = subject_of(&s);
-  struct sl_refit_run run = {.weight = 1};
+  struct sl_refit_run run = {.weight = 1, .input.cluster.device.name = "A"};
   struct sl_refit_timer timer = {.exact = NULL};
   struct sl_refit_clocks clocks = {.runs = &(struct sl_refit_runs){.items = &run, .count = 1}, .timers = &timer};
   struct sl_refit_reach reach;
   put_file("devices/a.json", "{\"device\": {\"name\": \"A\", \"sm_count\": 108, \"compute_capability\": 8.0, "
                              "\"gemm_efficiency\": 0.5, \"gemm_efficiency_source\": \"guess\", \"memory_GiB\": 40}}");
+  put_file("devices/p.json", "{\"device\": {\"name\": \"A of a kind\", \"sm_count\": 108, \"compute_capability\": 8.0, "
+                             "\"gemm_efficiency\": 0.5, "
+                             "\"gemm_efficiency_source\": \"its own\", \"flash2_backward_efficiency\": 0.5, "
+                             "\"flash2_backward_efficiency_source\": \"these runs\"}}");
   put_file("devices/b.json", "{\"device\": {\"name\": \"B\", \"sm_count\": 132, \"compute_capability\": 9.0, "
                              "\"gemm_efficiency\": 0.5}}");
   put_file("kernels/k.json", "{\"name\": \"k\"}");
@@ -184,6 +188,10 @@ static void numbers_go_to_whom_they_belong(void **unused) {
   assert_string_equal(json_string_value(json_object_get(device, "gemm_efficiency_source")), "these runs");
   assert_null(json_object_get(device, "launch_us")); /* no run tells of it */
   assert_true(number(device, "memory_GiB") == 40);
+  json_t *p = get_file("devices/p.json"), *alike = json_object_get(p, "device");
+  assert_true(number(alike, "gemm_efficiency") == 0.5);
+  assert_true(number(alike, "flash2_backward_efficiency") ==
+              values[find(&clocks.numbers, "flash2_backward_efficiency", 0)]);
   json_t *b = get_file("devices/b.json");
   assert_true(number(json_object_get(b, "device"), "gemm_efficiency") == 0.5);
   assert_null(json_object_get(json_object_get(b, "device"), "launch_us"));
@@ -194,7 +202,7 @@ static void numbers_go_to_whom_they_belong(void **unused) {
   assert_true(number(json_array_get(links, 1), "bandwidth_share") ==
               values[find(&clocks.numbers, "bandwidth_share", 1)]);
   assert_true(number(c, "pipeline_stall_us") == values[find(&clocks.numbers, "pipeline_stall_us", 0)]);
-  json_decref(a), json_decref(b), json_decref(k), json_decref(c);
+  json_decref(a), json_decref(b), json_decref(p), json_decref(k), json_decref(c);
   sl_refit_numbers_free(&clocks.numbers);
   free(values), free(covariance);
 }
