@@ -16,13 +16,41 @@ struct replay {
   uint32_t *ends;   /* (count) issues after which the blocks of the lifetimes can be reused */
   uint32_t *by_end; /* (count) */
   uint32_t *blocks; /* (count) of lifetimes that have not ended */
+  int32_t *head; /* (count) of a piece's lifetime: the first one of the pieces with which it is one request; -1: none */
   bool expandable;
   struct sl_allocator allocator;
 };
 
+static int32_t whole_of(const struct replay *r, size_t life) {
+  int32_t buffer = r->lives[life].buffer;
+  while (r->c->buffers[buffer].piece) buffer--;
+  return buffer;
+}
+
 static int64_t bytes_of(const struct replay *r, size_t life) {
-  const struct sl_buffer *b = &r->c->buffers[r->lives[life].buffer];
-  return b->space == SL_SPACE_DEVICE ? b->bytes : 0;
+  const bool joined = r->head[life] >= 0;
+  const struct sl_buffer *b = &r->c->buffers[joined ? whole_of(r, life) : r->lives[life].buffer];
+  return b->space == SL_SPACE_DEVICE && (!joined || r->head[life] == (int32_t)life) ? b->bytes : 0;
+}
+
+/* Pieces of one buffer become one request, which comes with the first of them. */
+static enum sl_status join(struct replay *r, bool joins) {
+  int32_t *first;
+  SL_TRY(sl_calloc(&first, r->c->buffer_count + 1, sizeof *first));
+  for (size_t i = 0; i < r->count; i++) {
+    const int32_t whole = whole_of(r, i);
+    const bool piece = joins && whole != r->lives[i].buffer;
+    if (piece && first[whole] == 0) first[whole] = (int32_t)i + 1;
+    r->head[i] = piece ? first[whole] - 1 : -1;
+  }
+  free(first);
+  return SL_OK;
+}
+
+/* A request ends with the last of its pieces. */
+static void end_together(struct replay *r) {
+  for (size_t i = 0; i < r->count; i++)
+    if (r->head[i] >= 0 && r->ends[r->head[i]] < r->ends[i]) r->ends[r->head[i]] = r->ends[i];
 }
 
 static enum sl_status take_persistent(struct replay *r) {
@@ -49,7 +77,7 @@ static enum sl_status find_ends(struct replay *r, int64_t lead) {
   int64_t *launched;
   if (r->ends == NULL) SL_TRY(sl_calloc(&r->ends, r->count, sizeof *r->ends));
   for (size_t i = 0; i < r->count; i++) r->ends[i] = r->lives[i].last;
-  if (lead == 0) return SL_OK;
+  if (lead == 0) return end_together(r), SL_OK;
   SL_TRY(sl_calloc(&launched, p->issue_count + 1, sizeof *launched));
   struct sl_issue_ref at = sl_issue_find(p, 0);
   for (size_t i = 0; i < p->issue_count; i++, sl_issue_next(p, &at))
@@ -68,6 +96,7 @@ static enum sl_status find_ends(struct replay *r, int64_t lead) {
     r->ends[i] = (uint32_t)low;
   }
   free(launched);
+  end_together(r);
   return SL_OK;
 }
 
@@ -119,7 +148,7 @@ static enum sl_status replay_within(struct replay *r, int64_t room, int64_t *res
 }
 
 enum sl_status sl_reserve_report(struct sl_class *c, const struct sl_lives *lives, int64_t room, int64_t lead,
-                                 bool expandable) {
+                                 bool expandable, bool joins) {
   struct replay r = {.c = c, .expandable = expandable};
   struct sl_memory_report *report = &c->memory[SL_SPACE_DEVICE];
   enum sl_status status;
@@ -130,6 +159,8 @@ enum sl_status sl_reserve_report(struct sl_class *c, const struct sl_lives *live
   while (first + r.count < lives->count && r.lives[r.count].program == SL_PROGRAM_STEP) r.count++;
   SL_GO(sl_calloc(&r.by_end, r.count, sizeof *r.by_end));
   SL_GO(sl_calloc(&r.blocks, r.count, sizeof *r.blocks));
+  SL_GO(sl_calloc(&r.head, r.count, sizeof *r.head));
+  SL_GO(join(&r, joins));
   SL_GO(find_ends(&r, lead));
   SL_GO(replay_within(&r, room, &report->reserved_bytes, &report->needed_bytes));
   for (int i = 0; i < SL_PACES; i++) report->needed_at[i] = report->needed_bytes;
@@ -140,5 +171,6 @@ done:
   free(r.ends);
   free(r.by_end);
   free(r.blocks);
+  free(r.head);
   return status;
 }

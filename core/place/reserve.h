@@ -6,6 +6,7 @@
 /* Replays the device buffers of a class through sl_allocator: persistent ones first, then two steps. Fills
  * reserved_bytes, needed_bytes and needed_at of the memory report, for a device that has `room` for them and a host
  * that launches up to `lead` kernels before the device has finished with the buffers of a collective; that it has its
- * whole lead below three quarters of the step is a guess. `expandable`: see sl_allocator. Errors: SL_ERR_MEMORY. */
+ * whole lead below three quarters of the step is a guess. `expandable`: see sl_allocator. `joins`: the pieces of a buffer
+ * (pieces.h) are one request. Errors: SL_ERR_MEMORY. */
 enum sl_status sl_reserve_report(struct sl_class *rank_class, const struct sl_lives *lives, int64_t room, int64_t lead,
-                                 bool expandable);
+                                 bool expandable, bool joins);
