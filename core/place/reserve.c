@@ -147,6 +147,10 @@ static enum sl_status replay_within(struct replay *r, int64_t room, int64_t *res
   return SL_OK;
 }
 
+bool sl_reserve_joins(const struct sl_plan *plan) {
+  return plan->n_micro > 1 && !plan->config->sl.expandable_segments;
+}
+
 enum sl_status sl_reserve_report(struct sl_class *c, const struct sl_lives *lives, int64_t room, int64_t lead,
                                  bool expandable, bool joins) {
   struct replay r = {.c = c, .expandable = expandable};

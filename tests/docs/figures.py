@@ -14,7 +14,8 @@ import sys
 TABLES = {"Megatron-LM, 22B to 1T, A100": "korthikanti", "layouts of 13B to 65B Llamas, A100": "hagemann",
           "llm-foundry under FSDP, A100 and H100": "llmfoundry", "BigScience, Megatron-DeepSpeed, A100": "bigscience",
           "vTrain, Megatron-LM, A100": "vtrain_multi_node", "nanotron, H100, 10 % of the peak or more": "nanotron",
-          "torchtitan, H100 and H200, never fitted": "torchtitan", "fms-fsdp, A100 and H100, never fitted": "fms_fsdp"}
+          "torchtitan, H100 and H200, never fitted": "torchtitan", "fms-fsdp, A100 and H100, never fitted": "fms_fsdp",
+          "NeMo, Megatron Bridge, MLPerf and DeepSpeed, V100 to GB300, never fitted": "unseen"}
 
 
 def rows(text, first):

@@ -51,7 +51,15 @@ static inline const struct sl_program *fixture_step(const struct fixture *f) {
   return &f->job.classes[0].programs[SL_PROGRAM_STEP];
 }
 
-/* Its issues that are called `label`. */
+/* Bytes of a slot of each buffer of the class that is called `name`, in all. */
+static inline int64_t fixture_bytes_named(const struct sl_class *c, const char *name) {
+  int64_t bytes = 0;
+  for (size_t i = 0; i < c->buffer_count; i++)
+    if (strcmp(c->buffers[i].name, name) == 0) bytes += c->buffers[i].bytes;
+  return bytes;
+}
+
+/* Issues of the first class's step that are called `label`. */
 static inline int fixture_count(const struct fixture *f, const char *label) {
   const struct sl_program *p = fixture_step(f);
   int n = 0;

@@ -143,13 +143,6 @@ static void fsdp2_reduces_once_a_unit(void **state) {
   fixture_close(&f);
 }
 
-static int64_t bytes_named(const struct sl_class *c, const char *name) {
-  int64_t bytes = 0;
-  for (size_t i = 0; i < c->buffer_count; i++)
-    if (strcmp(c->buffers[i].name, name) == 0) bytes += c->buffers[i].bytes;
-  return bytes;
-}
-
 /* Whole gradients of FSDP, beside a pipeline and under no_sync, are reduced into tensors of their own. FSDP2 copies a
  * unit's into one buffer first, in fp32 here; FSDP sends them as they are. Our own kernels reduce in place. */
 static void fsdp_reduces_into_tensors_of_its_own(void **state) {
@@ -180,10 +173,11 @@ static void fsdp_reduces_into_tensors_of_its_own(void **state) {
       const struct sl_class *c = &f.job.classes[rank];
       int64_t largest = 0;
       for (int u = 0; u < r->unit_count; u++) largest = r->units[u].part > largest ? r->units[u].part : largest;
-      assert_int_equal(bytes_named(c, "grad.shard"), cases[i].apart ? r->shard_numel * 4 : 0);
+      assert_int_equal(fixture_bytes_named(c, "grad.shard"), cases[i].apart ? r->shard_numel * 4 : 0);
       if (f.plan.strategy.shard_grads) continue;
       const int64_t unit = largest * f.plan.shard * 4;
-      assert_true(cases[i].copied ? bytes_named(c, "bucket.0") == unit : bytes_named(c, "bucket.0") == 0);
+      assert_true(cases[i].copied ? fixture_bytes_named(c, "bucket.0") == unit
+                                  : fixture_bytes_named(c, "bucket.0") == 0);
     }
     fixture_close(&f);
   }

@@ -262,13 +262,6 @@ static void blocks_are_gathered_in_fp8(void **state) {
   }
 }
 
-static int64_t bytes_named(const struct sl_class *c, const char *name) {
-  int64_t bytes = 0;
-  for (size_t i = 0; i < c->buffer_count; i++)
-    if (strcmp(c->buffers[i].name, name) == 0) bytes += c->buffers[i].bytes;
-  return bytes;
-}
-
 /* FSDP2's flat buffers, in which the two largest neighbours lie when both are on their way, here two blocks, and this
  * rank's part of the largest as it is cast; what only context parallelism shards is gathered in 16 bits. */
 static void two_neighbours_are_gathered_flat(void **state) {
@@ -286,7 +279,7 @@ static void two_neighbours_are_gathered_flat(void **state) {
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     struct fixture f;
     open_job(&f, 4, cases[i].keys);
-    assert_int_equal(bytes_named(&f.job.classes[0], "gather.flat"), cases[i].bytes);
+    assert_int_equal(fixture_bytes_named(&f.job.classes[0], "gather.flat"), cases[i].bytes);
     fixture_close(&f);
   }
 }
@@ -310,8 +303,8 @@ static void messages_are_kept(void **state) {
           in_slots += c->buffers[i].slots * c->buffers[i].bytes;
       const int64_t all = MICRO * MESSAGE * (r == 0 || r == RANKS - 1 ? 2 : 4);
       assert_true(in_slots > 0 && in_slots < all);
-      assert_int_equal(bytes_named(c, "messages.kept"), s == 0 ? all - in_slots : 0);
-      assert_int_equal(bytes_named(c, "logits.kept"), s == 0 && r == RANKS - 1 ? (MICRO - 1) * R * V * 2 : 0);
+      assert_int_equal(fixture_bytes_named(c, "messages.kept"), s == 0 ? all - in_slots : 0);
+      assert_int_equal(fixture_bytes_named(c, "logits.kept"), s == 0 && r == RANKS - 1 ? (MICRO - 1) * R * V * 2 : 0);
     }
     fixture_close(&f);
   }

@@ -1,6 +1,8 @@
 /* label: property
  * What a framework's allocator reserves for a program: at least what is live at once in a step, and no less than it
- * cannot do without; nothing where shardlab's own arena is what is asked for. */
+ * cannot do without; nothing where shardlab's own arena is what is asked for. Pieces of a buffer as requests of their
+ * own, or as one. */
+#include "core/place/reserve.h"
 #include "core/program/memory_report.h"
 #include "tests/support/job_fixture.h"
 
@@ -76,7 +78,8 @@ static void a_host_behind_needs_less(void **state) {
     const struct sl_memory_report *m = &f.job.classes[r].memory[SL_SPACE_DEVICE];
     assert_true(m->needed_at[SL_PACES - 1] >= most_live_in_step(m));
     assert_true(m->needed_at[SL_PACES - 1] <= m->needed_bytes);
-    if (r == 0) assert_true(m->needed_at[SL_PACES - 1] + 8 * partial < m->needed_bytes); /* the last has logits, which hide it */
+    if (r == 0)
+      assert_true(m->needed_at[SL_PACES - 1] + 8 * partial < m->needed_bytes); /* the last has logits, which hide it */
   }
   fixture_close(&f);
 }
@@ -92,12 +95,61 @@ static void own_kernels_have_an_arena_alone(void **state) {
   fixture_close(&f);
 }
 
+/* A buffer of two pieces, and another one that lives between the beginnings of the two. */
+static int64_t reserved_of_pieces(bool expandable, bool joins) {
+  enum { MIB = 1 << 20, BUFFERS = 4, ISSUES = 5, BYTES = 30 * MIB };
+  struct sl_buffer buffers[BUFFERS] = {{.bytes = 2 * BYTES, .slots = 1, .pieces = 2},
+                                       {.bytes = BYTES, .slots = 1, .piece = true},
+                                       {.bytes = BYTES, .slots = 1, .piece = true, .piece_at = BYTES},
+                                       {.bytes = BYTES, .slots = 1}};
+  struct sl_life items[] = {{.buffer = 1, .program = SL_PROGRAM_STEP, .first = 0, .last = 4},
+                            {.buffer = 3, .program = SL_PROGRAM_STEP, .first = 1, .last = 2},
+                            {.buffer = 2, .program = SL_PROGRAM_STEP, .first = 3, .last = 3}};
+  struct sl_memory_report report[SL_SPACE_COUNT] = {0};
+  struct sl_class c = {.buffers = buffers, .buffer_count = BUFFERS, .memory = report};
+  c.programs[SL_PROGRAM_STEP].issue_count = ISSUES;
+  const struct sl_lives lives = {.items = items, .count = sizeof items / sizeof *items};
+  assert_int_equal(sl_reserve_report(&c, &lives, INT64_MAX, 0, expandable, joins), SL_OK);
+  return report[SL_SPACE_DEVICE].reserved_bytes / MIB;
+}
+
+static void pieces_are_one_request_or_several(void **state) {
+  (void)state;
+  assert_int_equal(reserved_of_pieces(false, false), 60); /* the second finds what was given back */
+  assert_int_equal(reserved_of_pieces(false, true), 90);
+}
+
+/* Gradients of a single micro-batch come one by one, and so do those of several where segments expand. */
+static void pieces_are_joined_where_segments_are_fixed(void **state) {
+  (void)state;
+  static const struct {
+    int micro;
+    const char *expandable;
+    bool joined;
+  } cases[] = {{1, "false", false}, {3, "false", true}, {3, "true", false}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct fixture f;
+    char config[400];
+    snprintf(
+        config, sizeof config,
+        "{\"train_micro_batch_size_per_gpu\": 1, \"gradient_accumulation_steps\": %d, \"bf16\": {\"enabled\": true}, "
+        "\"optimizer\": {\"type\": \"AdamW\"}, \"shardlab\": {\"seq_len\": 8, \"kernels\": \"torch-eager\", "
+        "\"expandable_segments\": %s}}",
+        cases[i].micro, cases[i].expandable);
+    if (fixture_open(&f, "gpt2", config, "dgx-a100-80g", 1, NULL) != SL_OK) fail_msg("%s", sl_error_message());
+    assert_int_equal(sl_reserve_joins(&f.plan), cases[i].joined);
+    fixture_close(&f);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(holds_what_is_live),
       cmocka_unit_test(a_host_ahead_needs_more),
       cmocka_unit_test(a_host_behind_needs_less),
       cmocka_unit_test(own_kernels_have_an_arena_alone),
+      cmocka_unit_test(pieces_are_one_request_or_several),
+      cmocka_unit_test(pieces_are_joined_where_segments_are_fixed),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
