@@ -237,6 +237,14 @@ static void what_the_embedding_gives_is_gathered_in_bytes(void **state) {
                    "dgx-h100", 2, NULL) != SL_OK ||
       sl_check(&f.job) != SL_OK)
     fail_msg("%s", sl_error_message());
+  const struct sl_class *c = &f.job.classes[0];
+  int kept = 0;
+  for (size_t i = 0; i < c->buffer_count; i++) {
+    if (strcmp(c->buffers[i].name, "h.0.gathered.kept") != 0) continue;
+    assert_int_equal(c->buffers[i].dtype, SL_U8);
+    kept++;
+  }
+  assert_true(kept > 0);
   fixture_close(&f);
 }
 
