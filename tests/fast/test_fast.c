@@ -20,11 +20,13 @@ static const struct family families[] = {
     ROW("tensor parallel", "gpt2", "{" BF16 ADAMW "\"shardlab\": {\"seq_len\": 256}}", 80, 4, 1, 1, 0, 1e-6, 0.01,
         false),
     ROW("data parallel, serial", "gpt2",
-        "{" BF16 ADAMW "\"zero_optimization\": {\"overlap_comm\": false, \"reduce_bucket_size\": 3e6},"
+        "{" BF16 ADAMW "\"communication_data_type\": \"fp32\", \"zero_optimization\": {\"overlap_comm\": false, "
+        "\"reduce_bucket_size\": 3e6},"
         " \"shardlab\": {\"seq_len\": 129}}",
         80, 1, 1, 64, 0, 1e-6, 0.01, false),
     ROW("data parallel, beside backward", "gpt2",
-        "{" BF16 ADAMW "\"zero_optimization\": {\"overlap_comm\": true, \"reduce_bucket_size\": 7e6},"
+        "{" ADAMW "\"communication_data_type\": \"bf16\", \"zero_optimization\": {\"overlap_comm\": true, "
+        "\"reduce_bucket_size\": 7e6},"
         " \"shardlab\": {\"seq_len\": 512}}",
         80, 4, 1, 64, 0, 0.01, 0.01, false),
     ROW("DDP, gradients as views of its buckets", "gpt2",
