@@ -78,6 +78,14 @@ static size_t layer_issue(const struct sl_program *p, const struct sl_instance *
   return i;
 }
 
+/* The issue behind the last of block `layer` in a backward. */
+static size_t layer_end(const struct sl_program *p, const struct sl_instance *n, int layer) {
+  const size_t first = first_issue(p, n);
+  size_t i = end_issue(p, n);
+  while (i > first && p->ops[p->issues[i - 1].op].layer != layer) i--;
+  return i;
+}
+
 /* Marks the buffers that an instance uses: sets `bit` of used[buffer]. */
 static void mark_used(const struct sl_program *p, const struct sl_instance *n, uint8_t bit, uint8_t *used) {
   for (int32_t o = n->first_op; o < n->first_op + n->op_count; o++) {
@@ -122,9 +130,7 @@ static void read_backward(const struct sl_stage *stage, const struct sl_class *c
   const struct sl_program *p = &c->programs[SL_PROGRAM_STEP];
   const double base = persistent_bytes(c);
   const int lowest = stage->first_layer, top = lowest + stage->layer_count - 1;
-  const size_t under = layer_issue(p, n, top - 1), bottom = layer_issue(p, n, lowest);
-  size_t over = end_issue(p, n); /* of the lowest block */
-  while (over > bottom && p->ops[p->issues[over - 1].op].layer != lowest) over--;
+  const size_t under = layer_issue(p, n, top - 1), bottom = layer_issue(p, n, lowest), over = layer_end(p, n, lowest);
   raise(&peak[SL_FAST_TOP], most_live(c, first_issue(p, n), under, base));
   raise(&peak[SL_FAST_BOTTOM], most_live(c, bottom, over, base));
   raise(&peak[SL_FAST_END], most_live(c, over, end_issue(p, n), base));
@@ -198,9 +204,9 @@ static void walk_back(struct sl_fast_stage *out, const struct sl_plan *plan, con
   const struct sl_stage *stage = &plan->stages[c->pp_rank];
   const int top = stage->first_layer + stage->layer_count - 1;
   double most = 0, behind = 0;
-  size_t k = r->curve_count, i = end_issue(p, n);
+  size_t k = r->curve_count, i = layer_end(p, n, top);
   const size_t first = first_issue(p, n);
-  while (i > first && p->ops[p->issues[i - 1].op].layer != top) i--;
+  out->under_top[only].ends = most_live(c, layer_issue(p, n, top - 1), layer_end(p, n, top - 1), base);
   for (; i > first; i--) {
     while (k > 0 && r->curve[k - 1].issue > i - 1) k--;
     const double now = k > 0 ? lives(&r->curve[k - 1]) - base : 0;

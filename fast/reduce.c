@@ -171,12 +171,13 @@ static void reduce_bucket(struct walk *w, const struct bucket *b) {
   w->closed = b->ready;
 }
 
-/* Reduces the buckets that are complete at `now`, the first of them first. */
+/* Reduces the buckets that are complete at `now`, the first of them first: of those that one op completes, as an
+ * embedding's does with its positions', the last of them, whose tensors come first. */
 static void reduce_until(struct walk *w, double now) {
   for (;;) {
     int first = -1;
     for (int i = 0; i < w->waiting_count; i++)
-      if (w->waiting[i].ready <= now && (first < 0 || w->waiting[i].ready < w->waiting[first].ready)) first = i;
+      if (w->waiting[i].ready <= now && (first < 0 || w->waiting[i].ready <= w->waiting[first].ready)) first = i;
     if (first < 0) return;
     const struct bucket b = w->waiting[first];
     for (int i = first + 1; i < w->waiting_count; i++) w->waiting[i - 1] = w->waiting[i];
@@ -340,21 +341,23 @@ static void walk_tensors(struct walk *w, const struct sl_fast_stage *stage, int6
   w->hi = w->unit;
   w->opened = 0;
   w->busy = 0;
+  const double under_top = sl_fast_at(stage->under_top[!w->other], (double)blocks);
   take_run(w, stage, behind, stage->tensor_count, 2, 0);
   for (int64_t b = 0; b < blocks; b++) {
     if (b == blocks - 1) w->ring.before_lowest = w->ring.buckets;
+    if (b > 0) sl_fast_ring_pass(&w->ring, under_top - (double)(b - 1) * (stage->kept.block - w->made));
     take_run(w, stage, first_block, behind, 2, b);
   }
   const int tied = first_block > 0 && stage->tensor[0].tied; /* handled separately */
   w->ring.by_blocks = w->ring.buckets;
   take_run(w, stage, tied, first_block, (double)blocks, 0);
-  reduce_until(w, INFINITY);
+  const bool both = tied && !early;
+  const double ready = w->count > 0 && !both ? w->ready : INFINITY;
+  if (w->count > 0 && !both) end_bucket(w, early ? w->tied : 0);
+  reduce_until(w, nextafter(ready, 0));
   w->held_before = w->at + w->held - w->bare;
-  if (tied && !early) {
-    close_both(w, &stage->tensor[0], (double)blocks);
-    return;
-  }
-  if (w->count > 0) close_bucket(w, early ? w->tied : 0);
+  reduce_until(w, INFINITY);
+  if (both) close_both(w, &stage->tensor[0], (double)blocks);
 }
 
 /* The cost of a copy from the accumulation type to the communication type. */

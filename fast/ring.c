@@ -24,6 +24,10 @@ void sl_fast_ring_note(struct sl_fast_ring *r, double now, double left) {
   r->last = (struct sl_fast_closed){r->buckets - 1, now, left};
 }
 
+void sl_fast_ring_pass(struct sl_fast_ring *r, double most) {
+  if (r->buckets > 0) keep(r, most);
+}
+
 /* The elements of the buffer that the last of all buckets has. */
 static int64_t last_buffer(const struct sl_fast_ring *r) {
   return r->buckets > 0 ? r->most[(r->buckets - 1) % r->size] : 0;

@@ -37,5 +37,7 @@ int sl_fast_ring_take(struct sl_fast_ring *ring, int64_t count);
 /* Notes the memory besides the buffers at the bucket that closed last, if others follow: `now`, and `left`, the most up
  * to the end of the block. */
 void sl_fast_ring_note(struct sl_fast_ring *ring, double now, double left);
+/* Notes the most memory besides the buffers in a block that comes behind those whose buckets have closed. */
+void sl_fast_ring_pass(struct sl_fast_ring *ring, double most);
 /* When all buckets have closed. `element`: the bytes of one. */
 struct sl_fast_ring_bytes sl_fast_ring_bytes(struct sl_fast_ring *ring, double element);

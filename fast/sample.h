@@ -98,8 +98,9 @@ struct sl_fast_stage {
   struct sl_fast_linear kept; /* held by each of them */
   double input;               /* of the next micro-batch, which is received before its forward */
   struct sl_fast_linear peak[SL_FAST_TIMES][SL_FAST_PARTS];
-  struct sl_fast_linear peak_last; /* in the last block of the last backward */
-  struct sl_fast_linear peak_step; /* in the optimizer step */
+  struct sl_fast_linear under_top[2]; /* in the second block of a backward; [k] as in sl_fast_tensor.now */
+  struct sl_fast_linear peak_last;    /* in the last block of the last backward */
+  struct sl_fast_linear peak_step;    /* in the optimizer step */
 };
 
 /* What is kept of a rank of a small plan: its stage without seconds, and the tracks and works that give them. */

@@ -28,7 +28,12 @@ static const struct family families[] = {
         "{" ADAMW "\"communication_data_type\": \"bf16\", \"zero_optimization\": {\"overlap_comm\": true, "
         "\"reduce_bucket_size\": 7e6},"
         " \"shardlab\": {\"seq_len\": 512}}",
-        80, 4, 1, 64, 0, 0.01, 0.01, false),
+        80, 4, 1, 64, 0, 0.001, 0.001, false),
+    ROW("sums in bf16 that travel in fp32", "gpt2",
+        "{" BF16 ADAMW "\"communication_data_type\": \"fp32\", \"zero_optimization\": {\"overlap_comm\": true, "
+        "\"reduce_bucket_size\": 7e6},"
+        " \"shardlab\": {\"seq_len\": 512}}",
+        80, 4, 1, 64, 0, 0.01, 0.001, false),
     ROW("DDP, gradients as views of its buckets", "gpt2",
         "{" ADAMW "\"shardlab\": {\"seq_len\": 512, \"preset\": \"ddp\", \"gradient_as_bucket_view\": true}}", 48, 1, 1,
         32, 0, 1e-4, 0.01, false),
@@ -62,7 +67,8 @@ static const struct family families[] = {
      .most_micro = 2},
     {.name = "copies for the wire beside blocks",
      .model = "llama3-8b",
-     .config = "{" BF16 ADAMW "\"zero_optimization\": {\"overlap_comm\": true}, \"shardlab\": {\"seq_len\": 6144, "
+     .config = "{" BF16 ADAMW "\"communication_data_type\": \"fp32\", \"zero_optimization\": {\"overlap_comm\": true}, "
+               "\"shardlab\": {\"seq_len\": 6144, "
                "\"attention\": \"flash\"}}",
      .count = 32,
      .most_tp = 4,
@@ -155,8 +161,9 @@ static const struct family families[] = {
      .formulas = true,
      .cluster = "dgx-h100"},
     ROW("launches that block, data parallel", "gpt2",
-        "{" BF16 ADAMW "\"shardlab\": {\"seq_len\": 128, \"kernels\": \"torch-eager\", \"launch_blocking\": true}}", 24,
-        1, 1, 64, 0, 1e-6, 0.01, false),
+        "{" BF16 ADAMW "\"communication_data_type\": \"fp32\", \"shardlab\": {\"seq_len\": 128, \"kernels\": "
+        "\"torch-eager\", \"launch_blocking\": true}}",
+        24, 1, 1, 64, 0, 1e-6, 0.01, false),
     ROW("reductions that slow kernels", "llama3-8b",
         "{" BF16 ADAMW "\"zero_optimization\": {\"overlap_comm\": true},"
         " \"shardlab\": {\"seq_len\": 512, \"attention\": \"flash\", \"kernels\": \"llm-foundry\"}}",
