@@ -195,6 +195,17 @@ static void leave(const struct sl_plan *plan, const struct sl_class *c, const st
     }
 }
 
+/* The issue of the first op from `i` on that writes a gradient. */
+static size_t first_gradient(const struct sl_program *p, const struct sl_class *c, size_t i) {
+  for (; i < p->issue_count; i++) {
+    const struct sl_op *op = &p->ops[p->issues[i].op];
+    const struct sl_slice *slices = sl_op_slices(p, op);
+    for (int s = 0; s < op->slice_count; s++)
+      if (sl_fast_writes_gradient(c, &slices[s])) return i;
+  }
+  return i;
+}
+
 /* Walks backward through the issues of a backward, from the end of the topmost block. `base`: bytes that do not count. */
 static void walk_back(struct sl_fast_stage *out, const struct sl_plan *plan, const struct sl_class *c,
                       const int32_t *number, int only, double base) {
@@ -206,7 +217,9 @@ static void walk_back(struct sl_fast_stage *out, const struct sl_plan *plan, con
   double most = 0, behind = 0;
   size_t k = r->curve_count, i = layer_end(p, n, top);
   const size_t first = first_issue(p, n);
-  out->under_top[only].ends = most_live(c, layer_issue(p, n, top - 1), layer_end(p, n, top - 1), base);
+  const size_t under = layer_issue(p, n, top - 1);
+  out->under_top[only].ends = most_live(c, under, layer_end(p, n, top - 1), base);
+  out->under_top_opens[only].ends = most_live(c, under, first_gradient(p, c, under), base);
   for (; i > first; i--) {
     while (k > 0 && r->curve[k - 1].issue > i - 1) k--;
     const double now = k > 0 ? lives(&r->curve[k - 1]) - base : 0;

@@ -4,39 +4,10 @@
 #include "core/op/op.h"
 #include "cost/collective.h"
 #include "cost/compute.h"
-#include "cost/topology.h"
+#include "fast/call.h"
 #include "fast/ring.h"
 
 #include <math.h>
-
-/* A collective of a group, of any size. */
-struct call {
-  enum sl_op_kind kind;
-  enum sl_dtype dtype;
-  int members;
-  struct sl_link link;
-};
-
-static struct call open_call(const struct sl_fast_setting *s, enum sl_op_kind kind, enum sl_dtype dtype, int64_t first,
-                             int64_t stride, int members) {
-  const struct sl_cost_group group = {.first = first, .stride = stride, .size = members, .inner = members};
-  return (struct call){kind, dtype, members, sl_cost_group_link(s->cluster, &group)};
-}
-
-/* The seconds of a collective over `count` elements. If shares are uneven, the busiest member sends `wire` elements. */
-static double seconds_of(const struct call *c, const struct sl_cost_rank *rank, int64_t count, int64_t wire,
-                         bool uneven) {
-  const double element = (double)sl_dtype_bytes(c->dtype);
-  const struct sl_work work = {.kind = c->kind,
-                               .dtype = c->dtype,
-                               .lane = SL_LANE_DP,
-                               .members = c->members,
-                               .parts = 1,
-                               .uneven = uneven,
-                               .bytes = element * (double)wire,
-                               .size = element * (double)count};
-  return sl_cost_collective(rank, &c->link, &work);
-}
 
 /* A bucket that is full. */
 struct bucket {
@@ -49,13 +20,13 @@ struct bucket {
 /* The walk over gradients, in the order in which the backward completes them. */
 struct walk {
   const struct sl_fast_setting *s;
-  struct call reduce, sum; /* over the data-parallel ranks; over tensor parallelism */
-  int64_t count, partial;  /* elements in the open bucket */
-  int64_t hi;              /* the flat index behind the open bucket */
-  double ready;            /* when its last gradient is complete ... */
-  double hosted;           /* ... and when the host has launched the op that writes it */
-  double end, end_hosted;  /* of the backward, without reductions */
-  double late;             /* of the host, at the start of the backward */
+  struct sl_fast_call reduce, sum; /* over the data-parallel ranks; over tensor parallelism */
+  int64_t count, partial;          /* elements in the open bucket */
+  int64_t hi;                      /* the flat index behind the open bucket */
+  double ready;                    /* when its last gradient is complete ... */
+  double hosted;                   /* ... and when the host has launched the op that writes it */
+  double end, end_hosted;          /* of the backward, without reductions */
+  double late;                     /* of the host, at the start of the backward */
   double at, slow; /* the time that the backward has reached; the share of their speed that kernels lose during a
                     * reduction */
   double bare;     /* the time without reductions */
@@ -102,9 +73,9 @@ static int64_t least_share(const struct walk *w, int64_t lo, int64_t hi) {
 
 static double reduction(const struct walk *w, int64_t lo, int64_t hi) {
   const int64_t count = hi - lo;
-  if (!w->sharded || w->s->strategy.sums_whole) return seconds_of(&w->reduce, w->s->rank, count, 0, false);
+  if (!w->sharded || w->s->strategy.sums_whole) return sl_fast_call_seconds(&w->reduce, w->s->rank, count, 0, false);
   const int64_t least = lo < w->tied ? count / w->reduce.members : least_share(w, lo - w->tied, hi - w->tied);
-  return seconds_of(&w->reduce, w->s->rank, count, count - least, true);
+  return sl_fast_call_seconds(&w->reduce, w->s->rank, count, count - least, true);
 }
 
 static double later(double a, double b) {
@@ -145,7 +116,7 @@ static void reduce_bucket(struct walk *w, const struct bucket *b) {
   const double reached = b->called - (w->travels ? w->s->rank->kernel_costs.host_collective : 0);
   double at = b->ready + w->held;
   if (b->partial > 0) {
-    const double seconds = seconds_of(&w->sum, w->s->rank, b->partial, 0, false);
+    const double seconds = sl_fast_call_seconds(&w->sum, w->s->rank, b->partial, 0, false);
     w->tp_lane = later(later(w->tp_lane, at), reached) + seconds;
     if (w->serial) w->held = later(w->held, reached - b->ready) + seconds;
     at = w->tp_lane;
@@ -189,7 +160,7 @@ static void reduce_until(struct walk *w, double now) {
 /* Reduces a bucket when the backward is over, behind those before; in another type it is copied there and back. */
 static void reduce_after_all(struct walk *w, int64_t lo) {
   const double copy = w->recast ? w->copy_launch + (double)w->count * w->copy_per_element : 0;
-  if (w->partial > 0) w->tp_after += seconds_of(&w->sum, w->s->rank, w->partial, 0, false);
+  if (w->partial > 0) w->tp_after += sl_fast_call_seconds(&w->sum, w->s->rank, w->partial, 0, false);
   if (w->travels)
     w->dp_after = later(w->dp_after, w->tp_after) + copy + w->call + reduction(w, lo, w->hi) + copy_back(w, w->count);
 }
@@ -235,19 +206,35 @@ struct written {
   double host; /* the host's seconds for the buckets that are complete before it */
 };
 
-/* Adds a tensor's gradient, which `op` writes, to the open bucket. `now`: bytes in use then; `left`: the most of them up
- * to the end of the block. */
-static void fill(struct walk *w, const struct sl_fast_tensor *t, const struct written *op, double left, double now) {
+/* Bytes in use when an op has written a gradient, and the most of them from there to the end of its block. */
+struct in_use {
+  double now, left;
+};
+
+/* Those of a tensor in the first micro-batch's backward, or another one's. `above`: blocks that come before its own. */
+static struct in_use bytes_in_use(const struct walk *w, const struct sl_fast_stage *stage,
+                                  const struct sl_fast_tensor *t, int64_t above) {
+  const double released = (double)above * (stage->kept.block - w->made), n = (double)w->blocks;
+  return (struct in_use){sl_fast_at(t->now[!w->other], n) - released, sl_fast_at(t->left[!w->other], n) - released};
+}
+
+/* Ends the open bucket, which goes down to `lo`, if the next tensor does not join it. */
+static void make_room(struct walk *w, const struct sl_fast_tensor *t, int64_t lo, const struct in_use *bytes) {
   const struct sl_strategy *s = &w->s->strategy;
   const int64_t limit = w->whole ? INT64_MAX : w->opened == 0 ? s->first_bucket : s->bucket;
+  const bool full = s->closes_after ? w->count >= limit : w->count > limit - (t->numel + w->padding);
+  if (w->count == 0 || (!full && !t->tied)) return;
+  end_bucket(w, lo);
+  sl_fast_ring_note(&w->ring, w->now, bytes->left);
+}
+
+/* Adds a tensor's gradient, which `op` writes, to the open bucket. */
+static void fill(struct walk *w, const struct sl_fast_tensor *t, const struct written *op, const struct in_use *bytes) {
   const int64_t run = t->numel + w->padding;
+  make_room(w, t, w->flat, bytes);
   w->padding = 0;
-  const bool full = s->closes_after ? w->count >= limit : w->count > limit - run;
-  if (w->count > 0 && (full || t->tied)) {
-    end_bucket(w, w->flat + run);
-    sl_fast_ring_note(&w->ring, w->now, left);
-  }
-  w->now = now;
+  w->flat -= t->numel;
+  w->now = bytes->now;
   w->count += run;
   if (t->partial) w->partial += t->numel;
   w->ready = later(w->ready, op->ready);
@@ -289,13 +276,12 @@ static void take_run(struct walk *w, const struct sl_fast_stage *stage, int firs
   for (int i = end - 1; i >= first; i--) {
     const struct sl_fast_tensor *t = &stage->tensor[i];
     struct written *op = &ops[count++];
-    w->flat -= t->numel;
     op->begins = sl_fast_at(t->begins[w->other], blocks) + (double)above * a->end.block;
     op->ready = sl_fast_at(t->ready[w->other], blocks) + (double)above * a->end.block;
     op->hosted = hosted_at_most(
         w, op->ready, w->late + sl_fast_at(t->hosted[w->other], blocks) + (double)above * a->end_hosted.block);
-    const double released = (double)above * (stage->kept.block - w->made), n = (double)w->blocks;
-    fill(w, t, op, sl_fast_at(t->left[!w->other], n) - released, sl_fast_at(t->now[!w->other], n) - released);
+    const struct in_use bytes = bytes_in_use(w, stage, t, above);
+    fill(w, t, op, &bytes);
     op->host = w->host;
   }
   put_in_order(ops, count);
@@ -332,6 +318,20 @@ static void close_both(struct walk *w, const struct sl_fast_tensor *tied, double
   close_bucket(w, lo);
 }
 
+/* Takes block `b`, counted from the top. Copies of the blocks above stand beside all of it, or beside what comes before
+ * its gradients if it closes a bucket; one that its first tensor does not join was complete before it. */
+static void take_block(struct walk *w, const struct sl_fast_stage *stage, int first, int end, int64_t b) {
+  const double released = (double)(b - 1) * (stage->kept.block - w->made), n = (double)w->blocks;
+  const struct in_use bytes = bytes_in_use(w, stage, &stage->tensor[end - 1], b);
+  make_room(w, &stage->tensor[end - 1], w->flat, &bytes);
+  if (b == w->blocks - 1) w->ring.before_lowest = w->ring.buckets;
+  const int buckets = w->ring.buckets;
+  if (b > 0) sl_fast_ring_pass(&w->ring, sl_fast_at(stage->under_top_opens[!w->other], n) - released);
+  take_run(w, stage, first, end, 2, b);
+  if (b > 0 && w->ring.buckets == buckets)
+    sl_fast_ring_pass(&w->ring, sl_fast_at(stage->under_top[!w->other], n) - released);
+}
+
 static void walk_tensors(struct walk *w, const struct sl_fast_stage *stage, int64_t blocks) {
   int first_block = 0, behind;
   while (first_block < stage->tensor_count && stage->tensor[first_block].where < 0) first_block++;
@@ -341,13 +341,8 @@ static void walk_tensors(struct walk *w, const struct sl_fast_stage *stage, int6
   w->hi = w->unit;
   w->opened = 0;
   w->busy = 0;
-  const double under_top = sl_fast_at(stage->under_top[!w->other], (double)blocks);
   take_run(w, stage, behind, stage->tensor_count, 2, 0);
-  for (int64_t b = 0; b < blocks; b++) {
-    if (b == blocks - 1) w->ring.before_lowest = w->ring.buckets;
-    if (b > 0) sl_fast_ring_pass(&w->ring, under_top - (double)(b - 1) * (stage->kept.block - w->made));
-    take_run(w, stage, first_block, behind, 2, b);
-  }
+  for (int64_t b = 0; b < blocks; b++) take_block(w, stage, first_block, behind, b);
   const int tied = first_block > 0 && stage->tensor[0].tied; /* handled separately */
   w->ring.by_blocks = w->ring.buckets;
   take_run(w, stage, tied, first_block, (double)blocks, 0);
@@ -368,20 +363,6 @@ static void price_copy(struct walk *w) {
   const double factor = w->s->rank->kernel_costs.elementwise_factor;
   const double bytes = (double)(sl_dtype_bytes(c->grad_accum_dtype) + sl_dtype_bytes(c->communication_data_type));
   w->copy_per_element = (factor > 0 ? factor : 1) * bytes / w->s->rank->memory_bandwidth;
-}
-
-/* The all-gather of a flat partition's updated parameters, allgather_bucket_size elements at a time
- * (core/lower/update.c). */
-static double gather_seconds(const struct walk *w, int64_t unit, int64_t first_device) {
-  const struct sl_fast_setting *s = w->s;
-  const int64_t limit = s->config->zero.allgather_bucket_size;
-  const int64_t part = unit / s->dp;
-  int64_t chunks = limit > 0 ? unit / limit : part;
-  if (chunks < 1) chunks = 1;
-  if (chunks > part) chunks = part;
-  const struct call c = open_call(s, SL_OP_ALL_GATHER, s->config->param_dtype, first_device, s->tp, s->dp);
-  const int64_t each = part / chunks * s->dp, last = (part - part / chunks * (chunks - 1)) * s->dp;
-  return (double)(chunks - 1) * seconds_of(&c, s->rank, each, 0, false) + seconds_of(&c, s->rank, last, 0, false);
 }
 
 /* What copies for communication add to memory. If they come last, activations are gone, and gradients are there. Those
@@ -429,9 +410,9 @@ void sl_fast_reduce(struct sl_fast_reduction *out, const struct sl_fast_setting 
   w.part = (w.unit - w.tied) / s->dp;
   w.recast = s->config->grad_accum_dtype != s->config->communication_data_type;
   const bool scatters = w.sharded && !s->strategy.sums_whole;
-  w.reduce = open_call(s, scatters ? SL_OP_REDUCE_SCATTER : SL_OP_ALL_REDUCE, s->config->communication_data_type,
-                       first_device, s->tp, s->dp);
-  w.sum = open_call(s, SL_OP_ALL_REDUCE, s->config->grad_accum_dtype, first_device, 1, s->tp);
+  w.reduce = sl_fast_call_open(s, scatters ? SL_OP_REDUCE_SCATTER : SL_OP_ALL_REDUCE,
+                               s->config->communication_data_type, first_device, s->tp, s->dp);
+  w.sum = sl_fast_call_open(s, SL_OP_ALL_REDUCE, s->config->grad_accum_dtype, first_device, 1, s->tp);
   price_copy(&w);
   if (w.travels && s->rank->kernel_costs.launch_blocking) w.call = s->rank->kernel_costs.host_collective;
   if (w.travels && !w.serial) w.slow = sl_cost_lost_beside(s->rank, s->cluster, &w.reduce.link);
@@ -445,6 +426,4 @@ void sl_fast_reduce(struct sl_fast_reduction *out, const struct sl_fast_setting 
   out->buckets = w.ring.buckets;
   out->host = w.host;
   if (w.travels && w.recast) put_copies(&w, stage, numel, out);
-  if (w.sharded) out->gather = gather_seconds(&w, w.unit - w.tied, first_device);
-  if (w.sharded && w.tied > 0) out->gather += gather_seconds(&w, w.tied, first_device);
 }

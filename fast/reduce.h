@@ -11,7 +11,6 @@ struct sl_fast_reduction {
   double over;        /* from the start of the last backward to the end of the last reduction */
   double tied_over;   /* from the start of the last backward to the end of a tied embedding's reduction */
   double host;        /* the host's seconds that reductions add to the backward */
-  double gather;      /* the all-gather of updated parameters */
   /* Bytes of gradient copies in the communication type: what stays of them in the lowest block, and when the blocks are
    * done. */
   double wire_before, wire_after;

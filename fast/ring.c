@@ -25,7 +25,7 @@ void sl_fast_ring_note(struct sl_fast_ring *r, double now, double left) {
 }
 
 void sl_fast_ring_pass(struct sl_fast_ring *r, double most) {
-  if (r->buckets > 0) keep(r, most);
+  if (r->buckets > 0) r->last.left = larger(r->last.left, most);
 }
 
 /* The elements of the buffer that the last of all buckets has. */

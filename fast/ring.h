@@ -7,7 +7,8 @@
 
 enum { SL_FAST_RING = 2 };
 
-/* A bucket that has closed, and the bytes in use besides the buffers: then, and the most up to the end of the block. */
+/* A bucket that has closed, and the bytes in use besides the buffers: then, and the most up to the end of the last block
+ * before the next one closes. */
 struct sl_fast_closed {
   int index;
   double now, left;
@@ -37,7 +38,7 @@ int sl_fast_ring_take(struct sl_fast_ring *ring, int64_t count);
 /* Notes the memory besides the buffers at the bucket that closed last, if others follow: `now`, and `left`, the most up
  * to the end of the block. */
 void sl_fast_ring_note(struct sl_fast_ring *ring, double now, double left);
-/* Notes the most memory besides the buffers in a block that comes behind those whose buckets have closed. */
+/* Notes the most memory besides the buffers in a block behind those that closed buckets so far. */
 void sl_fast_ring_pass(struct sl_fast_ring *ring, double most);
 /* When all buckets have closed. `element`: the bytes of one. */
 struct sl_fast_ring_bytes sl_fast_ring_bytes(struct sl_fast_ring *ring, double element);

@@ -271,7 +271,10 @@ static void join_stages(struct sl_fast_stage *x, const struct sl_fast_stage *dee
   join(&x->beside.launches, deeper->beside.launches);
   join(&x->beside.bytes, deeper->beside.bytes);
   join(&x->kept, deeper->kept);
-  for (int k = 0; k < 2; k++) join(&x->under_top[k], deeper->under_top[k]);
+  for (int k = 0; k < 2; k++) {
+    join(&x->under_top[k], deeper->under_top[k]);
+    join(&x->under_top_opens[k], deeper->under_top_opens[k]);
+  }
   for (int t = 0; t < SL_FAST_TIMES; t++)
     for (int k = 0; k < SL_FAST_PARTS; k++) join(&x->peak[t][k], deeper->peak[t][k]);
   join(&x->peak_last, deeper->peak_last);

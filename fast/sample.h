@@ -98,9 +98,10 @@ struct sl_fast_stage {
   struct sl_fast_linear kept; /* held by each of them */
   double input;               /* of the next micro-batch, which is received before its forward */
   struct sl_fast_linear peak[SL_FAST_TIMES][SL_FAST_PARTS];
-  struct sl_fast_linear under_top[2]; /* in the second block of a backward; [k] as in sl_fast_tensor.now */
-  struct sl_fast_linear peak_last;    /* in the last block of the last backward */
-  struct sl_fast_linear peak_step;    /* in the optimizer step */
+  /* In the second block of a backward, and before its first gradient; [k] as in sl_fast_tensor.now. */
+  struct sl_fast_linear under_top[2], under_top_opens[2];
+  struct sl_fast_linear peak_last; /* in the last block of the last backward */
+  struct sl_fast_linear peak_step; /* in the optimizer step */
 };
 
 /* What is kept of a rank of a small plan: its stage without seconds, and the tracks and works that give them. */

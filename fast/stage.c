@@ -6,9 +6,8 @@
 #include "core/op/workspace.h"
 #include "core/program/program.h"
 #include "core/program/step_state.h"
-#include "cost/collective.h"
 #include "cost/compute.h"
-#include "cost/topology.h"
+#include "fast/call.h"
 #include "fast/reduce.h"
 
 static double moved_seconds(const struct sl_cost_rank *rank, const struct sl_fast_moved *m, double blocks, double share,
@@ -152,6 +151,21 @@ static enum sl_status stretches_seconds(const struct sl_fast_setting *s, const s
   return add_stretch(s, open, parts.rest, sum, last);
 }
 
+/* The all-gather of `part` updated parameters of each rank, allgather_bucket_size elements at a time
+ * (core/lower/update.c). */
+static double gather_seconds(const struct sl_fast_setting *s, int64_t part, int64_t first_device) {
+  const int64_t limit = s->config->zero.allgather_bucket_size;
+  int64_t chunks = limit > 0 ? part * s->dp / limit : part;
+  if (part == 0) return 0;
+  if (chunks < 1) chunks = 1;
+  if (chunks > part) chunks = part;
+  const struct sl_fast_call c =
+      sl_fast_call_open(s, SL_OP_ALL_GATHER, s->config->param_dtype, first_device, s->tp, s->dp);
+  const int64_t each = part / chunks * s->dp, last = (part - part / chunks * (chunks - 1)) * s->dp;
+  return (double)(chunks - 1) * sl_fast_call_seconds(&c, s->rank, each, 0, false) +
+         sl_fast_call_seconds(&c, s->rank, last, 0, false);
+}
+
 /* The highest peak in `part` and in the parts after it. */
 static double most_of(const struct sl_fast_stage *stage, enum sl_fast_time time, enum sl_fast_part part, double n) {
   double most = 0;
@@ -210,6 +224,8 @@ enum sl_status sl_fast_stage_price(struct sl_fast_stage_cost *out, const struct 
   out->update = moved_seconds(rank, &stage->update, n, share, 1) +
                 moved_seconds(rank, &stage->beside, n, share, rank->kernel_costs.elementwise_factor);
   out->tied_bytes = (double)(parts.tied * sl_dtype_bytes(setting->config->grad_accum_dtype));
+  if (sharded)
+    out->gather = gather_seconds(setting, parts.rest, first_device) + gather_seconds(setting, parts.tied, first_device);
   for (int only = 0; only < 2; only++) {
     struct sl_fast_reduction r;
     const struct sl_fast_timed own = only ? out->first : out->next;
@@ -220,7 +236,6 @@ enum sl_status sl_fast_stage_price(struct sl_fast_stage_cost *out, const struct 
     const double end = own.end > hosted + r.host ? own.end : hosted + r.host;
     out->tail[only] = r.over > end + r.held ? r.over - end - r.held : 0;
     out->tied_tail[only] = r.tied_over - end - r.held;
-    out->gather = r.gather;
     out->work_bottom[only] = larger(r.live, bottom(stage, n, only, setting->strategy.gradients_by_tensor, &r));
     const double step = sl_fast_at(stage->peak_step, n), travelling = step - copied_bytes(setting, out->numel);
     out->work_step[only] = larger(travelling + r.wire_after, step);
