@@ -218,20 +218,16 @@ static struct in_use bytes_in_use(const struct walk *w, const struct sl_fast_sta
   return (struct in_use){sl_fast_at(t->now[!w->other], n) - released, sl_fast_at(t->left[!w->other], n) - released};
 }
 
-/* Ends the open bucket, which goes down to `lo`, if the next tensor does not join it. */
-static void make_room(struct walk *w, const struct sl_fast_tensor *t, int64_t lo, const struct in_use *bytes) {
-  const struct sl_strategy *s = &w->s->strategy;
-  const int64_t limit = w->whole ? INT64_MAX : w->opened == 0 ? s->first_bucket : s->bucket;
-  const bool full = s->closes_after ? w->count >= limit : w->count > limit - (t->numel + w->padding);
-  if (w->count == 0 || (!full && !t->tied)) return;
-  end_bucket(w, lo);
-  sl_fast_ring_note(&w->ring, w->now, bytes->left);
-}
-
 /* Adds a tensor's gradient, which `op` writes, to the open bucket. */
 static void fill(struct walk *w, const struct sl_fast_tensor *t, const struct written *op, const struct in_use *bytes) {
+  const struct sl_strategy *s = &w->s->strategy;
+  const int64_t limit = w->whole ? INT64_MAX : w->opened == 0 ? s->first_bucket : s->bucket;
   const int64_t run = t->numel + w->padding;
-  make_room(w, t, w->flat, bytes);
+  const bool full = s->closes_after ? w->count >= limit : w->count > limit - run;
+  if (w->count > 0 && (full || t->tied)) {
+    end_bucket(w, w->flat);
+    sl_fast_ring_note(&w->ring, w->now, bytes->left);
+  }
   w->padding = 0;
   w->flat -= t->numel;
   w->now = bytes->now;
@@ -319,13 +315,11 @@ static void close_both(struct walk *w, const struct sl_fast_tensor *tied, double
 }
 
 /* Takes block `b`, counted from the top. Copies of the blocks above stand beside all of it, or beside what comes before
- * its gradients if it closes a bucket; one that its first tensor does not join was complete before it. */
+ * its gradients if it closes a bucket. */
 static void take_block(struct walk *w, const struct sl_fast_stage *stage, int first, int end, int64_t b) {
   const double released = (double)(b - 1) * (stage->kept.block - w->made), n = (double)w->blocks;
-  const struct in_use bytes = bytes_in_use(w, stage, &stage->tensor[end - 1], b);
-  make_room(w, &stage->tensor[end - 1], w->flat, &bytes);
-  if (b == w->blocks - 1) w->ring.before_lowest = w->ring.buckets;
   const int buckets = w->ring.buckets;
+  if (b == w->blocks - 1) w->ring.before_lowest = buckets;
   if (b > 0) sl_fast_ring_pass(&w->ring, sl_fast_at(stage->under_top_opens[!w->other], n) - released);
   take_run(w, stage, first, end, 2, b);
   if (b > 0 && w->ring.buckets == buckets)
@@ -376,8 +370,9 @@ static void put_copies(struct walk *w, const struct sl_fast_stage *stage, int64_
   out->live = w->last ? bytes.all + gradients : bytes.live;
   out->wire_before = w->last ? 0 : bytes.before;
   out->wire_after = w->last ? 0 : bytes.after;
-  if (w->made > 0 && !w->last)
-    out->wire_after = later(bytes.last, bytes.after - sl_fast_gradient_bytes(w->s, stage, -1));
+  if (w->made == 0 || w->last) return;
+  out->wire_before = bytes.under;
+  out->wire_after = later(bytes.last, bytes.after - sl_fast_gradient_bytes(w->s, stage, -1));
 }
 
 void sl_fast_reduce(struct sl_fast_reduction *out, const struct sl_fast_setting *s, const struct sl_fast_stage *stage,

@@ -50,6 +50,7 @@ struct sl_fast_ring_bytes sl_fast_ring_bytes(struct sl_fast_ring *r, double elem
   if (r->one > 0) out.live = larger(out.live, r->one + element * (double)r->most[0]);
   if (r->several > 0) out.live = larger(out.live, r->several + out.all);
   out.before = element * (double)staying(r, r->before_lowest);
+  out.under = element * (double)staying(r, r->by_blocks);
   out.after = out.last = element * (double)last_buffer(r);
   if (r->buckets - r->by_blocks > 1)
     out.after = r->buckets > 2 ? out.all : larger(out.after, element * (double)r->most[0]);

@@ -27,6 +27,7 @@ struct sl_fast_ring {
 /* What the buffers add to memory, in bytes. */
 struct sl_fast_ring_bytes {
   double before; /* the buffers in use in the lowest block */
+  double under;  /* those in use in the rest of it once the last bucket has closed that closes there */
   double after;  /* those in use when the blocks are done */
   double last;   /* that of the last bucket */
   double live;   /* the peak memory, them included, at the moments when buckets close with blocks */
