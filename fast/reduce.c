@@ -15,6 +15,7 @@ struct bucket {
   int64_t lo, hi, count, partial;
   double ready;  /* when its last gradient is complete */
   double called; /* when the host has called its reduction */
+  bool tied;     /* that of a tied embedding */
 };
 
 /* The walk over gradients, in the order in which the backward completes them. */
@@ -140,6 +141,7 @@ static void reduce_bucket(struct walk *w, const struct bucket *b) {
     if (w->serial) w->held = later(w->held, b->called - b->ready) + seconds + back;
   }
   w->closed = b->ready;
+  if (b->tied) w->tied_over = w->travels ? w->dp_lane : b->ready + w->held;
 }
 
 /* Reduces the buckets that are complete at `now`, the first of them first: of those that one op completes, as an
@@ -174,23 +176,11 @@ static void end_bucket(struct walk *w, int64_t lo) {
     reduce_after_all(w, lo);
   else
     w->waiting[w->waiting_count++] =
-        (struct bucket){turn, lo, w->hi, w->count, w->partial, w->ready, w->hosted + w->host};
+        (struct bucket){turn, lo, w->hi, w->count, w->partial, w->ready, w->hosted + w->host, lo < w->tied};
   w->hi = lo;
   w->count = w->partial = 0;
   w->ready = 0;
   w->hosted = -INFINITY;
-}
-
-static void close_bucket(struct walk *w, int64_t lo) {
-  end_bucket(w, lo);
-  reduce_until(w, INFINITY);
-}
-
-/* Closes the bucket of a tied embedding. */
-static void close_tied(struct walk *w) {
-  const double ready = w->ready;
-  close_bucket(w, 0);
-  w->tied_over = w->travels ? w->dp_lane : ready + w->held;
 }
 
 /* A reduction into part of the whole gradient delays whatever writes there next. */
@@ -284,34 +274,23 @@ static void take_run(struct walk *w, const struct sl_fast_stage *stage, int firs
   for (int i = 0; i < count; i++) write_gradient(w, &ops[i]);
 }
 
-/* Handles a tied embedding whose gradient the head completes before the blocks do, although it precedes them in the
+/* Ends the bucket of a tied embedding, which comes first in the flat space, while no other is open. */
+static void end_tied(struct walk *w, const struct sl_fast_tensor *t, double blocks) {
+  const double begins = sl_fast_at(t->begins[w->other], blocks);
+  w->count = w->hi = w->tied;
+  w->ready = sl_fast_at(t->ready[w->other], blocks);
+  w->hosted = hosted_at_most(w, w->ready, w->late + sl_fast_at(t->hosted[w->other], blocks)) - (w->ready - begins);
+  end_bucket(w, 0);
+}
+
+/* Reduces a tied embedding whose gradient the head completes before the blocks do, although it precedes them in the
  * flat space. */
 static bool take_early(struct walk *w, const struct sl_fast_stage *stage, int first_block) {
   const struct sl_fast_tensor *t = &stage->tensor[0];
   if (first_block != 1 || !t->tied || t->ready[w->other].block > 0) return false;
-  w->count = w->hi = w->tied;
-  w->ready = t->ready[w->other].ends;
-  close_tied(w);
+  end_tied(w, t, 0);
+  reduce_until(w, INFINITY);
   return true;
-}
-
-/* The last two buckets of a stage that also looks the tied embedding up: the open one, and that of the embedding, which
- * is reduced first if one op completes both. */
-static void close_both(struct walk *w, const struct sl_fast_tensor *tied, double blocks) {
-  const double ready = sl_fast_at(tied->ready[w->other], blocks), open_ready = w->ready;
-  const int64_t count = w->count, partial = w->partial, hi = w->hi, lo = w->flat;
-  const bool together = open_ready >= ready;
-  if (!together && count > 0) {
-    close_bucket(w, lo);
-    w->held_before = w->at + w->held - w->bare;
-  }
-  w->count = w->hi = w->tied;
-  w->partial = 0;
-  w->ready = ready;
-  close_tied(w);
-  if (!together || count == 0) return;
-  w->count = count, w->partial = partial, w->hi = hi, w->ready = open_ready;
-  close_bucket(w, lo);
 }
 
 /* Takes block `b`, counted from the top. Copies of the blocks above stand beside all of it, or beside what comes before
@@ -340,13 +319,15 @@ static void walk_tensors(struct walk *w, const struct sl_fast_stage *stage, int6
   const int tied = first_block > 0 && stage->tensor[0].tied; /* handled separately */
   w->ring.by_blocks = w->ring.buckets;
   take_run(w, stage, tied, first_block, (double)blocks, 0);
-  const bool both = tied && !early;
-  const double ready = w->count > 0 && !both ? w->ready : INFINITY;
-  if (w->count > 0 && !both) end_bucket(w, early ? w->tied : 0);
+  double ready = w->count > 0 ? w->ready : INFINITY; /* of the last bucket */
+  if (w->count > 0) end_bucket(w, w->tied);
+  if (tied && !early) {
+    ready = sl_fast_at(stage->tensor[0].ready[w->other], (double)blocks);
+    end_tied(w, &stage->tensor[0], (double)blocks);
+  }
   reduce_until(w, nextafter(ready, 0));
   w->held_before = w->at + w->held - w->bare;
   reduce_until(w, INFINITY);
-  if (both) close_both(w, &stage->tensor[0], (double)blocks);
 }
 
 /* The cost of a copy from the accumulation type to the communication type. */

@@ -91,6 +91,18 @@ static const struct family families[] = {
      .live = 0.01,
      .formulas = true,
      .most_micro = 1},
+    {.name = "copies for the wire beside scores",
+     .model = "llama3-8b",
+     .config = "{" BF16 ADAMW "\"communication_data_type\": \"fp32\", \"zero_optimization\": {\"overlap_comm\": true, "
+               "\"reduce_bucket_size\": 735e6}, \"shardlab\": {\"seq_len\": 6144, \"attention\": \"materialised\"}}",
+     .count = 24,
+     .most_tp = 1,
+     .most_pp = 1,
+     .most_dp = 8,
+     .time = 1e-4,
+     .live = 1e-4,
+     .formulas = true,
+     .most_micro = 2},
     ROW("a tied embedding, reduced before others", "gpt2",
         "{" BF16 ADAMW "\"zero_optimization\": {\"overlap_comm\": true}, \"shardlab\": {\"seq_len\": 576, "
         "\"attention\": \"flash\", \"preset\": \"nanotron-zero1\"}}",
