@@ -153,44 +153,50 @@ static inline uint32_t go_on(struct walker *w) {
   return w->next++;
 }
 
-/* Does the next op of a rank begin when its last compute op ends? It does if it is a compute op, which is no
- * rendezvous, and waits for nothing else. */
-static inline bool goes_on(const struct walker *w) {
-  if (w->next == w->end || w->at.stored->wait_count > 0) return false;
-  return w->table->costs[w->at.stored->op].lane == SL_LANE_COMPUTE;
+/* Moves past the next `count` ops of a rank, which are stored one behind another. */
+static inline void go_on_by(struct walker *w, uint32_t count) {
+  w->next += count;
+  w->at.stored += count - 1;
+  sl_issue_step(w->table->program, w->turn, &w->at);
 }
 
-/* Reports `count` compute ops from `first` on, in one call if the observer supports that. */
-static void emit_run(const struct flow *f, int local, uint32_t first, const double *times, uint32_t count) {
+/* Reports `count` compute ops from the next of a rank on, in one call if the observer supports that. */
+static void emit_run(const struct flow *f, int local, const double *times, uint32_t count) {
   const struct sl_run *run = f->run;
+  const struct walker *w = &f->walkers[local];
   if (run->observe_run != NULL) {
-    run->observe_run(run->observe_context, local, f->step, f->walkers[local].table->program, first, times, count);
+    run->observe_run(run->observe_context, local, f->step, w->table->program, w->at.stored, times, count);
     return;
   }
-  for (uint32_t i = 0; i < count; i++) emit(f, local, first + i, times[i], times[i + 1]);
+  for (uint32_t i = 0; i < count; i++) emit(f, local, w->next + i, times[i], times[i + 1]);
 }
 
-/* Runs consecutive compute ops of a rank; the first can start at `ready`. */
+/* Behind the last issue that is stored behind the next of a rank before the program goes back or ends. */
+static inline const struct sl_issue *stored_end(const struct walker *w) {
+  const struct sl_program *p = w->table->program;
+  return w->at.stored < w->turn ? w->turn : &p->issues[p->issue_count - sl_issues_repeated(p)];
+}
+
+/* Runs the next op of a rank, of the compute lane, which can start at `ready`, and those behind it that begin when the
+ * one before them ends: compute ops, which are no rendezvous, that wait for nothing else. */
 static void compute_on(struct flow *f, int local, double ready) {
   enum { MOST = 64 };
   struct walker *w = &f->walkers[local];
   struct lane *l = &w->lanes[SL_LANE_COMPUTE];
   const struct sl_sim_cost *costs = w->table->costs;
+  const struct sl_issue *issue = w->at.stored, *const behind = stored_end(w);
   double times[MOST + 1], end = ready;
-  uint32_t first = w->next, count = 0;
+  uint32_t count = 0;
   times[0] = ready;
   do {
-    const double cost = costs[w->at.stored->op].seconds;
-    const uint32_t issue = go_on(w);
-    end += sl_jitter_seconds(f->sim, w->rank, issue, cost);
-    l->ends[l->count++ & l->mask] = times[++count] = end;
-    if (count < MOST) continue;
-    emit_run(f, local, first, times, count);
-    times[0] = times[count];
-    first += count, count = 0;
-  } while (goes_on(w));
-  if (times[count] > f->end) f->end = times[count];
-  if (count > 0) emit_run(f, local, first, times, count);
+    end += sl_jitter_seconds(f->sim, w->rank, w->next + count, costs[issue->op].seconds);
+    l->ends[(l->count + count) & l->mask] = times[count + 1] = end;
+    count++, issue++;
+  } while (count < MOST && issue < behind && issue->wait_count == 0 && costs[issue->op].lane == SL_LANE_COMPUTE);
+  l->count += count;
+  if (end > f->end) f->end = end;
+  emit_run(f, local, times, count);
+  go_on_by(w, count);
 }
 
 /* Runs the next op of a rank, which is neither compute nor a rendezvous. */

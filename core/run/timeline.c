@@ -101,15 +101,12 @@ void sl_timeline_add(struct sl_timeline *timeline, int local, int64_t step, cons
 }
 
 void sl_timeline_add_run(struct sl_timeline *timeline, int local, int64_t step, const struct sl_program *program,
-                         uint32_t first, const double *times, uint32_t count) {
+                         const struct sl_issue *issues, const double *times, uint32_t count) {
   struct sl_timeline_rank *rank = rank_of(timeline, local, step, program);
   if (rank == NULL) return;
   double *busy = rank->busy_s[SL_LANE_COMPUTE];
   const struct sl_op *ops = program->ops;
-  const struct sl_issue *turn = sl_issues_turn(program);
-  struct sl_issue_ref at = sl_issue_find(program, first);
-  for (uint32_t i = 0; i < count; i++, sl_issue_step(program, turn, &at))
-    busy[sl_op_class_of(ops[at.stored->op].kind)] += times[i + 1] - times[i];
+  for (uint32_t i = 0; i < count; i++) busy[sl_op_class_of(ops[issues[i].op].kind)] += times[i + 1] - times[i];
   timeline->status = add(&rank->kept[SL_KEPT_COMPUTE], times[0], times[count]);
   if (timeline->status == SL_OK) timeline->status = add(&rank->kept[SL_KEPT_OWN], times[0], times[count]);
 }

@@ -61,7 +61,7 @@ void sl_timeline_add(struct sl_timeline *timeline, int local, int64_t step, cons
                      const struct sl_completion *done);
 /* Adds consecutive compute ops, as sl_observe_run_fn reports them. */
 void sl_timeline_add_run(struct sl_timeline *timeline, int local, int64_t step, const struct sl_program *program,
-                         uint32_t first, const double *times, uint32_t count);
+                         const struct sl_issue *issues, const double *times, uint32_t count);
 /* Discards what was added. */
 void sl_timeline_forget(struct sl_timeline *timeline);
 /* The breakdown of a rank. A rank without ops gives zeros. Errors: SL_ERR_MEMORY. */

@@ -61,10 +61,12 @@ static void see(void *context, int local, int64_t step, const struct sl_program 
   keep(s, step, program, done);
 }
 
-static void see_run(void *context, int local, int64_t step, const struct sl_program *program, uint32_t first,
-                    const double *times, uint32_t count) {
+/* All issues of these programs are stored. */
+static void see_run(void *context, int local, int64_t step, const struct sl_program *program,
+                    const struct sl_issue *issues, const double *times, uint32_t count) {
   struct seen *s = context;
-  sl_timeline_add_run(&s->timeline, local, step, program, first, times, count);
+  const uint32_t first = (uint32_t)(issues - program->issues);
+  sl_timeline_add_run(&s->timeline, local, step, program, issues, times, count);
   for (uint32_t i = 0; i < count; i++)
     keep(s, step, program,
          &(struct sl_completion){.local = local, .index = first + i, .start_s = times[i], .end_s = times[i + 1]});
