@@ -111,13 +111,13 @@ static void raise(uint32_t *value, uint32_t to) {
 
 /* How many ops of each lane must be complete. */
 struct needs {
-  uint32_t count[SL_LANE_COUNT];
-  uint32_t lanes; /* bit l: of lane l more than none */
+  uint32_t lanes;                /* bit l: of lane l more than none ... */
+  uint32_t count[SL_LANE_COUNT]; /* ... namely so many; undefined for other lanes */
 };
 
 static void need(struct needs *n, int lane, uint32_t count) {
   if (count == 0) return;
-  raise(&n->count[lane], count);
+  if (!(n->lanes >> lane & 1) || count > n->count[lane]) n->count[lane] = count;
   n->lanes |= UINT32_C(1) << lane;
 }
 
@@ -300,7 +300,8 @@ static enum sl_status link_op(struct linker *k, uint32_t op_index, uint32_t inst
   const struct sl_instance *n = &p->instances[instance];
   const struct sl_use *uses = &k->uses[k->first_use[op_index]];
   const uint32_t issue = (uint32_t)p->issue_count, own = p->lane_ops[op->lane];
-  struct needs needs = {0};
+  struct needs needs;
+  needs.lanes = 0;
   SL_TRY(sl_grow(&k->lane_issue[op->lane], &k->lane_capacity[op->lane], (size_t)own + 1, sizeof(uint32_t)));
   struct sl_issue *e = &p->issues[issue - sl_issues_repeated(p)];
   p->issue_count++;
