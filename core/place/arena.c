@@ -201,9 +201,7 @@ static enum sl_status note_placed(struct planner *p) {
  * only what is occupied at the peak; those that asked in vain, since what they meet is over when they begin but not
  * certain to be, wait ever longer before they ask again. Nor is anything noted before what was met has taken as long as
  * noting will, less what asking in vain has wasted of that. */
-static enum sl_status pass_busy(struct planner *p, struct search *s) {
-  if (s->x->at_peak) s->offset = sl_busy_runs_pass(&p->at_peak, s->offset, s->x->bytes);
-  if (s->met < s->ask || p->met < OF_NOTING * (p->placed_count - p->noted)) return SL_OK;
+static enum sl_status pass_noted(struct planner *p, struct search *s) {
   const int64_t before = s->offset;
   SL_TRY(note_placed(p));
   for (int i = 0; i < SL_NOTED_LIVES; i++) s->offset = sl_busy_pass(&p->busy, s->offset, s->x->bytes, s->x->noted[i]);
@@ -211,6 +209,12 @@ static enum sl_status pass_busy(struct planner *p, struct search *s) {
   if (s->offset == before) p->met /= 2;
   s->ask = s->met + s->wait;
   return SL_OK;
+}
+
+static inline enum sl_status pass_busy(struct planner *p, struct search *s) {
+  if (s->x->at_peak) s->offset = sl_busy_runs_pass(&p->at_peak, s->offset, s->x->bytes);
+  const bool asks = s->met >= s->ask && p->met >= OF_NOTING * (p->placed_count - p->noted);
+  return asks ? pass_noted(p, s) : SL_OK;
 }
 
 /* Goes on to where nothing of a size class is in the way; *at: the first of them that was not compared yet. */

@@ -55,9 +55,10 @@ static bool alike(const struct linker *k, uint32_t a, uint32_t b, const struct s
     const struct sl_wait *u = &k->p->waits[x->wait + w], *v = &k->p->waits[y->wait + w];
     if (u->lane != v->lane || v->count - u->count != ops_between(from, to, u->lane)) return false;
   }
+  uint32_t differs = 0; /* without a way out of the loop, lanes are compared several at once */
   for (uint32_t lane = 0; lane < SL_LANE_COUNT; lane++)
-    if (after[lane] - before[lane] != ops_between(from, to, lane)) return false;
-  return true;
+    differs |= (after[lane] - before[lane]) ^ ops_between(from, to, lane);
+  return differs == 0;
 }
 
 /* Is the period at mark `m` identical to the next one? */
@@ -178,16 +179,25 @@ static bool seen_twice(const struct sl_periods *s, const struct kind *a, const s
   return s->count - s->alike > 2 * (size_t)sl_repeat_multiple(a->length, b->length) + ALIKE;
 }
 
+/* The kind in `kinds` that is `own`, or `count`. The slots of a buffer are often of as many kinds as those of the one
+ * before it, in the same order, so the one behind `last`, which was found last, is tried first. */
+static size_t find_kind(const struct kind *kinds, size_t count, size_t last, struct kind own) {
+  for (size_t tried = 0; tried < count; tried++) {
+    if (++last >= count) last = 0;
+    if (kinds[last].through == own.through && kinds[last].length == own.length) return last;
+  }
+  return count;
+}
+
 /* Does every pair of slots that change live through one derived period, or have all their relations been derived? */
 static bool all_meet(const struct sl_periods *s, const struct turning *t) {
   struct kind kinds[MOST_KINDS];
-  size_t count = 0;
+  size_t count = 0, j = 0;
   for (size_t i = 0; i < s->k->rank_class->slot_count; i++) {
     const struct kind own = {t->through[i], s->turns[i].length};
-    size_t j = 0;
     if (!changes(s, i)) continue;
     if (own.through == 0) return false;
-    while (j < count && (kinds[j].through != own.through || kinds[j].length != own.length)) j++;
+    j = find_kind(kinds, count, j, own);
     if (j < count) continue;
     if (count == MOST_KINDS) return false;
     for (j = 0; j < count; j++)
@@ -293,7 +303,10 @@ static void move_history(struct linker *k, size_t slot, const struct sl_mark *si
   for (size_t i = 0; i < k->histories[slot].count; i++) {
     struct sl_span *x = sl_span_at(&k->histories[slot], i);
     if (x->writer_lane >= 0) move_on(&x->written, x->writer_lane, since, jump);
-    for (int lane = 0; lane < SL_LANE_COUNT; lane++) move_on(&x->read[lane], lane, since, jump);
+    for (uint32_t lanes = x->readers; lanes != 0; lanes &= lanes - 1) {
+      const int lane = __builtin_ctz(lanes);
+      move_on(&x->read[lane], lane, since, jump);
+    }
   }
 }
 
