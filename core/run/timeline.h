@@ -59,7 +59,7 @@ struct sl_breakdown {
 /* Adds one completion of the step program; others are ignored. */
 void sl_timeline_add(struct sl_timeline *timeline, int local, int64_t step, const struct sl_program *program,
                      const struct sl_completion *done);
-/* Adds consecutive compute ops, as sl_observe_run_fn reports them. */
+/* Adds consecutive ops of a lane, as sl_observe_run_fn reports them. */
 void sl_timeline_add_run(struct sl_timeline *timeline, int local, int64_t step, const struct sl_program *program,
                          const struct sl_issue *issues, const double *times, uint32_t count);
 /* Discards what was added. */
