@@ -67,8 +67,7 @@ static void emit(const struct flow *f, int local, uint32_t first, const struct s
     return;
   }
   for (uint32_t i = 0; i < count && run->observe != NULL; i++) {
-    const struct sl_completion done = {
-        .local = local, .index = first + i, .start_s = times[i], .end_s = times[i + 1]};
+    const struct sl_completion done = {.local = local, .index = first + i, .start_s = times[i], .end_s = times[i + 1]};
     run->observe(run->observe_context, local, f->step, program, &done);
   }
 }

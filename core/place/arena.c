@@ -18,7 +18,7 @@
 #include <string.h>
 
 enum {
-  MOMENT_LIVES = 256, /* that begin in a moment of sl_busy */
+  MOMENT_LIVES = 256,  /* that begin in a moment of sl_busy */
   MANY_CONFLICTS = 32, /* after which an item asks what is busy during its lives ... */
   OF_NOTING = 40       /* ... once so many were met for each item that is not noted yet, which takes about as long */
 };

@@ -230,8 +230,9 @@ static enum sl_status begin_life(struct linker *k, uint32_t slot, int32_t buffer
 
 /* Does the newest lifetime of a slot go on when `issue` uses it for `key`, its micro-batch if that matters? */
 static inline bool life_goes_on(const struct sl_life *life, const struct sl_use *use, int32_t key, uint32_t issue) {
-  if (life->buffer != use->buffer || life->micro_batch != key) return false; /* passed on to another stage, or renewed */
-  return !use->renews || life->last == issue;                                /* read and overwritten by one op */
+  if (life->buffer != use->buffer || life->micro_batch != key)
+    return false;                             /* passed on to another stage, or renewed */
+  return !use->renews || life->last == issue; /* read and overwritten by one op */
 }
 
 /* Op `own` of a lane, which has `issue`, uses a slot for `micro_batch`. */

@@ -73,8 +73,8 @@ static enum sl_status add_op(struct sl_timeline_rank *rank, const struct sl_op *
 }
 
 /* Adds ops of the compute lane, all of which are kept as compute, at once. */
-static enum sl_status add_compute(struct sl_timeline_rank *rank, const struct sl_op *ops,
-                                  const struct sl_issue *issues, const double *times, uint32_t count) {
+static enum sl_status add_compute(struct sl_timeline_rank *rank, const struct sl_op *ops, const struct sl_issue *issues,
+                                  const double *times, uint32_t count) {
   double *busy = rank->busy_s[SL_LANE_COMPUTE];
   for (uint32_t i = 0; i < count; i++) busy[sl_op_class_of(ops[issues[i].op].kind)] += times[i + 1] - times[i];
   SL_TRY(add(&rank->kept[SL_KEPT_COMPUTE], times[0], times[count]));

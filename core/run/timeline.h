@@ -19,7 +19,7 @@ struct sl_intervals {
 enum sl_kept {
   SL_KEPT_COMPUTE,
   SL_KEPT_OWN,
-  SL_KEPT_HOST,   /* updates in host memory */
+  SL_KEPT_HOST, /* updates in host memory */
   SL_KEPT_P2P,
   SL_KEPT_COPIES, /* between device and host memory */
   SL_KEPT_NVME,   /* to and from NVMe */
