@@ -186,8 +186,7 @@ static bool all_meet(const struct sl_periods *s, const struct turning *t) {
     const struct kind own = {t->through[i], s->turns[i].length};
     if (!changes(s, i)) continue;
     if (own.through == 0) return false;
-    j = find_kind(kinds, count, j, own);
-    if (j < count) continue;
+    if ((j = find_kind(kinds, count, j, own)) < count) continue;
     if (count == MOST_KINDS) return false;
     for (j = 0; j < count; j++)
       if ((kinds[j].through & own.through) == 0 && !seen_twice(s, &kinds[j], &own)) return false;
