@@ -29,10 +29,13 @@
  * with what is not rotated (4), less our 4; the backward undoes them one by one. */
 #define ROTARY_IN_PYTHON                                                                                               \
     {SL_OP_ROPE,             OP,      20,   5,       6,      0,   NOTHING, ALWAYS, 0, 0}
-/* silu(gate) is a tensor of its own, kept for the product's backward. */
+/* silu(gate) (4) is a tensor of its own, kept for the product (6), less our 6. The backward: gradients of both factors
+ * (12) and that of silu (6), less our 10; where gate and up are the halves of one tensor, the backward of torch.chunk
+ * concatenates their gradients (8). */
 #define SWIGLU_IN_PYTHON                                                                                               \
     {SL_OP_SWIGLU_FWD,       OP,      4,    1,       0,      2,   SL_OP_SWIGLU_BWD, ALWAYS, 0, 0},                     \
-    {SL_OP_SWIGLU_BWD,       OP,      10,   3,       2,      0,   NOTHING, ALWAYS, 0, 0}
+    {SL_OP_SWIGLU_BWD,       OP,      8,    2,       2,      0,   NOTHING, ALWAYS, 0, 0},                              \
+    {SL_OP_SWIGLU_BWD,       OP,      8,    1,       4,      0,   NOTHING, SL_IF_GATE_PACKED, 0, 0}
 /* vocab_parallel_cross_entropy: logits to fp32 (6), their maximum (4), subtracted in place (8), exp in place (8), sum
  * (4), divided in place (8); backward multiplied by the loss's gradient (8) and to 16 bits (6); less our 4. Besides
  * them, sixteen kernels over rows only. The fp32 copy and the 16-bit gradient are live together with the logits. */
@@ -323,6 +326,8 @@ static bool holds(const struct sl_kernel_row *row, const struct sl_config *confi
     return op->dim[0] > 1;
   case SL_IF_CONTEXT:
     return sl_op_cp(op) > 1;
+  case SL_IF_GATE_PACKED:
+    return op->flags & SL_OP_PACKED_GATE;
   case SL_ALWAYS:
     break;
   }

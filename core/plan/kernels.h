@@ -45,7 +45,7 @@ enum sl_accumulation {
 
 /* When a row applies: always; depending on shardlab.fused_norm or shardlab.fused_softmax, for a set that has both
  * forms; for an op with dropout; for fp16; with recomputation by op; for attention over more
- * than one sequence; or under context parallelism. */
+ * than one sequence; under context parallelism; or for a gate and what it gates in one tensor. */
 enum sl_kernel_when {
   SL_ALWAYS,
   SL_UNLESS_FUSED_NORM,
@@ -55,7 +55,8 @@ enum sl_kernel_when {
   SL_IF_FP16,
   SL_IF_SELECTIVE_OP,
   SL_IF_SEQUENCES, /* the attention op has more than one */
-  SL_IF_CONTEXT    /* and ranks share them */
+  SL_IF_CONTEXT,   /* and ranks share them */
+  SL_IF_GATE_PACKED
 };
 
 /* What a framework launches in addition to an op of `kind`. Bytes are per element. A kind may have several rows; of an
@@ -128,6 +129,6 @@ struct sl_kernel_set {
 /* The kernel set of a configuration (shardlab.kernels). Borrowed. */
 const struct sl_kernel_set *sl_kernel_set(enum sl_kernel_choice kernels);
 /* The row after `row` (NULL: the first one) of the configuration's set that applies to an op like `op`; NULL after the
- * last. Reads the op's kind and dropout. */
+ * last. Reads the op's kind, dropout, flags and dimensions. */
 const struct sl_kernel_row *sl_kernel_row(const struct sl_config *config, const struct sl_op *op,
                                           const struct sl_kernel_row *row);

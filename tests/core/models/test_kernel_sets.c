@@ -67,7 +67,7 @@ static void sum_passes(const struct fixture *f, int64_t *bytes, int64_t *launche
 }
 
 /* How many elements of each kind of op a step of the model has, and how many ops: counted by hand. */
-static void expected(const struct sl_config *config, bool flash, int64_t *bytes, int64_t *launches) {
+static void expected(const struct sl_plan *plan, bool flash, int64_t *bytes, int64_t *launches) {
   const struct {
     enum sl_op_kind kind;
     int64_t elements, ops;
@@ -81,11 +81,12 @@ static void expected(const struct sl_config *config, bool flash, int64_t *bytes,
       {SL_OP_SWIGLU_BWD, R * INNER, LAYERS},
       {SL_OP_CLASSIFIER, R * V, 1},
   };
+  const unsigned packed = plan->model->form.gate_packed ? SL_OP_PACKED_GATE : 0;
   *bytes = *launches = 0;
   for (size_t i = 0; i < sizeof counted / sizeof *counted; i++) {
     const struct sl_kernel_row *row = NULL;
-    const struct sl_op op = {.kind = counted[i].kind, .dim = {B}};
-    while ((row = sl_kernel_row(config, &op, row)) != NULL) {
+    const struct sl_op op = {.kind = counted[i].kind, .dim = {B}, .flags = packed};
+    while ((row = sl_kernel_row(plan->config, &op, row)) != NULL) {
       const int64_t of[] = {[SL_ELEMENT_OF_OP] = counted[i].elements,
                             [SL_ELEMENT_OF_Q] = R * HEADS * HEAD,
                             [SL_ELEMENT_OF_KV] = R * 2 * KV * HEAD,
@@ -108,7 +109,7 @@ static void passes_are_those_of_the_rows(void **state) {
       assert_string_equal(set->name, sets[i]);
       open_job(&f, sets[i], flash ? "flash" : "materialised", "none");
       sum_passes(&f, &bytes, &launches);
-      expected(f.plan.config, flash, &want_bytes, &want_launches);
+      expected(&f.plan, flash, &want_bytes, &want_launches);
       assert_int_equal(bytes, want_bytes);
       assert_int_equal(launches, want_launches);
       assert_int_equal(i == SL_KERNELS_SHARDLAB, launches == 0);
