@@ -108,6 +108,7 @@ struct sl_cuda {
   double timeout_s, epoch_s;
   /* the device */
   int device;
+  int capability; /* of compute: 90 is sm_90 */
   bool shared; /* some two ranks of the job use one device */
   struct sl_cuda_comms comms;
   cudaStream_t lanes[SL_LANE_COUNT]; /* NULL: no program has ops there */
@@ -225,7 +226,7 @@ enum sl_status sl_cuda_run(struct sl_cuda *cuda, cudaStream_t stream, const stru
  * collective could keep its members from reaching it. */
 enum sl_status sl_cuda_look(struct sl_cuda *cuda, cudaStream_t stream, const struct sl_issued *it);
 /* SL_ERR_INPUT for a kind of op that the GPU cannot run. */
-enum sl_status sl_cuda_supports(const struct sl_op *op);
+enum sl_status sl_cuda_supports(const struct sl_op *op, int capability);
 
 /* warm.c: call when the arena is allocated and nothing runs; leaves the arena zeroed. */
 enum sl_status sl_cuda_warm(struct sl_cuda *cuda);
@@ -240,7 +241,8 @@ struct sl_cuda_product {
   bool trans_a, trans_b, add;
   bool tf32;         /* of fp32 factors: SL_TF32 */
   unsigned epilogue; /* of the op's flags SL_OP_BIAS, SL_OP_GELU, SL_OP_DGELU, SL_OP_BGRAD_A, _B */
-  enum sl_dtype type, out_type, bias_type; /* of a and b; of c and aux; of bias or dbias */
+  enum sl_dtype type, b_type, out_type, bias_type; /* of a; of b; of c and aux; of bias or dbias */
+  const void *scale_a, *scale_b; /* of factors in 8 bits: floats in device memory that multiply the product */
   const void *a, *b;
   void *c;
   void *bias; /* (n), read; or dbias, written: (m) of a's rows, (n) of b's */

@@ -58,6 +58,11 @@ static enum sl_status embed_bwd(const struct sl_call *c) {
                                            c->x[SL_AT_DOUT], c->x[SL_AT_TOKENS], &shape, &dropout, step_of(c)));
 }
 
+/* Where the inverse of a factor's scale is, behind it; NULL: it has none. */
+static const void *inverse_scale(const struct sl_call *c, enum sl_at name) {
+  return c->x[name] ? (const float *)c->x[name] + 1 : NULL;
+}
+
 /* A GPU multiplies 16-bit factors directly, so a workspace for converted copies, which is planned for a CPU, stays
  * unused. */
 static struct sl_cuda_product product_of(const struct sl_call *c) {
@@ -72,6 +77,9 @@ static struct sl_cuda_product product_of(const struct sl_call *c) {
                                   .tf32 = c->op->dtype == SL_TF32,
                                   .epilogue = c->op->flags & epilogues,
                                   .type = c->dtype[SL_AT_A],
+                                  .b_type = c->dtype[SL_AT_B],
+                                  .scale_a = inverse_scale(c, SL_AT_SCALE_A),
+                                  .scale_b = inverse_scale(c, SL_AT_SCALE_B),
                                   .out_type = c->dtype[SL_AT_C],
                                   .bias_type = c->dtype[bias],
                                   .a = c->x[SL_AT_A],
@@ -299,6 +307,22 @@ static enum sl_status norm(const struct sl_call *c) {
                                            c->x[SL_AT_SCRATCH]));
 }
 
+static enum sl_fp8 format_of(const struct sl_call *c, enum sl_at name) {
+  return c->dtype[name] == SL_E5M2 ? SL_FP8_E5M2 : SL_FP8_E4M3;
+}
+
+static enum sl_status fp8_cast(const struct sl_call *c) {
+  const enum sl_at to = c->x[SL_AT_OUT] ? SL_AT_OUT : SL_AT_TRANSPOSED;
+  return ran(c, sl_cuda_fp8_cast(c->stream, sl_call_type(c, SL_AT_X), c->x[SL_AT_OUT], c->x[SL_AT_TRANSPOSED],
+                                 c->x[SL_AT_X], c->dim[0], c->dim[1], format_of(c, to), c->x[SL_AT_SCALE],
+                                 c->x[SL_AT_AMAX]));
+}
+
+static enum sl_status fp8_scale(const struct sl_call *c) {
+  return ran(c, sl_cuda_fp8_scale(c->stream, c->x[SL_AT_SCALE], c->x[SL_AT_AMAX], c->x[SL_AT_HISTORY], c->dim[0],
+                                  c->dim[1]));
+}
+
 static enum sl_status control_step(const struct sl_call *c) {
   return ran(c, sl_cuda_control_step(c->stream, c->x[SL_AT_CONTROL], &cuda_of(c)->rules));
 }
@@ -405,8 +429,30 @@ enum sl_status sl_cuda_look(struct sl_cuda *cuda, cudaStream_t stream, const str
   return sl_anomaly_look(&cuda->anomaly, &rank, it, at_s, fetch, NULL);
 }
 
-enum sl_status sl_cuda_supports(const struct sl_op *op) {
+/* cuBLASLt multiplies 8-bit factors from sm_89 on, and rows of whole 16 bytes (cublasLtMatmul, "to use FP8 kernels":
+ * dimensions meet the requirements of tensor cores, all of which are multiples of 16). */
+static enum sl_status supports_scaled(const struct sl_op *op, int capability) {
+  if (op->kind != SL_OP_GEMM || op->dtype != SL_F8) return SL_OK;
+  if (!(op->flags & SL_OP_SCALED))
+    return sl_fail(SL_ERR_INPUT, "products in fp8 whose factors were not cast are only predicted; expected kernels "
+                                 "'shardlab'");
+  if (capability < 89)
+    return sl_fail(SL_ERR_INPUT,
+                   "shardlab.fp8: is true; this GPU has compute capability %d.%d; expected 8.9 or later, which "
+                   "multiplies numbers of 8 bits",
+                   capability / 10, capability % 10);
+  for (int i = 0; i < 3; i++)
+    if (op->dim[i] % 16 != 0)
+      return sl_fail(SL_ERR_INPUT,
+                     "shardlab.fp8: is true; layer %d has a product of %lld x %lld x %lld; expected multiples of 16, as "
+                     "cuBLASLt multiplies in fp8",
+                     op->layer, (long long)op->dim[0], (long long)op->dim[1], (long long)op->dim[2]);
+  return SL_OK;
+}
+
+enum sl_status sl_cuda_supports(const struct sl_op *op, int capability) {
   const bool here = op->lane == SL_LANE_HOST; /* such ops run in helpers.c */
+  SL_TRY(supports_scaled(op, capability));
   if (sl_op_is_comm(op->kind) || (here ? sl_offload_update(op->kind) != NULL : table[op->kind] != NULL)) return SL_OK;
   return sl_fail(SL_ERR_INPUT, "the cuda backend has no \"%s\"", sl_op_name(op->kind));
 }

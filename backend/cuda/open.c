@@ -78,6 +78,7 @@ static enum sl_status choose_device(struct sl_cuda *cuda, struct device_name *na
   SL_TRY(sl_cuda_probe(&devices));
   cuda->device = cuda->place.local_rank % devices;
   SL_CUDA_TRY(cudaGetDeviceProperties(&p, cuda->device));
+  cuda->capability = 10 * p.major + p.minor;
   name->domain = p.pciDomainID, name->bus = p.pciBusID, name->device = p.pciDeviceID;
   know_node(&name->node);
   return SL_OK;
@@ -160,7 +161,7 @@ static void close_streams(struct sl_cuda *cuda) {
 static enum sl_status check_programs(const struct sl_cuda *cuda) {
   for (int kind = 0; kind < SL_PROGRAM_COUNT; kind++) {
     const struct sl_program *program = &cuda->rank_class->programs[kind];
-    for (size_t i = 0; i < program->op_count; i++) SL_TRY(sl_cuda_supports(&program->ops[i]));
+    for (size_t i = 0; i < program->op_count; i++) SL_TRY(sl_cuda_supports(&program->ops[i], cuda->capability));
   }
   return SL_OK;
 }
