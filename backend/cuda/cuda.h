@@ -264,6 +264,8 @@ enum sl_status sl_cuda_gemm_run(struct sl_cuda_gemm *gemm, cudaStream_t stream, 
 void sl_cuda_gemm_time(struct sl_cuda_gemm *gemm, bool timing);
 void sl_cuda_gemm_close(struct sl_cuda_gemm *gemm); /* accepts NULL and a half-built one */
 size_t sl_cuda_gemm_version(void);                  /* cuBLASLt's, such as 130002 */
+/* SL_ERR_INPUT for a product in fp8 that a device of this compute capability, or cuBLASLt, does not have. */
+enum sl_status sl_cuda_gemm_supports(const struct sl_op *op, int capability);
 
 /* tensor.c */
 enum sl_status sl_cuda_tensors_open(struct sl_cuda *cuda);

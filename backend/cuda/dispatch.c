@@ -429,30 +429,9 @@ enum sl_status sl_cuda_look(struct sl_cuda *cuda, cudaStream_t stream, const str
   return sl_anomaly_look(&cuda->anomaly, &rank, it, at_s, fetch, NULL);
 }
 
-/* cuBLASLt multiplies 8-bit factors from sm_89 on, and rows of whole 16 bytes (cublasLtMatmul, "to use FP8 kernels":
- * dimensions meet the requirements of tensor cores, all of which are multiples of 16). */
-static enum sl_status supports_scaled(const struct sl_op *op, int capability) {
-  if (op->kind != SL_OP_GEMM || op->dtype != SL_F8) return SL_OK;
-  if (!(op->flags & SL_OP_SCALED))
-    return sl_fail(SL_ERR_INPUT, "products in fp8 whose factors were not cast are only predicted; expected kernels "
-                                 "'shardlab'");
-  if (capability < 89)
-    return sl_fail(SL_ERR_INPUT,
-                   "shardlab.fp8: is true; this GPU has compute capability %d.%d; expected 8.9 or later, which "
-                   "multiplies numbers of 8 bits",
-                   capability / 10, capability % 10);
-  for (int i = 0; i < 3; i++)
-    if (op->dim[i] % 16 != 0)
-      return sl_fail(SL_ERR_INPUT,
-                     "shardlab.fp8: is true; layer %d has a product of %lld x %lld x %lld; expected multiples of 16, as "
-                     "cuBLASLt multiplies in fp8",
-                     op->layer, (long long)op->dim[0], (long long)op->dim[1], (long long)op->dim[2]);
-  return SL_OK;
-}
-
 enum sl_status sl_cuda_supports(const struct sl_op *op, int capability) {
   const bool here = op->lane == SL_LANE_HOST; /* such ops run in helpers.c */
-  SL_TRY(supports_scaled(op, capability));
+  SL_TRY(sl_cuda_gemm_supports(op, capability));
   if (sl_op_is_comm(op->kind) || (here ? sl_offload_update(op->kind) != NULL : table[op->kind] != NULL)) return SL_OK;
   return sl_fail(SL_ERR_INPUT, "the cuda backend has no \"%s\"", sl_op_name(op->kind));
 }

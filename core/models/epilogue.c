@@ -86,8 +86,8 @@ static unsigned bgrad_of(const struct sl_draft *gemm, const struct sl_draft *nex
 /* Products in fp8 that run have no epilogue but a bias: cuBLASLt has no bias gradient of 8-bit factors, for which
  * Transformer Engine has kernels beside its casts (nvte_cast_transpose_dbias_dgelu), too. */
 static bool can_fuse(const struct sl_plan *plan, const struct sl_op *op) {
-  const bool ours = sl_kernel_set(plan->config->sl.kernels)->fp8_casts == SL_CASTS_SHARDLAB;
-  return op->kind == SL_OP_GEMM && !(op->dtype == SL_F8 && ours);
+  if (op->kind != SL_OP_GEMM || op->dtype != SL_F8) return op->kind == SL_OP_GEMM;
+  return sl_kernel_set(plan->config->sl.kernels)->fp8_casts != SL_CASTS_SHARDLAB;
 }
 
 /* Finds the draft to fuse into gemm `i`, and the flag for it; 0: none. For a weight's gradient it is that of its bias,
