@@ -109,7 +109,7 @@ struct sl_cuda {
   /* the device */
   int device;
   int capability; /* of compute: 90 is sm_90 */
-  bool shared; /* some two ranks of the job use one device */
+  bool shared;    /* some two ranks of the job use one device */
   struct sl_cuda_comms comms;
   cudaStream_t lanes[SL_LANE_COUNT]; /* NULL: no program has ops there */
   struct sl_cuda_events plans[SL_PROGRAM_COUNT];

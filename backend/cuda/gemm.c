@@ -272,9 +272,10 @@ enum sl_status sl_cuda_gemm_supports(const struct sl_op *op, int capability) {
                    capability / 10, capability % 10);
   for (int i = 0; i < 3; i++)
     if (op->dim[i] % 16 != 0)
-      return sl_fail(SL_ERR_INPUT,
-                     "shardlab.fp8: is true; layer %d has a product of %lld x %lld x %lld; expected multiples of 16, as "
-                     "cuBLASLt multiplies in fp8",
-                     op->layer, (long long)op->dim[0], (long long)op->dim[1], (long long)op->dim[2]);
+      return sl_fail(
+          SL_ERR_INPUT,
+          "shardlab.fp8: is true; layer %d has a product of %lld x %lld x %lld; expected multiples of 16, as "
+          "cuBLASLt multiplies in fp8",
+          op->layer, (long long)op->dim[0], (long long)op->dim[1], (long long)op->dim[2]);
   return SL_OK;
 }

@@ -74,9 +74,9 @@ struct sl_lowering {
   struct sl_lowered_stage *stage;  /* the current stage */
   int32_t stream, dx;              /* see sl_build_stream; -1 if nothing is passed between stages */
   struct sl_scaling scaling;
-  struct sl_slots *slots;          /* private to lower/slots.c */
-  struct sl_homes *homes;          /* private to lower/zero.c: made with the drafts */
-  struct sl_zero *zero;            /* its state while it lowers */
+  struct sl_slots *slots; /* private to lower/slots.c */
+  struct sl_homes *homes; /* private to lower/zero.c: made with the drafts */
+  struct sl_zero *zero;   /* its state while it lowers */
 };
 
 /* What is passed between the stages of a pipeline, for one micro-batch: activations forward (slots IN and OUT of one

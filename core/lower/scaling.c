@@ -33,8 +33,8 @@ enum sl_status sl_scaling_init(const struct sl_lowering *l, struct sl_program *p
 /* Two all-reduces in place of one over the product of both groups, which has no communicator. */
 static enum sl_status agree(const struct sl_lowering *l, struct sl_program *p, enum sl_group group, int ranks) {
   if (ranks == 1) return SL_OK;
-  struct sl_op op = sl_zero_collective(l, SL_OP_ALL_REDUCE, group, SL_F32, SL_PHASE_STEP, SL_PAYLOAD_SCALAR,
-                                       sl_build_factors(l));
+  struct sl_op op =
+      sl_zero_collective(l, SL_OP_ALL_REDUCE, group, SL_F32, SL_PHASE_STEP, SL_PAYLOAD_SCALAR, sl_build_factors(l));
   op.flags |= SL_OP_MOST;
   return SL_BUILD_EMIT(p, op, sl_build_update(l, l->scaling.amax));
 }

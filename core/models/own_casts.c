@@ -40,8 +40,7 @@ struct walk {
 /* ---- products ---- */
 
 static bool is_product(const struct sl_lowering *l, const struct sl_draft *d) {
-  return d->op.kind == SL_OP_GEMM && d->op.dtype == SL_F8 && d->op.layer >= 0 &&
-         d->op.layer < l->plan->model->n_layer;
+  return d->op.kind == SL_OP_GEMM && d->op.dtype == SL_F8 && d->op.layer >= 0 && d->op.layer < l->plan->model->n_layer;
 }
 
 static bool is_param(const struct sl_operand *o) {
@@ -198,8 +197,7 @@ static enum sl_status cast(struct walk *w, size_t at, const struct factor *f, st
   enum sl_half half;
   *out = known != NULL ? *known : (struct cast){f->of, {-1, -1}, scaled_by(w, f)};
   if (w->forward && f->role == SL_FP8_INPUT) w->scaled_by[f->placed] = out->placed;
-  if (!w->forward && k == 1 && f->of.buffer >= 0 && w->kept[f->of.buffer] >= 0)
-    out->buffer[1] = w->kept[f->of.buffer];
+  if (!w->forward && k == 1 && f->of.buffer >= 0 && w->kept[f->of.buffer] >= 0) out->buffer[1] = w->kept[f->of.buffer];
   if (out->buffer[k] >= 0) return SL_OK;
   unsigned forms = forms_from(w, at, f, &half);
   for (int i = 0; i < 2; i++)

@@ -91,8 +91,8 @@ extern "C" int sl_cuda_fp8_cast(sl_cuda_stream stream, enum sl_number type, uint
                                 float *amax) {
   return by_type(type, [&](auto zero) {
     using T = decltype(zero);
-    const bool whole = R % 4 == 0 && C % 4 == 0 && aligned_to<4>((const T *)x) && aligned_to<4>(out) &&
-                       aligned_to<4>(transposed);
+    const bool whole =
+        R % 4 == 0 && C % 4 == 0 && aligned_to<4>((const T *)x) && aligned_to<4>(out) && aligned_to<4>(transposed);
     return whole ? cast<T, 4>(stream, out, transposed, (const T *)x, R, C, format, scale, amax)
                  : cast<T, 1>(stream, out, transposed, (const T *)x, R, C, format, scale, amax);
   });

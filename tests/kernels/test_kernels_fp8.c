@@ -3,8 +3,8 @@
  * Numbers of 8 bits: every code against a table that is made here from the formats' definition alone, rounding to nearest with
  * ties to even between every two neighbours, saturation, NaNs; casts in both layouts, the largest magnitude, and the scales that
  * follow from a history. */
-#include "kernels/fp8.h"
 #include "kernels/convert.h"
+#include "kernels/fp8.h"
 #include "kernels/fp8_code.h"
 #include "kernels/philox.h"
 

@@ -53,12 +53,14 @@ static void equals_pytorch(const struct sl_exec_ops *host, const json_t *doc, co
   char config[1024];
   struct grid_result r;
   if (8 % (world * accumulate) != 0) return;
-  snprintf(config, sizeof config,
-           "{\"train_batch_size\": 8, \"gradient_accumulation_steps\": %d, \"bf16\": {\"enabled\": true}, "
-           "\"data_types\": {\"grad_accum_dtype\": \"fp32\"}, \"optimizer\": {\"type\": \"AdamW\", \"params\": {\"lr\": "
-           "0.003, \"betas\": [0.9, 0.95], \"eps\": 1e-8, \"weight_decay\": 0.1}}, \"zero_optimization\": {%s}, "
-           "\"shardlab\": {\"shuffle\": false, \"seed\": 1234, \"fp8\": true, \"preset\": \"%s\"}}",
-           accumulate, zero, strcmp(zero, NO_ZERO) == 0 ? "ddp" : "");
+  snprintf(
+      config, sizeof config,
+      "{\"train_batch_size\": 8, \"gradient_accumulation_steps\": %d, \"gradient_clipping\": 0.0, \"bf16\": "
+      "{\"enabled\": true}, "
+      "\"data_types\": {\"grad_accum_dtype\": \"fp32\"}, \"optimizer\": {\"type\": \"AdamW\", \"params\": {\"lr\": "
+      "0.003, \"betas\": [0.9, 0.95], \"eps\": 1e-8, \"weight_decay\": 0.1}}, \"zero_optimization\": {%s}, "
+      "\"shardlab\": {\"shuffle\": false, \"seed\": 1234, \"fp8\": true, \"preset\": \"%s\"}}",
+      accumulate, zero, strcmp(zero, NO_ZERO) == 0 ? "ddp" : "");
   checked_train(&r, host,
                 &(struct grid_run){MLP "config.json", config, "random:80", MLP "init.safetensors", STEPS, true, NULL});
   for (size_t s = 0; s < STEPS && rank == 0; s++) {
@@ -98,11 +100,12 @@ static const struct {
 };
 
 static void config_of(char *out, size_t size, const char *zero, const char *sl) {
-  snprintf(out, size,
-           "{\"train_batch_size\": 16, \"gradient_accumulation_steps\": 2, \"bf16\": {\"enabled\": true}, "
-           "\"optimizer\": {\"type\": \"AdamW\", \"params\": {\"lr\": 0.003}}, \"zero_optimization\": {%s}, \"shardlab\": "
-           "{\"seq_len\": 8, \"shuffle\": false, \"fp8\": true%s}}",
-           zero, sl);
+  snprintf(
+      out, size,
+      "{\"train_batch_size\": 16, \"gradient_accumulation_steps\": 2, \"bf16\": {\"enabled\": true}, "
+      "\"optimizer\": {\"type\": \"AdamW\", \"params\": {\"lr\": 0.003}}, \"zero_optimization\": {%s}, \"shardlab\": "
+      "{\"seq_len\": 8, \"shuffle\": false, \"fp8\": true%s}}",
+      zero, sl);
 }
 
 static int32_t buffer_of(const struct grid_result *r, const char *name) {

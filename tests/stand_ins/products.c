@@ -62,7 +62,8 @@ static bool is_eight(cudaDataType_t type) {
 
 static bool has_eight(const struct desc *desc, const struct layout *a, const struct layout *b, const struct layout *d) {
   const bool bias = desc->epilogue == CUBLASLT_EPILOGUE_BIAS;
-  if (!is_eight(a->type) || !is_eight(b->type) || (a->type == CUDA_R_8F_E5M2 && b->type == CUDA_R_8F_E5M2)) return false;
+  if (!is_eight(a->type) || !is_eight(b->type) || (a->type == CUDA_R_8F_E5M2 && b->type == CUDA_R_8F_E5M2))
+    return false;
   if (desc->compute != CUBLAS_COMPUTE_32F || (d->type != CUDA_R_16BF && d->type != CUDA_R_32F)) return false;
   if (desc->trans_a != TURNED || desc->trans_b != PLAIN || !desc->scale_a || !desc->scale_b) return false;
   if (!bias && desc->epilogue != CUBLASLT_EPILOGUE_DEFAULT) return false;
