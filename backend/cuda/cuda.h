@@ -108,8 +108,7 @@ struct sl_cuda {
   double timeout_s, epoch_s;
   /* the device */
   int device;
-  int capability; /* of compute: 90 is sm_90 */
-  bool shared;    /* some two ranks of the job use one device */
+  bool shared; /* some two ranks of the job use one device */
   struct sl_cuda_comms comms;
   cudaStream_t lanes[SL_LANE_COUNT]; /* NULL: no program has ops there */
   struct sl_cuda_events plans[SL_PROGRAM_COUNT];
@@ -226,7 +225,7 @@ enum sl_status sl_cuda_run(struct sl_cuda *cuda, cudaStream_t stream, const stru
  * collective could keep its members from reaching it. */
 enum sl_status sl_cuda_look(struct sl_cuda *cuda, cudaStream_t stream, const struct sl_issued *it);
 /* SL_ERR_INPUT for a kind of op that the GPU cannot run. */
-enum sl_status sl_cuda_supports(const struct sl_op *op, int capability);
+enum sl_status sl_cuda_supports(const struct sl_op *op);
 
 /* warm.c: call when the arena is allocated and nothing runs; leaves the arena zeroed. */
 enum sl_status sl_cuda_warm(struct sl_cuda *cuda);
@@ -264,7 +263,7 @@ enum sl_status sl_cuda_gemm_run(struct sl_cuda_gemm *gemm, cudaStream_t stream, 
 void sl_cuda_gemm_time(struct sl_cuda_gemm *gemm, bool timing);
 void sl_cuda_gemm_close(struct sl_cuda_gemm *gemm); /* accepts NULL and a half-built one */
 size_t sl_cuda_gemm_version(void);                  /* cuBLASLt's, such as 130002 */
-/* SL_ERR_INPUT for a product in fp8 that a device of this compute capability, or cuBLASLt, does not have. */
+/* SL_ERR_INPUT for a product in fp8 that a device of this compute capability (90: sm_90), or cuBLASLt, does not have. */
 enum sl_status sl_cuda_gemm_supports(const struct sl_op *op, int capability);
 
 /* tensor.c */

@@ -429,9 +429,8 @@ enum sl_status sl_cuda_look(struct sl_cuda *cuda, cudaStream_t stream, const str
   return sl_anomaly_look(&cuda->anomaly, &rank, it, at_s, fetch, NULL);
 }
 
-enum sl_status sl_cuda_supports(const struct sl_op *op, int capability) {
+enum sl_status sl_cuda_supports(const struct sl_op *op) {
   const bool here = op->lane == SL_LANE_HOST; /* such ops run in helpers.c */
-  SL_TRY(sl_cuda_gemm_supports(op, capability));
   if (sl_op_is_comm(op->kind) || (here ? sl_offload_update(op->kind) != NULL : table[op->kind] != NULL)) return SL_OK;
   return sl_fail(SL_ERR_INPUT, "the cuda backend has no \"%s\"", sl_op_name(op->kind));
 }
