@@ -115,6 +115,8 @@ static enum sl_status pose(struct fit *f) {
   SL_TRY(sl_calloc(&f->start, numbers, sizeof *f->start));
   for (size_t i = 0; i < rows; i++)
     f->measured[i] = f->runs.items[i].measured_s, f->weight[i] = f->runs.items[i].weight;
+  sl_refit_given(&f->clocks, f->start);
+  sl_refit_keep_unfitted(&f->clocks, f->weight, f->start);
   for (size_t j = 0; j < numbers; j++) f->priors[j] = f->clocks.numbers.items[j].prior;
   f->problem = (struct sl_refit_problem){.rows = rows,
                                          .numbers = numbers,
@@ -124,7 +126,6 @@ static enum sl_status pose(struct fit *f) {
                                          .clock = sl_refit_clocks_ask,
                                          .context = &f->clocks,
                                          .progress = say_progress};
-  sl_refit_given(&f->clocks, f->start);
   return SL_OK;
 }
 

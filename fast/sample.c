@@ -78,7 +78,7 @@ static enum sl_status read_tensors(const struct small *s, const struct sl_pp_ran
   const int last = s->plan.stages[pp_rank->stages[0]].first_layer + s->plan.stages[pp_rank->stages[0]].layer_count - 1;
   for (int i = 0; i < pp_rank->tensor_count; i++) {
     const struct sl_placed *t = &pp_rank->tensors[i];
-    const int layer = s->model.tensors[t->tensor].layer;
+    const int layer = s->plan.model->tensors[t->tensor].layer;
     number[i] = -1;
     if (layer >= 0 && layer < last) continue;
     if (out->tensor_count == SL_FAST_TENSORS)

@@ -54,6 +54,15 @@ void sl_refit_clocks_close(struct sl_refit_clocks *clocks) {
   sl_refit_numbers_free(&clocks->numbers);
 }
 
+bool sl_refit_depends(const struct sl_refit_clocks *c, const double *weight, size_t number) {
+  for (size_t i = 0; i < c->runs->count; i++) {
+    const struct sl_refit_reach *reach = &c->timers[i].reach;
+    for (int k = 0; k < reach->count && weight[i] > 0; k++)
+      if (reach->number[k] == number) return true;
+  }
+  return false;
+}
+
 void sl_refit_given(const struct sl_refit_clocks *c, double *values) {
   for (size_t i = 0; i < c->runs->count; i++) {
     const struct sl_refit_subject subject = subject_of(c, i);
@@ -63,6 +72,13 @@ void sl_refit_given(const struct sl_refit_clocks *c, double *values) {
       const double given = sl_refit_get(number, &subject);
       values[reach->number[k]] = given > 0 ? given : number->prior.prior;
     }
+  }
+}
+
+void sl_refit_keep_unfitted(struct sl_refit_clocks *c, const double *weight, const double *values) {
+  for (size_t j = 0; j < c->numbers.count; j++) {
+    struct sl_refit_prior *p = &c->numbers.items[j].prior;
+    if (!sl_refit_depends(c, weight, j) && values[j] > p->low && values[j] < p->high) p->prior = values[j];
   }
 }
 

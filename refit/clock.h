@@ -28,5 +28,10 @@ void sl_refit_clocks_close(struct sl_refit_clocks *clocks);
 enum sl_status sl_refit_clocks_ask(void *context, const double *values, double *seconds, double *slope);
 /* The numbers that a run's prediction depends on. */
 const struct sl_refit_reach *sl_refit_reach_of(const struct sl_refit_clocks *clocks, size_t run);
+/* Does a run of those with a weight above 0 depend on number `number`? */
+bool sl_refit_depends(const struct sl_refit_clocks *clocks, const double *weight, size_t number);
 /* Reads the values from the profiles; a number that they lack gets its prior. */
 void sl_refit_given(const struct sl_refit_clocks *clocks, double *values);
+/* Numbers that no run with a weight depends on get a prior at `values`, those of the profiles, so that a fit leaves them
+ * alone. */
+void sl_refit_keep_unfitted(struct sl_refit_clocks *clocks, const double *weight, const double *values);

@@ -76,14 +76,8 @@ fail:
 
 /* Resets numbers that no run of the fold depends on to their priors. */
 static void forget_orphans(const struct sl_refit_clocks *c, const struct sl_refit_problem *q, struct fold *f) {
-  for (size_t j = 0; j < q->numbers; j++) {
-    bool reached = false;
-    for (size_t i = 0; i < q->rows && !reached; i++) {
-      const struct sl_refit_reach *reach = sl_refit_reach_of(c, i);
-      for (int k = 0; k < reach->count && f->weight[i] > 0 && !reached; k++) reached = reach->number[k] == j;
-    }
-    if (!reached) f->values[j] = q->priors[j].prior;
-  }
+  for (size_t j = 0; j < q->numbers; j++)
+    if (!sl_refit_depends(c, f->weight, j)) f->values[j] = q->priors[j].prior;
 }
 
 /* Fits without the runs of `fold`, and predicts those. */

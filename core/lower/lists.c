@@ -18,22 +18,6 @@ static int64_t part_bytes(const struct sl_lowering *l) {
   return elements * sl_dtype_bytes(l->dtype);
 }
 
-/* Number of tensors on the pipeline rank; a block counts as many as the framework has. */
-static int64_t tensors_of(const struct sl_lowering *l) {
-  const int blocks = (int)l->plan->model->n_layer;
-  int64_t count = 0;
-  int last = -1; /* block */
-  for (int i = 0; i < l->pp_rank->tensor_count; i++) {
-    const int layer = l->plan->model->tensors[l->pp_rank->tensors[i].tensor].layer;
-    const bool in_block = layer >= 0 && layer < blocks;
-    if (!in_block)
-      count++;
-    else if (layer != last)
-      count += sl_kernel_set(l->plan->config->sl.kernels)->list_tensors, last = layer;
-  }
-  return count;
-}
-
 /* One kernel joins the pieces of a part; after the gather each piece is copied by a kernel of its own. The host
  * processes all of them. */
 static struct sl_op copy(int64_t bytes, uint32_t flags, int64_t kernels, int64_t pieces) {
@@ -49,7 +33,7 @@ static enum sl_status part_buffer(struct sl_lowering *l, int32_t *out, int64_t b
 
 enum sl_status sl_lists_open(struct sl_lowering *l, struct sl_program *p) {
   const int members = members_of(l);
-  const int64_t part = part_bytes(l), tensors = tensors_of(l);
+  const int64_t part = part_bytes(l), tensors = l->pp_rank->tensor_count;
   const struct sl_operand params = sl_build_read(l, l->rank_class->role[SL_ROLE_PARAM].buffer);
   int32_t own, whole;
   SL_TRY(sl_calloc(&l->zero->lists, (size_t)members, sizeof *l->zero->lists));
@@ -65,7 +49,7 @@ enum sl_status sl_lists_open(struct sl_lowering *l, struct sl_program *p) {
 }
 
 enum sl_status sl_lists_close(struct sl_lowering *l, struct sl_program *p) {
-  const int64_t part = part_bytes(l), tensors = tensors_of(l);
+  const int64_t part = part_bytes(l), tensors = l->pp_rank->tensor_count;
   for (int i = 0; i < members_of(l); i++)
     SL_TRY(SL_BUILD_EMIT(p, copy(4 * part, SL_OP_READS_KEPT | SL_OP_WORKSPACE, tensors, tensors),
                          sl_build_read(l, l->zero->lists[i]),

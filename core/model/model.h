@@ -99,6 +99,10 @@ enum sl_status sl_model_load(struct sl_model *model, const char *spec);
 enum sl_status sl_model_from_json(struct sl_model *model, const struct sl_json *doc);
 void sl_model_free(struct sl_model *model);
 
+/* The same language model with q, k and v, or the MLP's gate and first product, in one weight each: group by group,
+ * and the gate's rows first. To be freed with sl_model_free. Errors: SL_ERR_MEMORY. */
+enum sl_status sl_model_pack(struct sl_model *out, const struct sl_model *model, bool qkv, bool gate);
+
 /* Is it a language model: tokens through an embedding, blocks and an LM head? Otherwise inputs and outputs are
  * vectors. */
 bool sl_model_reads_tokens(const struct sl_model *model);

@@ -172,7 +172,8 @@ static const char *name_of(const struct sl_model *m, enum sl_tensor_part part) {
   const bool norm = part == SL_PART_NORM_1 || part == SL_PART_NORM_2;
   if (norm && m->form.residual == SL_RESIDUAL_PARALLEL && family->parallel_norms[0] != NULL)
     return family->parallel_norms[part == SL_PART_NORM_2];
-  return family->parts[part];
+  if (family->parts[part] != NULL) return family->parts[part];
+  return "attention.qkv"; /* a family without a packed product has no name for it, see sl_model_pack */
 }
 
 /* Appends one tensor; there is room for it. */
@@ -209,6 +210,14 @@ enum sl_status sl_transformer_tensors(struct sl_model *model) {
   model->block_tensors = (int)((model->tensor_count - model->first_block) / model->n_layer);
   add_region(model, BEHIND, (int)model->n_layer);
   return SL_OK;
+}
+
+enum sl_status sl_model_pack(struct sl_model *out, const struct sl_model *model, bool qkv, bool gate) {
+  *out = *model;
+  out->tensors = NULL;
+  if (qkv) out->form.qkv = SL_QKV_BY_GROUP;
+  if (gate) out->form.gate_packed = true;
+  return sl_transformer_tensors(out);
 }
 
 int sl_model_part(const struct sl_model *model, enum sl_tensor_part part, int layer) {

@@ -105,10 +105,10 @@ static bool launches(const struct passes *p, const struct sl_kernel_row *row, co
   return elements_of(row, op) > 0 && part_of(op, row->launches, row->weight_launches) > 0;
 }
 
-/* `first`: it is the first pass after its op, which reads what was kept for that op. */
+/* `op` is that of `beside`, or a part of it. `first`: it is the first pass after its op, which reads what was kept for
+ * that op. */
 static enum sl_status add_pass(struct passes *p, struct sl_drafts *to, const struct sl_kernel_row *row,
-                               const struct sl_draft *beside, bool backward, bool first) {
-  const struct sl_op *op = &beside->op;
+                               const struct sl_op *op, const struct sl_draft *beside, bool backward, bool first) {
   struct sl_operand operand[3];
   int32_t scratch;
   int n = 0;
@@ -129,20 +129,38 @@ static enum sl_status add_pass(struct passes *p, struct sl_drafts *to, const str
   return SL_OK;
 }
 
+/* The ops that a framework has for one of ours, which `parts` has room for: it rotates q and k one after the other,
+ * where we rotate a packed tensor at once. Returns how many. */
+enum { MOST_PARTS = 2 };
+static int parts_of(const struct sl_op *op, struct sl_op *parts) {
+  parts[0] = parts[1] = *op;
+  if (op->kind != SL_OP_ROPE || op->dim[4] == 0) return 1;
+  parts[1].dim[2] = op->dim[4];
+  parts[0].dim[4] = parts[1].dim[4] = 0;
+  return 2;
+}
+
+static enum sl_status add_passes(struct passes *p, struct sl_drafts *out, const struct sl_draft *beside,
+                                 bool backward) {
+  struct sl_op parts[MOST_PARTS];
+  const int count = parts_of(&beside->op, parts);
+  bool first = true;
+  for (int i = 0; i < count; i++)
+    for (const struct sl_kernel_row *row = NULL; (row = sl_kernel_row(p->l->plan->config, &parts[i], row)) != NULL;) {
+      if (!launches(p, row, &parts[i])) continue;
+      SL_TRY(add_pass(p, out, row, &parts[i], beside, backward, first));
+      first = false;
+    }
+  return SL_OK;
+}
+
 static enum sl_status add_all(struct passes *p, struct sl_drafts *drafts, bool backward) {
   struct sl_drafts out = {0};
   enum sl_status status = SL_OK;
   for (size_t i = 0; i < drafts->count && status == SL_OK; i++) {
     status = sl_grow(&out.items, &out.capacity, out.count + 1, sizeof *out.items);
     if (status == SL_OK) out.items[out.count++] = drafts->items[i];
-    const struct sl_draft *beside = &drafts->items[i];
-    const struct sl_kernel_row *row = NULL;
-    bool first = true;
-    while (status == SL_OK && (row = sl_kernel_row(p->l->plan->config, &beside->op, row)) != NULL) {
-      if (!launches(p, row, &beside->op)) continue;
-      status = add_pass(p, &out, row, beside, backward, first);
-      first = false;
-    }
+    if (status == SL_OK) status = add_passes(p, &out, &drafts->items[i], backward);
   }
   free(drafts->items);
   *drafts = out;

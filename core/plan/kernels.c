@@ -244,11 +244,11 @@ static const struct sl_kernel_set sets[] = {
                   "core/tensor_parallel/layers.py, wgrad_gemm_accum_fp32: since February 2022 products add to fp32 gradients; "
                   "core/transformer/attention.py, checkpoint_core_attention, whatever kernel attention has (legacy/model/transformer.py "
                   "left flash attention out)",
-        .accumulation = SL_ACCUMULATE_FUSED, .recomputes_all = true, .repeats_flash = true, .rows = megatron_fused},
+        .accumulation = SL_ACCUMULATE_FUSED, .recomputes_all = true, .repeats_flash = true, .packing = SL_PACKS_ALL, .rows = megatron_fused},
     [SL_KERNELS_MEGATRON_UNFUSED] = {.name = "megatron-unfused",
         .source = "the same with neither, or with what shardlab.fused_softmax and shardlab.fused_norm say: "
                   "forward_torch_softmax, legacy/model/rms_norm.py",
-        .accumulation = SL_ACCUMULATE_FUSED, .recomputes_all = true, .repeats_flash = true, .rows = megatron_unfused},
+        .accumulation = SL_ACCUMULATE_FUSED, .recomputes_all = true, .repeats_flash = true, .packing = SL_PACKS_ALL, .rows = megatron_unfused},
     [SL_KERNELS_TORCH_EAGER] = {.name = "torch-eager",
         .source = "the forms of transformers' modeling_llama.py and activations.py, counted op by op; torch's checkpoint stops early, and keeps "
                   "what its policy chose (torch/utils/checkpoint.py, _CachingTorchDispatchMode); gathered inputs are what a "
@@ -270,20 +270,20 @@ static const struct sl_kernel_set sets[] = {
                   "positions, torch otherwise; parallel/tensor_parallel/functional.py, _ShardedCrossEntropy; "
                   "optim/gradient_accumulator.py, fp32_grad.add_ behind loss.backward(); config/parallelism_config.py, "
                   "tp_recompute_allgather is true; src/nanotron/distributed.py, all_gather_coalesced, behind optim/zero.py, "
-                  "_all_gather_params (of a block qkv_proj and gate_up_proj are one each); CheckpointFunction repeats a block to its end",
-        .accumulation = SL_ACCUMULATE_APART, .keeps_gradients = true, .gathers_into_lists = true, .list_tensors = 6, .host_lead = LEAD_OF_NANOTRON,
+                  "_all_gather_params; qkv_proj and gate_up_proj are one product each; CheckpointFunction repeats a block to its end",
+        .accumulation = SL_ACCUMULATE_APART, .keeps_gradients = true, .gathers_into_lists = true, .packing = SL_PACKS_ALL, .host_lead = LEAD_OF_NANOTRON,
         .recomputes_all = true, .rows = nanotron},
     [SL_KERNELS_MEGATRON_DEEPSPEED] = {.name = "megatron-deepspeed",
         .source = "the kernels of megatron-fused, gradients added up by autograd: DeepSpeed's runtime/engine.py knows no "
                   "main_grad; its runtime/bf16_optimizer.py of February 2022, update_hp_grads: 16-bit ones stay until a "
                   "backward is over",
-        .accumulation = SL_ACCUMULATE_APART, .keeps_gradients = true, .recomputes_all = true, .rows = megatron_deepspeed},
+        .accumulation = SL_ACCUMULATE_APART, .keeps_gradients = true, .recomputes_all = true, .packing = SL_PACKS_ALL, .rows = megatron_deepspeed},
     [SL_KERNELS_ALEPH_ALPHA_SCALING] = {.name = "aleph-alpha-scaling",
         .source = "Aleph-Alpha/scaling of 2024: src/scaling/transformer/model/layers/lm_head.py and core/nn/linear/"
                   "column_parallel_linear.py gather the logits, transformer/model/losses/cross_entropy.py; autograd adds "
                   "gradients up; the rest is megatron-unfused's, " PYTHON "a guess for its runs of 2023, whose code was not published",
         .accumulation = SL_ACCUMULATE_APART, .keeps_gathered = true, .gathers_logits = true, .recomputes_all = true,
-        .waits_for_sums = true, .sums_apart = true, .host_lead = LEAD_OF_SCALING, .rows = aleph_alpha_scaling},
+        .waits_for_sums = true, .sums_apart = true, .packing = SL_PACKS_EQUAL_HEADS, .host_lead = LEAD_OF_SCALING, .rows = aleph_alpha_scaling},
     [SL_KERNELS_TORCH_COMPILE_BLOCKS] = {.name = "torch-compile-blocks",
         .source = "torchtitan of December 2024: each TransformerBlock compiled (parallelisms/parallelize_llama.py, "
                   "apply_compile), the ends and the loss eager (train.py)",
@@ -295,7 +295,7 @@ static const struct sl_kernel_set sets[] = {
                   "turns them off) and megatron/core/fusions/fused_bias_swiglu.py; in fp8 its casts, weights once a step "
                   "(is_first_microbatch of core/extensions/transformer_engine.py), and a head in 16 bits; core/tensor_parallel/layers.py, "
                   "wgrad_gemm_accum_fp32 and _fp16",
-        .accumulation = SL_ACCUMULATE_FUSED_ANY, .recomputes_all = true, .repeats_flash = true,
+        .accumulation = SL_ACCUMULATE_FUSED_ANY, .recomputes_all = true, .repeats_flash = true, .packing = SL_PACKS_ALL,
         .fp8_casts = SL_CASTS_TRANSFORMER_ENGINE_CACHED, .rows = megatron_core},
 };
 #undef PYTHON

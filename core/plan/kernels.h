@@ -76,8 +76,16 @@ struct sl_kernel_row {
   int weight_bytes, weight_launches;
 };
 
+/* Products of one input that a framework computes as one, with one parameter (plan/packing.h). */
+enum sl_packing {
+  SL_PACKS_NOTHING,     /* beyond what the model's own form packs */
+  SL_PACKS_EQUAL_HEADS, /* q, k and v, if every head has its own key */
+  SL_PACKS_ALL          /* q, k and v; the gate and the MLP's first product */
+};
+
 struct sl_kernel_set {
   const char *name, *source;
+  enum sl_packing packing;
   bool fuse_epilogues; /* products include the element-wise ops around them, as the plan says */
   enum sl_accumulation accumulation;
   /* products, norms and embeddings of 16-bit tensors write the gradients of their weights and biases in fp32 if those
@@ -94,7 +102,6 @@ struct sl_kernel_set {
   /* Updated parameters are gathered into lists of tensors. This takes a flat copy of a member's own parts, a copy of
    * the whole for every member, and torch's own for the call, which is copied back twice (lower/lists.h). */
   bool gathers_into_lists;
-  int list_tensors; /* tensors of a block in such a list; what a framework keeps in one tensor counts once */
   /* every tensor-parallel rank gathers the logits of the whole vocabulary and computes the loss from them */
   bool gathers_logits;
   /* context parallelism exchanges keys and values that are repeated for every query head */

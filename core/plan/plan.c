@@ -3,6 +3,7 @@
 #include "core/plan/plan.h"
 #include "core/config/check.h"
 #include "core/plan/kernels.h"
+#include "core/plan/packing.h"
 
 #include "core/base/checked.h"
 #include "core/base/limits.h"
@@ -282,6 +283,7 @@ enum sl_status sl_plan_build(struct sl_plan *plan, const struct sl_model *model,
   plan->config = plan->effective;
   choose_attention(plan->effective, cluster);
   SL_GO_FAIL(choose_degrees(plan, world));
+  SL_GO_FAIL(sl_packing_apply(plan));
   SL_GO_FAIL(choose_shard(plan));
   SL_GO_FAIL(choose_nodes(plan));
   SL_GO_FAIL(choose_sparse(plan));
@@ -309,6 +311,8 @@ void sl_plan_free(struct sl_plan *plan) {
   }
   free(plan->pp_ranks);
   free(plan->stages);
+  if (plan->packed != NULL) sl_model_free(plan->packed);
+  free(plan->packed);
   free(plan->effective);
   sl_schedule_free(&plan->schedule);
   *plan = (struct sl_plan){0};

@@ -22,7 +22,8 @@ struct sl_stage {
 };
 
 struct sl_plan {
-  const struct sl_model *model;     /* borrowed */
+  const struct sl_model *model;     /* borrowed, or `packed` */
+  struct sl_model *packed;          /* owned, see plan/packing.h; NULL: the model has its own products */
   struct sl_config *effective;      /* owned, see sl_plan_build; its places in the file are borrowed */
   const struct sl_config *config;   /* the effective one */
   const struct sl_cluster *cluster; /* borrowed */

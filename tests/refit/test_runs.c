@@ -121,6 +121,37 @@ static void models_and_clusters_are_held_out_whole(void **unused) {
   sl_refit_runs_free(&runs);
 }
 
+/* With a table held out, its cluster's numbers stay what its profile says; those that another table's runs share with
+ * it, and those that are fitted, keep their priors. */
+static void numbers_of_no_fitted_run_stay(void **unused) {
+  (void)unused;
+  static char unseen[] = TABLES "unseen.csv";
+  struct sl_refit_runs runs;
+  struct sl_refit_clocks clocks;
+  int kept = 0, fitted = 0;
+  load(&runs, (char *[]){foundry, unseen}, 2, 1);
+  assert_int_equal(sl_refit_clocks_open(&clocks, &runs, 1), SL_OK);
+  double *weight = calloc(runs.count, sizeof *weight), *given = calloc(clocks.numbers.count, sizeof *given),
+         *was = calloc(clocks.numbers.count, sizeof *was);
+  assert_true(weight != NULL && given != NULL && was != NULL);
+  for (size_t i = 0; i < runs.count; i++) weight[i] = runs.items[i].weight;
+  for (size_t j = 0; j < clocks.numbers.count; j++) was[j] = clocks.numbers.items[j].prior.prior;
+  sl_refit_given(&clocks, given);
+  sl_refit_keep_unfitted(&clocks, weight, given);
+  for (size_t j = 0; j < clocks.numbers.count; j++) {
+    const struct sl_refit_number *n = &clocks.numbers.items[j];
+    const bool foundry_has = strncmp(n->owner, "mosaic-", 7) == 0, unseen_has = strncmp(n->owner, "dgx", 3) == 0;
+    if (foundry_has) assert_true(n->prior.prior == was[j]);
+    if (unseen_has) assert_true(n->prior.prior == given[j]);
+    fitted += foundry_has && given[j] != was[j];
+    kept += unseen_has && given[j] != was[j];
+  }
+  assert_true(fitted > 0 && kept > 0);
+  free(weight), free(given), free(was);
+  sl_refit_clocks_close(&clocks);
+  sl_refit_runs_free(&runs);
+}
+
 /* Each installation counts alike: one that is 20 % off in all its runs and one that is right make 0.182 / 1.645 /
  * sqrt(2). */
 static void an_installation_is_one_of_many(void **unused) {
@@ -188,6 +219,7 @@ int main(void) {
       cmocka_unit_test(model_flops_over_the_peak),
       cmocka_unit_test(excluded_runs_have_no_weight),
       cmocka_unit_test(models_and_clusters_are_held_out_whole),
+      cmocka_unit_test(numbers_of_no_fitted_run_stay),
       cmocka_unit_test(an_installation_is_one_of_many),
       cmocka_unit_test(the_fits_clock_is_the_exact_one),
   };

@@ -38,7 +38,7 @@ static void products_add_to_bf16_sums(void **state) {
     if (fixture_open(&f, SL_SOURCE_DIR "/tests/mpi/grid_llama.json", config, "dgx-a100-80g", 2, NULL) != SL_OK)
       fail_msg("%s", sl_error_message());
     if (sl_check(&f.job) != SL_OK) fail_msg("%s", sl_error_message());
-    assert_int_equal(count_kind(&f, SL_OP_ADD), (i == 0 ? 4 * 7 + 1 : 0) + 4 * 2 + 1 + 1);
+    assert_int_equal(count_kind(&f, SL_OP_ADD), (i == 0 ? 4 * 4 + 1 : 0) + 4 * 2 + 1 + 1);
     fixture_close(&f);
   }
 }

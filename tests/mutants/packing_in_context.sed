@@ -1,0 +1,4 @@
+# Context parallelism exchanges parts of a packed product.
+# file: core/plan/packing.c
+# tests: test_packing
+s/plan->cp > 1 || //
