@@ -31,9 +31,9 @@ static void observe(void *context, int local, int64_t step, const struct sl_prog
 }
 
 /* For runs whose ops nobody observes one by one. */
-static void observe_run(void *context, int local, int64_t step, const struct sl_program *program, uint32_t first,
-                        const double *times, uint32_t count) {
-  sl_timeline_add_run(&((struct observer *)context)->timeline, local, step, program, first, times, count);
+static void observe_run(void *context, int local, int64_t step, const struct sl_program *program,
+                        const struct sl_issue *issues, const double *times, uint32_t count) {
+  sl_timeline_add_run(&((struct observer *)context)->timeline, local, step, program, issues, times, count);
 }
 
 static void forget(void *context) {

@@ -22,7 +22,8 @@ struct lane {
   bool open;      /* the newest is a communication op whose end is still unknown ... */
   double ready;   /* ... that was reached at this time */
   int32_t call;
-  uint32_t issue;
+  uint32_t issue; /* its index, and as it is stored */
+  const struct sl_issue *stored;
 };
 
 struct walker {
@@ -55,10 +56,20 @@ struct flow {
 
 /* ---- one op is complete ---- */
 
-static void emit(const struct flow *f, int local, uint32_t issue, double start, double end) {
-  const struct sl_completion done = {.local = local, .index = issue, .start_s = start, .end_s = end};
-  if (f->run->observe != NULL)
-    f->run->observe(f->run->observe_context, local, f->step, f->walkers[local].table->program, &done);
+/* Reports `count` ops of a lane that follow each other without a gap, from issue `first` on, which are stored from
+ * `stored` on: in one call if the observer supports that. */
+static void emit(const struct flow *f, int local, uint32_t first, const struct sl_issue *stored, const double *times,
+                 uint32_t count) {
+  const struct sl_run *run = f->run;
+  const struct sl_program *program = f->walkers[local].table->program;
+  if (run->observe_run != NULL) {
+    run->observe_run(run->observe_context, local, f->step, program, stored, times, count);
+    return;
+  }
+  for (uint32_t i = 0; i < count && run->observe != NULL; i++) {
+    const struct sl_completion done = {.local = local, .index = first + i, .start_s = times[i], .end_s = times[i + 1]};
+    run->observe(run->observe_context, local, f->step, program, &done);
+  }
 }
 
 /* Completes the communication that is the newest op of a lane. */
@@ -69,7 +80,7 @@ static void complete(struct flow *f, int local, int lane, double end) {
   l->open = false;
   if (end > f->end) f->end = end;
   if (w->rank->counting) sl_sim_count_call(w->rank, lane, l->call, end - l->ready);
-  emit(f, local, l->issue, l->ready, end);
+  emit(f, local, l->issue, l->stored, (const double[]){l->ready, end}, 1);
   if (w->parked != lane) return;
   w->parked = -1;
   f->able[f->able_count++] = local;
@@ -153,56 +164,52 @@ static inline uint32_t go_on(struct walker *w) {
   return w->next++;
 }
 
-/* Does the next op of a rank begin when its last compute op ends? It does if it is a compute op, which is no
- * rendezvous, and waits for nothing else. */
-static inline bool goes_on(const struct walker *w) {
-  if (w->next == w->end || w->at.stored->wait_count > 0) return false;
-  return w->table->costs[w->at.stored->op].lane == SL_LANE_COMPUTE;
+/* Moves past the next `count` ops of a rank, which are stored one behind another. */
+static inline void go_on_by(struct walker *w, uint32_t count) {
+  w->next += count;
+  w->at.stored += count - 1;
+  sl_issue_step(w->table->program, w->turn, &w->at);
 }
 
-/* Reports `count` compute ops from `first` on, in one call if the observer supports that. */
-static void emit_run(const struct flow *f, int local, uint32_t first, const double *times, uint32_t count) {
-  const struct sl_run *run = f->run;
-  if (run->observe_run != NULL) {
-    run->observe_run(run->observe_context, local, f->step, f->walkers[local].table->program, first, times, count);
-    return;
-  }
-  for (uint32_t i = 0; i < count; i++) emit(f, local, first + i, times[i], times[i + 1]);
+/* Behind the last issue that is stored behind the next of a rank before the program goes back or ends. */
+static inline const struct sl_issue *stored_end(const struct walker *w) {
+  const struct sl_program *p = w->table->program;
+  return w->at.stored < w->turn ? w->turn : &p->issues[p->issue_count - sl_issues_repeated(p)];
 }
 
-/* Runs consecutive compute ops of a rank; the first can start at `ready`. */
+/* Runs the next op of a rank, of the compute lane, which can start at `ready`, and those behind it that begin when the
+ * one before them ends: compute ops, which are no rendezvous, that wait for nothing else. */
 static void compute_on(struct flow *f, int local, double ready) {
   enum { MOST = 64 };
   struct walker *w = &f->walkers[local];
   struct lane *l = &w->lanes[SL_LANE_COMPUTE];
   const struct sl_sim_cost *costs = w->table->costs;
+  const struct sl_issue *issue = w->at.stored, *const behind = stored_end(w);
   double times[MOST + 1], end = ready;
-  uint32_t first = w->next, count = 0;
+  uint32_t count = 0;
   times[0] = ready;
   do {
-    const double cost = costs[w->at.stored->op].seconds;
-    const uint32_t issue = go_on(w);
-    end += sl_jitter_seconds(f->sim, w->rank, issue, cost);
-    l->ends[l->count++ & l->mask] = times[++count] = end;
-    if (count < MOST) continue;
-    emit_run(f, local, first, times, count);
-    times[0] = times[count];
-    first += count, count = 0;
-  } while (goes_on(w));
-  if (times[count] > f->end) f->end = times[count];
-  if (count > 0) emit_run(f, local, first, times, count);
+    end += sl_jitter_seconds(f->sim, w->rank, w->next + count, costs[issue->op].seconds);
+    l->ends[(l->count + count) & l->mask] = times[count + 1] = end;
+    count++, issue++;
+  } while (count < MOST && issue < behind && issue->wait_count == 0 && costs[issue->op].lane == SL_LANE_COMPUTE);
+  l->count += count;
+  if (end > f->end) f->end = end;
+  emit(f, local, w->next, w->at.stored, times, count);
+  go_on_by(w, count);
 }
 
 /* Runs the next op of a rank, which is neither compute nor a rendezvous. */
 static void run_beside(struct flow *f, int local, int lane, double ready) {
   struct walker *w = &f->walkers[local];
   struct lane *l = &w->lanes[lane];
-  const uint32_t op = w->at.stored->op, issue = go_on(w);
-  const double end = ready + w->table->costs[op].seconds;
+  const struct sl_issue *stored = w->at.stored;
+  const uint32_t issue = go_on(w);
+  const double end = ready + w->table->costs[stored->op].seconds;
   l->ends[l->count++ & l->mask] = end;
   if (end > f->end) f->end = end;
-  if (sl_lane_is_link((enum sl_lane)lane) && w->rank->counting) sl_sim_count_copy(w->rank, op, end - ready);
-  emit(f, local, issue, ready, end);
+  if (sl_lane_is_link((enum sl_lane)lane) && w->rank->counting) sl_sim_count_copy(w->rank, stored->op, end - ready);
+  emit(f, local, issue, stored, (const double[]){ready, end}, 1);
 }
 
 /* The rank reaches its next op, a communication, at `ready`. */
@@ -214,6 +221,7 @@ static void reach(struct flow *f, int local, int32_t call, int lane, double read
   l->open = true;
   l->ready = ready;
   l->call = call;
+  l->stored = w->at.stored;
   l->issue = go_on(w);
   if (lane >= SL_LANE_SEND_F) {
     meet_peer(f, local, lane);

@@ -18,8 +18,9 @@
 #include <string.h>
 
 enum {
-  MOMENT_LIVES = 256, /* that begin in a moment of sl_busy */
-  MANY_CONFLICTS = 32 /* after which an item asks what is busy during its lives */
+  MOMENT_LIVES = 256,  /* that begin in a moment of sl_busy */
+  MANY_CONFLICTS = 32, /* after which an item asks what is busy during its lives ... */
+  OF_NOTING = 40       /* ... once so many were met for each item that is not noted yet, which takes about as long */
 };
 
 /* The part of a lifetime that is compared, stored compactly: most are used only by compute ops. */
@@ -37,7 +38,8 @@ struct planner {
   uint32_t *order;            /* lives in this space: by slot, program and first use */
   struct span *spans;         /* of each in that order */
   size_t life_count;
-  struct sl_item *items;
+  struct sl_item *items; /* by slot */
+  struct sl_item **turn; /* the same in the order in which they are placed */
   size_t item_count;
   int64_t persistent; /* bytes */
   int64_t fixed;      /* the end of buffers that consist of pieces, which begin behind those */
@@ -45,20 +47,22 @@ struct planner {
   struct sl_items placed[SL_SIZE_CLASSES];
   uint64_t used;                      /* bit n: placed[n] has items */
   struct sl_busy_runs at_peak;        /* occupied by placed items that are live at the peak */
-  size_t noted;                       /* items, from the first on, that `busy` has */
+  size_t placed_count;                /* items, from the first in turn on, that have a place */
+  size_t noted;                       /* those of them that `busy` has */
+  size_t met;                         /* conflicts, as far as asking `busy` has not wasted as much time */
   struct sl_busy busy;                /* by placed items, during their noted lives */
   const struct sl_buffer **buffer_of; /* per slot; NULL: of another space */
 };
 
 static int by_size(const void *a, const void *b) {
-  const struct sl_item *x = a, *y = b;
+  const struct sl_item *x = *(struct sl_item *const *)a, *y = *(struct sl_item *const *)b;
   if (x->fixed != y->fixed) return x->fixed ? -1 : 1;
   if (x->bytes != y->bytes) return x->bytes > y->bytes ? -1 : 1;
   return x->slot < y->slot ? -1 : 1;
 }
 
 static int by_slot_number(const void *a, const void *b) {
-  const struct sl_item *x = a, *y = b;
+  const struct sl_item *x = *(struct sl_item *const *)a, *y = *(struct sl_item *const *)b;
   if (x->fixed != y->fixed) return x->fixed ? -1 : 1;
   return x->slot < y->slot ? -1 : 1;
 }
@@ -66,7 +70,7 @@ static int by_slot_number(const void *a, const void *b) {
 /* Those that are over last come first: what consists of pieces has room for those that are over before its pieces
  * begin, most at its end, and least for the ones that last. */
 static int by_end(const void *a, const void *b) {
-  const struct sl_item *x = a, *y = b;
+  const struct sl_item *x = *(struct sl_item *const *)a, *y = *(struct sl_item *const *)b;
   if (x->fixed != y->fixed) return x->fixed ? -1 : 1;
   if (x->over != y->over) return x->over > y->over ? -1 : 1;
   return by_size(a, b);
@@ -113,11 +117,20 @@ static bool apart(const struct planner *p, const struct span *a, const struct sp
   return a->program != b->program || over_before(p, a, b);
 }
 
+/* Do two items have noted lives that overlap? Of those that conflict, most do. */
+static bool noted_at_once(const struct sl_item *x, const struct sl_item *y) {
+  for (int i = 0; i < SL_NOTED_LIVES; i++)
+    for (int j = 0; j < SL_NOTED_LIVES; j++)
+      if (x->noted[i].first <= y->noted[j].last && y->noted[j].first <= x->noted[i].last) return true;
+  return false;
+}
+
 /* Only neighbours in time need comparing: of items at the same place the later one waits for the earlier, so what is
  * over before the earlier is over before the later too. */
 static bool conflict(const struct planner *p, const struct sl_item *x, const struct sl_item *placed) {
   struct line few = {.first = x->first_life, .count = x->lives};
   struct line many = {.at = placed->shared, .count = placed->shared_count};
+  if (noted_at_once(x, placed)) return true;
   if (few.count > many.count) {
     const struct line other = few;
     few = many, many = other;
@@ -172,11 +185,11 @@ done:
   return status;
 }
 
-/* Notes what the items before `x` occupy, as far as that has not been done. */
-static enum sl_status note_before(struct planner *p, const struct sl_item *x) {
+/* Notes what the placed items occupy, as far as that has not been done. */
+static enum sl_status note_placed(struct planner *p) {
   if (p->busy.nodes == NULL) SL_TRY(open_busy(p));
-  for (; &p->items[p->noted] < x; p->noted++) {
-    const struct sl_item *other = &p->items[p->noted];
+  for (; p->noted < p->placed_count; p->noted++) {
+    const struct sl_item *other = p->turn[p->noted];
     for (int i = 0; i < SL_NOTED_LIVES && other->bytes > 0; i++)
       SL_TRY(sl_busy_add(&p->busy, other->offset, other->offset + other->bytes, other->noted[i]));
   }
@@ -186,16 +199,22 @@ static enum sl_status note_before(struct planner *p, const struct sl_item *x) {
 /* Items that are live at once, most of all at the peak, make up most of the pairs. What they occupy is therefore passed
  * over without comparing them one by one; some of it is left to be found by that. Most items meet few others, and ask
  * only what is occupied at the peak; those that asked in vain, since what they meet is over when they begin but not
- * certain to be, wait ever longer before they ask again. */
-static enum sl_status pass_busy(struct planner *p, struct search *s) {
-  if (s->x->at_peak) s->offset = sl_busy_runs_pass(&p->at_peak, s->offset, s->x->bytes);
-  if (s->met < s->ask) return SL_OK;
+ * certain to be, wait ever longer before they ask again. Nor is anything noted before what was met has taken as long as
+ * noting will, less what asking in vain has wasted of that. */
+static enum sl_status pass_noted(struct planner *p, struct search *s) {
   const int64_t before = s->offset;
-  SL_TRY(note_before(p, s->x));
+  SL_TRY(note_placed(p));
   for (int i = 0; i < SL_NOTED_LIVES; i++) s->offset = sl_busy_pass(&p->busy, s->offset, s->x->bytes, s->x->noted[i]);
   s->wait = s->offset > before ? 1 : 2 * s->wait;
+  if (s->offset == before) p->met /= 2;
   s->ask = s->met + s->wait;
   return SL_OK;
+}
+
+static inline enum sl_status pass_busy(struct planner *p, struct search *s) {
+  if (s->x->at_peak) s->offset = sl_busy_runs_pass(&p->at_peak, s->offset, s->x->bytes);
+  const bool asks = s->met >= s->ask && p->met >= OF_NOTING * (p->placed_count - p->noted);
+  return asks ? pass_noted(p, s) : SL_OK;
 }
 
 /* Goes on to where nothing of a size class is in the way; *at: the first of them that was not compared yet. */
@@ -208,7 +227,7 @@ static enum sl_status pass_class(struct planner *p, struct search *s, int n, siz
     const int64_t end = other->offset + other->bytes;
     if (end <= s->offset || !conflict(p, s->x, other)) continue;
     s->offset = end;
-    s->met++;
+    s->met++, p->met++;
     SL_TRY(pass_busy(p, s));
     *at = sl_items_from(l, *at, s->offset - reach + 1);
   }
@@ -244,19 +263,20 @@ static enum sl_status put(struct planner *p, struct sl_item *x) {
   return share(p, x, x);
 }
 
-/* Places items in their current order above the persistent buffers; *top: the arena's size. */
-static enum sl_status place(struct planner *p, int64_t *top) {
+/* Places items in their turn above the persistent buffers; *top: the arena's size, or, once one ends there or above,
+ * `limit`. */
+static enum sl_status place(struct planner *p, int64_t limit, int64_t *top) {
   for (int n = 0; n < SL_SIZE_CLASSES; n++) p->placed[n].count = p->placed[n].low = 0, p->placed[n].top = 0;
   p->used = 0;
   *top = p->fixed;
-  p->at_peak.count = p->noted = 0;
+  p->at_peak.count = p->placed_count = p->noted = p->met = 0;
   sl_busy_clear(&p->busy);
   for (size_t i = 0; i < p->item_count; i++) p->items[i].shared_count = 0;
-  for (size_t i = 0; i < p->item_count; i++) {
-    struct sl_item *x = &p->items[i];
+  for (; p->placed_count < p->item_count && *top < limit; p->placed_count++) {
+    struct sl_item *x = p->turn[p->placed_count];
     SL_TRY(find_place(p, x));
     const int64_t end = x->offset + x->bytes;
-    if (end > *top) *top = end;
+    if (end > *top) *top = end < limit ? end : limit;
     if (x->at_peak && x->bytes > 0) SL_TRY(sl_busy_runs_add(&p->at_peak, x->offset, end));
     SL_TRY(put(p, x));
   }
@@ -283,8 +303,8 @@ static enum sl_status place_best(struct planner *p, int64_t live_peak) {
   SL_GO(sl_malloc(&room, p->item_count, sizeof *room));
   deal_room(p, room);
   for (int i = 0; i < count && best > live_peak + live_peak / 50; i++) {
-    qsort(p->items, p->item_count, sizeof *p->items, orders[i]);
-    SL_GO(place(p, &other));
+    qsort(p->turn, p->item_count, sizeof *p->turn, orders[i]);
+    SL_GO(place(p, best, &other));
     if (other >= best) continue;
     best = other;
     take_offsets(p);
@@ -338,6 +358,7 @@ static enum sl_status gather_items(struct planner *p) {
   SL_TRY(sl_malloc(&p->order, p->all->count, sizeof *p->order));
   SL_TRY(sl_malloc(&p->spans, p->all->count, sizeof *p->spans));
   SL_TRY(sl_calloc(&p->items, c->slot_count, sizeof *p->items));
+  SL_TRY(sl_malloc(&p->turn, c->slot_count, sizeof *p->turn));
   SL_TRY(order_lives(p));
   for (size_t i = 0; i < p->life_count; i++) {
     const struct sl_life *life = life_of(p, &p->spans[i]);
@@ -353,6 +374,7 @@ static enum sl_status gather_items(struct planner *p) {
     p->items[p->item_count - 1].lives++;
     if (life->program == SL_PROGRAM_STEP) p->items[p->item_count - 1].over = p->spans[i].last;
   }
+  for (size_t i = 0; i < p->item_count; i++) p->turn[i] = &p->items[i];
   return SL_OK;
 }
 
@@ -388,6 +410,7 @@ done:
   free(p.spans);
   for (size_t i = 0; p.items != NULL && i < p.item_count; i++) free(p.items[i].shared);
   free(p.items);
+  free(p.turn);
   free(p.buffer_of);
   free(p.at_peak.at);
   sl_busy_close(&p.busy);

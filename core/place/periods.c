@@ -31,17 +31,6 @@ static struct sl_mark mark_here(const struct linker *k) {
   return m;
 }
 
-static uint32_t ops_between(const struct sl_mark *a, const struct sl_mark *b, uint32_t lane) {
-  return b->lane_ops[lane] - a->lane_ops[lane];
-}
-
-/* `times` periods. */
-static struct sl_mark distance(const struct sl_mark *from, const struct sl_mark *to, uint32_t times) {
-  struct sl_mark d = {.issue = times * (to->issue - from->issue)};
-  for (uint32_t lane = 0; lane < SL_LANE_COUNT; lane++) d.lane_ops[lane] = times * ops_between(from, to, lane);
-  return d;
-}
-
 /* ---- alike ---- */
 
 /* Are the waits of issue `b` those of issue `a`, one period before, and has its clock advanced by the ops of a
@@ -53,11 +42,12 @@ static bool alike(const struct linker *k, uint32_t a, uint32_t b, const struct s
   if (x->op != y->op || x->wait_count != y->wait_count) return false;
   for (uint32_t w = 0; w < x->wait_count; w++) {
     const struct sl_wait *u = &k->p->waits[x->wait + w], *v = &k->p->waits[y->wait + w];
-    if (u->lane != v->lane || v->count - u->count != ops_between(from, to, u->lane)) return false;
+    if (u->lane != v->lane || v->count - u->count != sl_mark_ops(from, to, u->lane)) return false;
   }
+  uint32_t differs = 0; /* without a way out of the loop, lanes are compared several at once */
   for (uint32_t lane = 0; lane < SL_LANE_COUNT; lane++)
-    if (after[lane] - before[lane] != ops_between(from, to, lane)) return false;
-  return true;
+    differs |= (after[lane] - before[lane]) ^ sl_mark_ops(from, to, lane);
+  return differs == 0;
 }
 
 /* Is the period at mark `m` identical to the next one? */
@@ -178,17 +168,25 @@ static bool seen_twice(const struct sl_periods *s, const struct kind *a, const s
   return s->count - s->alike > 2 * (size_t)sl_repeat_multiple(a->length, b->length) + ALIKE;
 }
 
+/* The kind in `kinds` that is `own`, or `count`. The slots of a buffer are often of as many kinds as those of the one
+ * before it, in the same order, so the one behind `last`, which was found last, is tried first. */
+static size_t find_kind(const struct kind *kinds, size_t count, size_t last, struct kind own) {
+  for (size_t tried = 0; tried < count; tried++) {
+    if (++last >= count) last = 0;
+    if (kinds[last].through == own.through && kinds[last].length == own.length) return last;
+  }
+  return count;
+}
+
 /* Does every pair of slots that change live through one derived period, or have all their relations been derived? */
 static bool all_meet(const struct sl_periods *s, const struct turning *t) {
   struct kind kinds[MOST_KINDS];
-  size_t count = 0;
+  size_t count = 0, j = 0;
   for (size_t i = 0; i < s->k->rank_class->slot_count; i++) {
     const struct kind own = {t->through[i], s->turns[i].length};
-    size_t j = 0;
     if (!changes(s, i)) continue;
     if (own.through == 0) return false;
-    while (j < count && (kinds[j].through != own.through || kinds[j].length != own.length)) j++;
-    if (j < count) continue;
+    if ((j = find_kind(kinds, count, j, own)) < count) continue;
     if (count == MOST_KINDS) return false;
     for (j = 0; j < count; j++)
       if ((kinds[j].through & own.through) == 0 && !seen_twice(s, &kinds[j], &own)) return false;
@@ -208,14 +206,14 @@ static bool ripe(const struct sl_periods *s) {
 /* Can the slots that change be assumed to continue as they did? Fills `over` and `through`. */
 static bool goes_on(const struct sl_periods *s, struct turning *t, uint32_t copies) {
   const struct linker *k = s->k;
-  const struct sl_mark *here = &s->marks[s->count - 1], jump = distance(here - 1, here, copies);
+  const struct sl_mark *here = &s->marks[s->count - 1], jump = sl_mark_distance(here - 1, here, copies);
   uint32_t ago = 0;
   for (size_t i = 0; i < k->rank_class->slot_count; i++) {
     if (!changes(s, i)) continue;
     const struct sl_life *newest = &k->lives->items[k->last_life[i]];
     const struct sl_life *like = finished_like(s, i, &ago);
     if (like == NULL) return false;
-    const struct sl_mark steps = distance(here - 1, here, ago);
+    const struct sl_mark steps = sl_mark_distance(here - 1, here, ago);
     t->over[i] = finished(newest, like, &steps);
     t->through[i] = periods_of(s, &t->over[i]);
     for (int32_t before = newest->before; before >= 0; before = k->lives->items[before].before)
@@ -293,7 +291,10 @@ static void move_history(struct linker *k, size_t slot, const struct sl_mark *si
   for (size_t i = 0; i < k->histories[slot].count; i++) {
     struct sl_span *x = sl_span_at(&k->histories[slot], i);
     if (x->writer_lane >= 0) move_on(&x->written, x->writer_lane, since, jump);
-    for (int lane = 0; lane < SL_LANE_COUNT; lane++) move_on(&x->read[lane], lane, since, jump);
+    for (uint32_t lanes = x->readers; lanes != 0; lanes &= lanes - 1) {
+      const int lane = __builtin_ctz(lanes);
+      move_on(&x->read[lane], lane, since, jump);
+    }
   }
 }
 
@@ -363,8 +364,8 @@ static enum sl_status move_slots(struct sl_periods *s, struct turning *t, const 
 static enum sl_status try_copies(struct sl_periods *s, uint32_t copies, bool *done) {
   enum sl_status status;
   struct linker *k = s->k;
-  const struct sl_mark *here = &s->marks[s->count - 1], step = distance(here - 1, here, 1),
-                       jump = distance(here - 1, here, copies);
+  const struct sl_mark *here = &s->marks[s->count - 1], step = sl_mark_distance(here - 1, here, 1),
+                       jump = sl_mark_distance(here - 1, here, copies);
   const bool turns = s->longest > 1;
   struct turning t = {0};
   *done = false;

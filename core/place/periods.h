@@ -24,6 +24,18 @@ struct sl_periods {
   size_t alike; /* the first period from which on all are identical */
 };
 
+/* Ops of a lane from one mark to another. */
+static inline uint32_t sl_mark_ops(const struct sl_mark *from, const struct sl_mark *to, uint32_t lane) {
+  return to->lane_ops[lane] - from->lane_ops[lane];
+}
+
+/* `times` the distance of two marks. */
+static inline struct sl_mark sl_mark_distance(const struct sl_mark *from, const struct sl_mark *to, uint32_t times) {
+  struct sl_mark d = {.issue = times * (to->issue - from->issue)};
+  for (uint32_t lane = 0; lane < SL_LANE_COUNT; lane++) d.lane_ops[lane] = times * sl_mark_ops(from, to, lane);
+  return d;
+}
+
 /* The first mark from `low` to before `high` that is behind `issue`, or `high`. */
 static inline size_t sl_mark_behind(const struct sl_periods *periods, size_t low, size_t high, uint32_t issue) {
   while (low < high) {

@@ -54,26 +54,35 @@ done:
   return status;
 }
 
+/* The i-th lifetime becomes what the order[i]-th was: round by round, so that each is moved once and no second list of
+ * them is needed. `order` is used up. */
+static void reorder(struct sl_life *lives, uint32_t *order, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    if (order[i] == i) continue;
+    const struct sl_life first = lives[i];
+    size_t at = i;
+    while (order[at] != i) {
+      const size_t from = order[at];
+      lives[at] = lives[from];
+      order[at] = (uint32_t)at;
+      at = from;
+    }
+    lives[at] = first;
+    order[at] = (uint32_t)at;
+  }
+}
+
 /* Lifetimes are in order, except those that were moved behind copied periods. */
-static enum sl_status sort_lives(const struct sl_class *c, const struct sl_program *p, struct sl_lives *lives,
+static enum sl_status sort_lives(const struct sl_class *c, const struct sl_program *p, const struct sl_lives *lives,
                                  size_t from) {
   enum sl_status status;
-  const size_t count = lives->count - from;
-  uint32_t *order = NULL;
-  struct sl_life *sorted = NULL;
+  uint32_t *order;
   if (in_order(lives, from)) return SL_OK;
-  SL_GO(sl_malloc(&order, count, sizeof *order));
-  SL_GO(sl_malloc(&sorted, lives->count, sizeof *sorted));
+  SL_TRY(sl_malloc(&order, lives->count - from, sizeof *order));
   SL_GO(deal(lives, from, c->slot_count, p->issue_count, order));
-  memcpy(sorted, lives->items, from * sizeof *sorted);
-  for (size_t i = 0; i < count; i++) sorted[from + i] = lives->items[from + order[i]];
-  free(lives->items);
-  lives->items = sorted;
-  lives->capacity = lives->count;
-  sorted = NULL;
+  reorder(&lives->items[from], order, lives->count - from);
 done:
   free(order);
-  free(sorted);
   return status;
 }
 

@@ -111,13 +111,13 @@ static void raise(uint32_t *value, uint32_t to) {
 
 /* How many ops of each lane must be complete. */
 struct needs {
-  uint32_t count[SL_LANE_COUNT];
-  uint32_t lanes; /* bit l: of lane l more than none */
+  uint32_t lanes;                /* bit l: of lane l more than none ... */
+  uint32_t count[SL_LANE_COUNT]; /* ... namely so many; undefined for other lanes */
 };
 
 static void need(struct needs *n, int lane, uint32_t count) {
   if (count == 0) return;
-  raise(&n->count[lane], count);
+  if (!(n->lanes >> lane & 1) || count > n->count[lane]) n->count[lane] = count;
   n->lanes |= UINT32_C(1) << lane;
 }
 
@@ -209,30 +209,46 @@ static bool overwrites(const struct sl_op *op, const struct sl_buffer *b, const 
   return s->access == SL_WRITE && !piece && s->shard_stride == 0 && s->offset == 0 && s->bytes == b->bytes;
 }
 
+/* A lifetime of a slot begins with `issue`, op `own` of a lane. */
+static enum sl_status begin_life(struct linker *k, uint32_t slot, int32_t buffer, int32_t micro_batch, uint32_t issue,
+                                 int own_lane, uint32_t own) {
+  SL_TRY(sl_lives_room(k->lives, k->rank_class->slot_count));
+  struct sl_life *life = &k->lives->items[k->lives->count];
+  *life = (struct sl_life){.slot = slot,
+                           .buffer = buffer,
+                           .program = k->p->kind,
+                           .micro_batch = micro_batch,
+                           .first = issue,
+                           .last = issue,
+                           .lanes = UINT32_C(1) << own_lane,
+                           .before = k->last_life[slot]};
+  memcpy(life->known, &k->clocks[(size_t)issue * SL_LANE_COUNT], sizeof life->known);
+  life->done[own_lane] = own + 1;
+  k->last_life[slot] = (int32_t)k->lives->count++;
+  return SL_OK;
+}
+
+/* Does the newest lifetime of a slot go on when `issue` uses it for `key`, its micro-batch if that matters? */
+static inline bool life_goes_on(const struct sl_life *life, const struct sl_use *use, int32_t key, uint32_t issue) {
+  if (life->buffer != use->buffer || life->micro_batch != key)
+    return false;                             /* passed on to another stage, or renewed */
+  return !use->renews || life->last == issue; /* read and overwritten by one op */
+}
+
 /* Op `own` of a lane, which has `issue`, uses a slot for `micro_batch`. */
 static enum sl_status record_life(struct linker *k, const struct sl_use *use, uint32_t slot, int32_t micro_batch,
                                   uint32_t issue, int own_lane, uint32_t own) {
-  const uint32_t *clock = &k->clocks[(size_t)issue * SL_LANE_COUNT];
-  struct sl_life *life = k->last_life[slot] >= 0 ? &k->lives->items[k->last_life[slot]] : NULL;
-  const int32_t key = use->of_micro ? micro_batch : -1, buffer = use->buffer;
-  const bool passed_on = life != NULL && life->buffer != buffer;             /* to another stage */
-  const bool renewed = use->renews && (life == NULL || life->last != issue); /* not read and overwritten by one op */
-  const bool new_life = life == NULL || passed_on || life->micro_batch != key || renewed;
-  if (new_life) {
-    SL_TRY(sl_lives_room(k->lives, k->rank_class->slot_count));
-    const int32_t before = k->last_life[slot];
-    k->last_life[slot] = (int32_t)k->lives->count;
-    life = &k->lives->items[k->lives->count++];
-    *life = (struct sl_life){
-        .slot = slot, .buffer = buffer, .program = k->p->kind, .micro_batch = key, .first = issue, .before = before};
-    memcpy(life->known, clock, sizeof life->known);
-  }
+  const int32_t key = use->of_micro ? micro_batch : -1, newest = k->last_life[slot];
+  struct sl_life *life = newest >= 0 ? &k->lives->items[newest] : NULL;
+  if (life == NULL || !life_goes_on(life, use, key, issue))
+    return begin_life(k, slot, use->buffer, key, issue, own_lane, own);
   life->last = issue;
-  /* later ops of a lane know no less than its first, so the first is what counts */
-  if (!new_life && !(life->lanes >> own_lane & 1))
+  if (!(life->lanes >> own_lane & 1)) { /* later ops of a lane know no less than its first, which is what counts */
+    const uint32_t *clock = &k->clocks[(size_t)issue * SL_LANE_COUNT];
     for (int lane = 0; lane < SL_LANE_COUNT; lane++)
       life->known[lane] = clock[lane] < life->known[lane] ? clock[lane] : life->known[lane];
-  life->lanes |= UINT32_C(1) << own_lane;
+    life->lanes |= UINT32_C(1) << own_lane;
+  }
   life->done[own_lane] = own + 1;
   return SL_OK;
 }
@@ -300,7 +316,8 @@ static enum sl_status link_op(struct linker *k, uint32_t op_index, uint32_t inst
   const struct sl_instance *n = &p->instances[instance];
   const struct sl_use *uses = &k->uses[k->first_use[op_index]];
   const uint32_t issue = (uint32_t)p->issue_count, own = p->lane_ops[op->lane];
-  struct needs needs = {0};
+  struct needs needs;
+  needs.lanes = 0;
   SL_TRY(sl_grow(&k->lane_issue[op->lane], &k->lane_capacity[op->lane], (size_t)own + 1, sizeof(uint32_t)));
   struct sl_issue *e = &p->issues[issue - sl_issues_repeated(p)];
   p->issue_count++;

@@ -135,10 +135,10 @@ struct sl_exec_devices {
 /* Called for every completion, in order of completion unless sl_run.forget is set; for traces and breakdowns. */
 typedef void (*sl_observe_fn)(void *context, int local, int64_t step, const struct sl_program *program,
                               const struct sl_completion *done);
-/* The same for `count` ops of the compute lane that are consecutive in the program and run without a gap: issue first +
- * i ran from times[i] to times[i + 1]. */
+/* The same for `count` ops of one lane that are consecutive in the program, are stored one behind another and ran without
+ * a gap: issues[i] from times[i] to times[i + 1]. */
 typedef void (*sl_observe_run_fn)(void *context, int local, int64_t step, const struct sl_program *program,
-                                  uint32_t first, const double *times, uint32_t count);
+                                  const struct sl_issue *issues, const double *times, uint32_t count);
 
 struct sl_run;
 

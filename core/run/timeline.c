@@ -72,6 +72,15 @@ static enum sl_status add_op(struct sl_timeline_rank *rank, const struct sl_op *
   return add(&rank->kept[kept], start, end);
 }
 
+/* Adds ops of the compute lane, all of which are kept as compute, at once. */
+static enum sl_status add_compute(struct sl_timeline_rank *rank, const struct sl_op *ops, const struct sl_issue *issues,
+                                  const double *times, uint32_t count) {
+  double *busy = rank->busy_s[SL_LANE_COMPUTE];
+  for (uint32_t i = 0; i < count; i++) busy[sl_op_class_of(ops[issues[i].op].kind)] += times[i + 1] - times[i];
+  SL_TRY(add(&rank->kept[SL_KEPT_COMPUTE], times[0], times[count]));
+  return add(&rank->kept[SL_KEPT_OWN], times[0], times[count]);
+}
+
 static void begin_step(struct sl_timeline_rank *rank, int64_t step) {
   for (int i = 0; i < SL_KEPT_COUNT; i++) rank->kept[i].count = 0;
   memset(rank->busy_s, 0, sizeof rank->busy_s);
@@ -101,17 +110,16 @@ void sl_timeline_add(struct sl_timeline *timeline, int local, int64_t step, cons
 }
 
 void sl_timeline_add_run(struct sl_timeline *timeline, int local, int64_t step, const struct sl_program *program,
-                         uint32_t first, const double *times, uint32_t count) {
+                         const struct sl_issue *issues, const double *times, uint32_t count) {
   struct sl_timeline_rank *rank = rank_of(timeline, local, step, program);
   if (rank == NULL) return;
-  double *busy = rank->busy_s[SL_LANE_COMPUTE];
   const struct sl_op *ops = program->ops;
-  const struct sl_issue *turn = sl_issues_turn(program);
-  struct sl_issue_ref at = sl_issue_find(program, first);
-  for (uint32_t i = 0; i < count; i++, sl_issue_step(program, turn, &at))
-    busy[sl_op_class_of(ops[at.stored->op].kind)] += times[i + 1] - times[i];
-  timeline->status = add(&rank->kept[SL_KEPT_COMPUTE], times[0], times[count]);
-  if (timeline->status == SL_OK) timeline->status = add(&rank->kept[SL_KEPT_OWN], times[0], times[count]);
+  if (ops[issues[0].op].lane == SL_LANE_COMPUTE) {
+    timeline->status = add_compute(rank, ops, issues, times, count);
+    return;
+  }
+  for (uint32_t i = 0; i < count && timeline->status == SL_OK; i++)
+    timeline->status = add_op(rank, &ops[issues[i].op], times[i], times[i + 1]);
 }
 
 void sl_timeline_forget(struct sl_timeline *timeline) {

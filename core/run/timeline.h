@@ -19,7 +19,7 @@ struct sl_intervals {
 enum sl_kept {
   SL_KEPT_COMPUTE,
   SL_KEPT_OWN,
-  SL_KEPT_HOST,   /* updates in host memory */
+  SL_KEPT_HOST, /* updates in host memory */
   SL_KEPT_P2P,
   SL_KEPT_COPIES, /* between device and host memory */
   SL_KEPT_NVME,   /* to and from NVMe */
@@ -59,9 +59,9 @@ struct sl_breakdown {
 /* Adds one completion of the step program; others are ignored. */
 void sl_timeline_add(struct sl_timeline *timeline, int local, int64_t step, const struct sl_program *program,
                      const struct sl_completion *done);
-/* Adds consecutive compute ops, as sl_observe_run_fn reports them. */
+/* Adds consecutive ops of a lane, as sl_observe_run_fn reports them. */
 void sl_timeline_add_run(struct sl_timeline *timeline, int local, int64_t step, const struct sl_program *program,
-                         uint32_t first, const double *times, uint32_t count);
+                         const struct sl_issue *issues, const double *times, uint32_t count);
 /* Discards what was added. */
 void sl_timeline_forget(struct sl_timeline *timeline);
 /* The breakdown of a rank. A rank without ops gives zeros. Errors: SL_ERR_MEMORY. */

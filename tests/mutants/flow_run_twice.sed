@@ -1,4 +1,4 @@
-# Of a long run of compute ops, what was told once is told again under the same numbers.
+# Of compute ops that run one behind the other, the last is run once more.
 # file: sim/flow.c
 # tests: test_sim_flow
-s/first += count, count = 0;/count = 0;/
+s/  w->next += count;/  w->next += count - (count > 1), count -= count > 1;/

@@ -24,7 +24,8 @@ struct point {
   const char *cluster;
 };
 
-static void open_point(struct fixture *f, const struct point *p) {
+static void open_stored(struct fixture *f, const struct point *p, bool repeated) {
+  const struct sl_build_options options = {.repeated = repeated};
   char config[800];
   snprintf(config, sizeof config,
            "{\"train_micro_batch_size_per_gpu\": 1, \"gradient_accumulation_steps\": %d, \"bf16\": {\"enabled\": true},"
@@ -32,8 +33,12 @@ static void open_point(struct fixture *f, const struct point *p) {
            " \"zero_optimization\": {\"stage\": %d, \"reduce_bucket_size\": 2e7},"
            " \"shardlab\": {\"seq_len\": 64, \"tp\": %d, \"pp\": %d, \"virtual_stages\": %d, \"schedule\": \"%s\"%s}}",
            p->m, p->zero, p->tp, p->pp, p->v, p->schedule, p->more);
-  if (fixture_open(f, p->model, config, p->cluster, p->pp * p->tp * p->dp, NULL) != SL_OK)
+  if (fixture_open(f, p->model, config, p->cluster, p->pp * p->tp * p->dp, &options) != SL_OK)
     fail_msg("%s: %s", config, sl_error_message());
+}
+
+static void open_point(struct fixture *f, const struct point *p) {
+  open_stored(f, p, false);
 }
 
 /* All that an observer is told of the steps. */
@@ -61,10 +66,12 @@ static void see(void *context, int local, int64_t step, const struct sl_program 
   keep(s, step, program, done);
 }
 
-static void see_run(void *context, int local, int64_t step, const struct sl_program *program, uint32_t first,
-                    const double *times, uint32_t count) {
+/* All issues of these programs are stored. */
+static void see_run(void *context, int local, int64_t step, const struct sl_program *program,
+                    const struct sl_issue *issues, const double *times, uint32_t count) {
   struct seen *s = context;
-  sl_timeline_add_run(&s->timeline, local, step, program, first, times, count);
+  const uint32_t first = (uint32_t)(issues - program->issues);
+  sl_timeline_add_run(&s->timeline, local, step, program, issues, times, count);
   for (uint32_t i = 0; i < count; i++)
     keep(s, step, program,
          &(struct sl_completion){.local = local, .index = first + i, .start_s = times[i], .end_s = times[i + 1]});
@@ -162,6 +169,58 @@ static void the_same_over_schedules_and_strategies(void **state) {
   }
 }
 
+static void see_times(void *context, int local, int64_t step, const struct sl_program *program,
+                      const struct sl_completion *done) {
+  sl_timeline_add(context, local, step, program, done);
+}
+
+static void see_times_of_run(void *context, int local, int64_t step, const struct sl_program *program,
+                             const struct sl_issue *issues, const double *times, uint32_t count) {
+  sl_timeline_add_run(context, local, step, program, issues, times, count);
+}
+
+static void forget_times(void *context) {
+  sl_timeline_forget(context);
+}
+
+/* What repeats is stored once, and the programs go back in it: at once as event by event, and as if all were stored. */
+static void what_is_stored_once_takes_as_long(void **state) {
+  (void)state;
+  static const struct point points[] = {{"1f1b", 1, 1, 40, "gpt2-tiny", "", 1, 1, 0, gpus},
+                                        {"1f1b", 1, 1, 40, "gpt2-tiny", "", 2, 2, 1, gpus},
+                                        {"1f1b", 3, 1, 70, "gpt2-mini", "", 2, 1, 0, gpus},
+                                        {"zb-h1", 2, 1, 80, "gpt2-mini", "", 2, 2, 1, gpus}};
+  for (size_t k = 0; k < sizeof points / sizeof *points; k++) {
+    struct seen seen[3] = {0};
+    struct fixture f[3];
+    struct sl_run run[3];
+    for (int i = 0; i < 3; i++) {
+      open_stored(&f[i], &points[k], i > 0);
+      run[i] = (struct sl_run){.exec = &sl_exec_sim,
+                               .job = &f[i].job,
+                               .options = {.fold = true, .fail_rank = -1},
+                               .steps = STEPS,
+                               .observe = see_times,
+                               .observe_run = i == 1 ? see_times_of_run : NULL,
+                               .observe_context = &seen[i].timeline,
+                               .forget = i == 1 ? forget_times : NULL};
+      assert_int_equal(sl_run_execute(&run[i]), SL_OK);
+      assert_true(run[i].results[STEPS - 1].end_s == run[0].results[STEPS - 1].end_s);
+      assert_int_equal(run[i].local_count, run[0].local_count);
+      for (int local = 0; local < run[i].local_count; local++) {
+        same_breakdowns(&seen[0], &seen[i], local);
+        same_reports(&run[0].reports[local], &run[i].reports[local]);
+      }
+      const size_t repeated = sl_issues_repeated(&f[i].job.classes[0].programs[SL_PROGRAM_STEP]);
+      assert_true(i == 0 ? repeated == 0 : repeated > 0);
+    }
+    for (int i = 0; i < 3; i++) {
+      finish(&run[i], &seen[i]);
+      fixture_close(&f[i]);
+    }
+  }
+}
+
 /* On cores that communication slows down an op's end is not known when it starts. */
 static void what_transfers_slow_down_goes_event_by_event(void **state) {
   (void)state;
@@ -196,6 +255,7 @@ static void failures_are_the_same(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_same_over_schedules_and_strategies),
+      cmocka_unit_test(what_is_stored_once_takes_as_long),
       cmocka_unit_test(what_transfers_slow_down_goes_event_by_event),
       cmocka_unit_test(failures_are_the_same),
   };

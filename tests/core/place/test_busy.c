@@ -95,7 +95,7 @@ static void what_is_certain_is_passed_over_and_nothing_free(void **state) {
 
 /* ---- an arena ---- */
 
-enum { BUFFERS = 500, STEPS = 3000, LIVES = 3, LANES = 3 };
+enum { BUFFERS = 1200, STEPS = 3000, LIVES = 3, LANES = 3 };
 
 /* A step of ops on lanes, each of which waits for an earlier one of another lane now and then: what is complete for
  * certain at its start, and how many ops its lane has with it. */
@@ -205,9 +205,11 @@ static void draw_buffers(struct drawn *d, uint32_t longest) {
                                        .slots = 1,
                                        .bytes = draw(5) == 0 ? draw(40000) + 1 : 256 * (1 + draw(6)),
                                        .first_slot = (int32_t)i};
-    for (uint32_t k = 0; k < LIVES; k++) { /* each in its third of the step */
-      const uint32_t length = draw(3) == 0 ? longest : 12, first = k * STEPS / LIVES + draw(STEPS / LIVES - length);
-      d->lives[i][k] = life_of(&d->step, i, first, first + draw(length));
+    for (uint32_t k = 0; k < LIVES; k++) { /* each in its third of the step, and when the one before is over */
+      do {
+        const uint32_t length = draw(3) == 0 ? longest : 12, first = k * STEPS / LIVES + draw(STEPS / LIVES - length);
+        d->lives[i][k] = life_of(&d->step, i, first, first + draw(length));
+      } while (k > 0 && collide(&d->lives[i][k - 1], &d->lives[i][k]));
     }
   }
 }
