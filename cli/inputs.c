@@ -199,10 +199,6 @@ enum sl_status sl_inputs_check_standard(const struct sl_options *options) {
 }
 
 enum sl_status sl_inputs_check(const struct sl_options *options, const struct sl_setup *setup) {
-  if (setup->plan.config->sl.fp8)
-    return sl_fail(SL_ERR_INPUT,
-                   "shardlab.fp8: is true; products in fp8 are predicted, no backend makes them; expected "
-                   "false");
   SL_TRY(check_tokenizer(options));
   SL_TRY(check_data(options, setup));
   SL_TRY(check_evaluation(options, setup));

@@ -108,6 +108,9 @@ enum sl_status sl_training_open(struct sl_training *training, const struct sl_op
   if (options->resume != NULL) {
     SL_GO_FAIL(open_from(&training->from, options));
     training->resumed = true;
+    if (setup->plan.config->sl.fp8)
+      sl_warn("shardlab.fp8: a checkpoint has no scales and histories; all scales are 1 in the first step, as in a new "
+              "training's");
     SL_GO_FAIL(check_from(&training->from, options, setup));
   }
   if (options->checkpoint != NULL) {

@@ -67,9 +67,10 @@ enum sl_status sl_cost_share(struct sl_cost_rank *rank, const struct sl_cluster 
     share = 1 / rank->turns;
   }
   for (int i = 0; i < SL_DTYPE_COUNT; i++) rank->peak[i] = d->peak[i] * rank->threads / rank->turns;
-  /* a CPU without 16-bit products converts and multiplies in fp32; its ops' bytes have the copies in them */
-  for (int i = SL_BF16; i <= SL_F16 && d->kind == SL_DEVICE_CPU; i++)
-    if (rank->peak[i] == 0) rank->peak[i] = rank->peak[SL_F32];
+  /* a CPU without products of 16 or 8 bits converts and multiplies in fp32; its ops' bytes have the copies in them */
+  static const enum sl_dtype narrow[] = {SL_BF16, SL_F16, SL_F8};
+  for (size_t i = 0; i < sizeof narrow / sizeof *narrow && d->kind == SL_DEVICE_CPU; i++)
+    if (rank->peak[narrow[i]] == 0) rank->peak[narrow[i]] = rank->peak[SL_F32];
   rank->memory_bandwidth = d->memory_bandwidth * share * d->elementwise_efficiency;
   rank->cache_bytes = (double)d->cache_bytes * share;
   rank->cache_bandwidth = d->cache_bandwidth * share;

@@ -12,6 +12,7 @@
 #include "kernels/dropout.h"
 #include "kernels/embedding.h"
 #include "kernels/flash_attention.h"
+#include "kernels/fp8.h"
 #include "kernels/gelu.h"
 #include "kernels/layernorm.h"
 #include "kernels/llama.h"

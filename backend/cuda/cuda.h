@@ -240,7 +240,8 @@ struct sl_cuda_product {
   bool trans_a, trans_b, add;
   bool tf32;         /* of fp32 factors: SL_TF32 */
   unsigned epilogue; /* of the op's flags SL_OP_BIAS, SL_OP_GELU, SL_OP_DGELU, SL_OP_BGRAD_A, _B */
-  enum sl_dtype type, out_type, bias_type; /* of a and b; of c and aux; of bias or dbias */
+  enum sl_dtype type, b_type, out_type, bias_type; /* of a; of b; of c and aux; of bias or dbias */
+  const void *scale_a, *scale_b; /* of factors in 8 bits: floats in device memory that multiply the product */
   const void *a, *b;
   void *c;
   void *bias; /* (n), read; or dbias, written: (m) of a's rows, (n) of b's */
@@ -262,6 +263,8 @@ enum sl_status sl_cuda_gemm_run(struct sl_cuda_gemm *gemm, cudaStream_t stream, 
 void sl_cuda_gemm_time(struct sl_cuda_gemm *gemm, bool timing);
 void sl_cuda_gemm_close(struct sl_cuda_gemm *gemm); /* accepts NULL and a half-built one */
 size_t sl_cuda_gemm_version(void);                  /* cuBLASLt's, such as 130002 */
+/* SL_ERR_INPUT for a product in fp8 that a device of this compute capability (90: sm_90), or cuBLASLt, does not have. */
+enum sl_status sl_cuda_gemm_supports(const struct sl_op *op, int capability);
 
 /* tensor.c */
 enum sl_status sl_cuda_tensors_open(struct sl_cuda *cuda);

@@ -58,6 +58,11 @@ static enum sl_status embed_bwd(const struct sl_call *c) {
                                            c->x[SL_AT_DOUT], c->x[SL_AT_TOKENS], &shape, &dropout, step_of(c)));
 }
 
+/* Where the inverse of a factor's scale is, behind it; NULL: it has none. */
+static const void *inverse_scale(const struct sl_call *c, enum sl_at name) {
+  return c->x[name] ? (const float *)c->x[name] + 1 : NULL;
+}
+
 /* A GPU multiplies 16-bit factors directly, so a workspace for converted copies, which is planned for a CPU, stays
  * unused. */
 static struct sl_cuda_product product_of(const struct sl_call *c) {
@@ -72,6 +77,9 @@ static struct sl_cuda_product product_of(const struct sl_call *c) {
                                   .tf32 = c->op->dtype == SL_TF32,
                                   .epilogue = c->op->flags & epilogues,
                                   .type = c->dtype[SL_AT_A],
+                                  .b_type = c->dtype[SL_AT_B],
+                                  .scale_a = inverse_scale(c, SL_AT_SCALE_A),
+                                  .scale_b = inverse_scale(c, SL_AT_SCALE_B),
                                   .out_type = c->dtype[SL_AT_C],
                                   .bias_type = c->dtype[bias],
                                   .a = c->x[SL_AT_A],
@@ -297,6 +305,22 @@ static enum sl_status norm(const struct sl_call *c) {
   return ran(c, sl_cuda_reduce_sum_squares(c->stream, type, &control->square_sum, &control->overflow,
                                            gradient + first * sl_convert_bytes(type), n, c->op->scale,
                                            c->x[SL_AT_SCRATCH]));
+}
+
+static enum sl_fp8 format_of(const struct sl_call *c, enum sl_at name) {
+  return c->dtype[name] == SL_E5M2 ? SL_FP8_E5M2 : SL_FP8_E4M3;
+}
+
+static enum sl_status fp8_cast(const struct sl_call *c) {
+  const enum sl_at to = c->x[SL_AT_OUT] ? SL_AT_OUT : SL_AT_TRANSPOSED;
+  return ran(c, sl_cuda_fp8_cast(c->stream, sl_call_type(c, SL_AT_X), c->x[SL_AT_OUT], c->x[SL_AT_TRANSPOSED],
+                                 c->x[SL_AT_X], c->dim[0], c->dim[1], format_of(c, to), c->x[SL_AT_SCALE],
+                                 c->x[SL_AT_AMAX]));
+}
+
+static enum sl_status fp8_scale(const struct sl_call *c) {
+  return ran(
+      c, sl_cuda_fp8_scale(c->stream, c->x[SL_AT_SCALE], c->x[SL_AT_AMAX], c->x[SL_AT_HISTORY], c->dim[0], c->dim[1]));
 }
 
 static enum sl_status control_step(const struct sl_call *c) {

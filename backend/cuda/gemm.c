@@ -11,6 +11,10 @@
  * a warning is printed once. Where it does, both ways are timed as algorithms are, and the faster is taken: on an H200
  * most of GPT-2's products that also sum a bias's gradient were slower than product and sums one after the other.
  *
+ * Factors in 8 bits (CUDA_R_8F_E4M3, _E5M2) come both with the summed index running fastest, which is all that cuBLASLt
+ * has for them on sm_89 and sm_90, and each with the inverse of its scale. Sums are fp32 throughout
+ * (CUBLASLT_MATMUL_DESC_FAST_ACCUM stays 0), where Transformer Engine's forward takes the faster, less exact ones.
+ *
  * The algorithm is chosen once per shape, types and alignment. cuBLASLt's heuristic names candidates, the one that it
  * holds to be the fastest first; while the job warms up they are timed, and the fastest is kept on disk (choices.h), so
  * that every rank and the next run use it too and results repeat bit by bit. At other times, and where nothing can be
@@ -25,6 +29,7 @@ static void release(const char *call, cublasStatus_t code) {
 }
 
 static cudaDataType_t number_of(enum sl_dtype type) {
+  if (type == SL_E4M3 || type == SL_E5M2) return type == SL_E4M3 ? CUDA_R_8F_E4M3 : CUDA_R_8F_E5M2;
   return type == SL_BF16 ? CUDA_R_16BF : type == SL_F16 ? CUDA_R_16F : CUDA_R_32F;
 }
 
@@ -40,7 +45,8 @@ static struct sl_cuda_product_key key_of(const struct sl_cuda_product *p) {
   key.m = p->m, key.n = p->n, key.k = p->k;
   key.trans_a = p->trans_a, key.trans_b = p->trans_b, key.add = p->add, key.epilogue = (int32_t)p->epilogue;
   key.tf32 = p->tf32;
-  key.type = (int32_t)p->type, key.out_type = (int32_t)p->out_type;
+  key.type = (int32_t)p->type, key.b_type = (int32_t)p->b_type, key.out_type = (int32_t)p->out_type;
+  key.scaled = p->scale_a != NULL;
   key.bias_type = p->bias ? (int32_t)p->bias_type : 0;
   key.align_a = alignment_of(p->a), key.align_b = alignment_of(p->b), key.align_c = alignment_of(p->c);
   key.align_bias = p->bias ? alignment_of(p->bias) : 0;
@@ -60,9 +66,11 @@ static enum sl_status set_pref(cublasLtMatmulPreference_t pref, cublasLtMatmulPr
   return SL_OK;
 }
 
-/* Sets the pointers of the epilogue's operands, which cuBLASLt keeps in the descriptor although they differ per
- * call. */
+/* Sets the pointers of the epilogue's operands and of scales, which cuBLASLt keeps in the descriptor although they differ
+ * per call. */
 static enum sl_status point(const struct sl_cuda_algo *e, const struct sl_cuda_product *p) {
+  if (p->scale_b) SL_TRY(set_desc(e->desc, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, &p->scale_b, sizeof p->scale_b));
+  if (p->scale_a) SL_TRY(set_desc(e->desc, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, &p->scale_a, sizeof p->scale_a));
   if (p->bias) SL_TRY(set_desc(e->desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &p->bias, sizeof p->bias));
   if (p->aux) SL_TRY(set_desc(e->desc, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, &p->aux, sizeof p->aux));
   return SL_OK;
@@ -109,12 +117,13 @@ static enum sl_status describe(struct sl_cuda_algo *e) {
   SL_TRY(set_desc(e->desc, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue));
   if (key->align_bias) SL_TRY(set_desc(e->desc, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, &bias, sizeof bias));
   if (key->align_aux) SL_TRY(set_desc(e->desc, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, &aux_row, sizeof aux_row));
-  const cudaDataType_t in = number_of((enum sl_dtype)key->type), out = number_of((enum sl_dtype)key->out_type);
+  const cudaDataType_t in_a = number_of((enum sl_dtype)key->b_type), in_b = number_of((enum sl_dtype)key->type);
+  const cudaDataType_t out = number_of((enum sl_dtype)key->out_type);
   const uint64_t m = (uint64_t)key->m, n = (uint64_t)key->n, k = (uint64_t)key->k;
   const uint64_t a_rows = key->trans_b ? k : n, a_columns = key->trans_b ? n : k;
   const uint64_t b_rows = key->trans_a ? m : k, b_columns = key->trans_a ? k : m;
-  SL_LT_TRY(cublasLtMatrixLayoutCreate(&e->a, in, a_rows, a_columns, (int64_t)a_rows));
-  SL_LT_TRY(cublasLtMatrixLayoutCreate(&e->b, in, b_rows, b_columns, (int64_t)b_rows));
+  SL_LT_TRY(cublasLtMatrixLayoutCreate(&e->a, in_a, a_rows, a_columns, (int64_t)a_rows));
+  SL_LT_TRY(cublasLtMatrixLayoutCreate(&e->b, in_b, b_rows, b_columns, (int64_t)b_rows));
   SL_LT_TRY(cublasLtMatrixLayoutCreate(&e->c, out, n, m, (int64_t)n));
   return SL_OK;
 }
@@ -247,4 +256,26 @@ void sl_cuda_gemm_close(struct sl_cuda_gemm *g) {
 
 size_t sl_cuda_gemm_version(void) {
   return cublasLtGetVersion();
+}
+
+/* cuBLASLt multiplies 8-bit factors from sm_89 on, and rows of whole 16 bytes (cublasLtMatmul, "to use FP8 kernels":
+ * dimensions meet the requirements of tensor cores, all of which are multiples of 16). */
+enum sl_status sl_cuda_gemm_supports(const struct sl_op *op, int capability) {
+  if (op->kind != SL_OP_GEMM || op->dtype != SL_F8) return SL_OK;
+  if (!(op->flags & SL_OP_SCALED))
+    return sl_fail(SL_ERR_INPUT, "products in fp8 whose factors were not cast are only predicted; expected kernels "
+                                 "'shardlab'");
+  if (capability < 89)
+    return sl_fail(SL_ERR_INPUT,
+                   "shardlab.fp8: is true; this GPU has compute capability %d.%d; expected 8.9 or later, which "
+                   "multiplies numbers of 8 bits",
+                   capability / 10, capability % 10);
+  for (int i = 0; i < 3; i++)
+    if (op->dim[i] % 16 != 0)
+      return sl_fail(
+          SL_ERR_INPUT,
+          "shardlab.fp8: is true; layer %d has a product of %lld x %lld x %lld; expected multiples of 16, as "
+          "cuBLASLt multiplies in fp8",
+          op->layer, (long long)op->dim[0], (long long)op->dim[1], (long long)op->dim[2]);
+  return SL_OK;
 }

@@ -71,6 +71,15 @@ static void know_node(struct node_name *name) {
   if (boot) fclose(boot);
 }
 
+/* Whether a device has what the programs multiply. */
+static enum sl_status check_products(const struct sl_cuda *cuda, int capability) {
+  for (int kind = 0; kind < SL_PROGRAM_COUNT; kind++) {
+    const struct sl_program *program = &cuda->rank_class->programs[kind];
+    for (size_t i = 0; i < program->op_count; i++) SL_TRY(sl_cuda_gemm_supports(&program->ops[i], capability));
+  }
+  return SL_OK;
+}
+
 static enum sl_status choose_device(struct sl_cuda *cuda, struct device_name *name) {
   struct cudaDeviceProp p;
   int devices = 0;
@@ -80,7 +89,7 @@ static enum sl_status choose_device(struct sl_cuda *cuda, struct device_name *na
   SL_CUDA_TRY(cudaGetDeviceProperties(&p, cuda->device));
   name->domain = p.pciDomainID, name->bus = p.pciBusID, name->device = p.pciDeviceID;
   know_node(&name->node);
-  return SL_OK;
+  return check_products(cuda, 10 * p.major + p.minor);
 }
 
 /* Sets `shared` on every rank if any two ranks use the same device, because either all ranks take turns or none

@@ -17,9 +17,10 @@
 struct sl_cuda_product_key {
   int64_t m, n, k;
   int32_t trans_a, trans_b, add, tf32, epilogue;
-  int32_t type, out_type, bias_type;
+  int32_t type, b_type, out_type, bias_type;
   int32_t align_a, align_b, align_c, align_bias, align_aux;
-  int32_t apart; /* 0; 1: the key of a choice between an epilogue and a kernel of its own */
+  int32_t apart;  /* 0; 1: the key of a choice between an epilogue and a kernel of its own */
+  int32_t scaled; /* 1: by the inverse scales of a and b */
 };
 
 struct sl_cuda_algo {

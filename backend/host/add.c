@@ -9,6 +9,13 @@ static void add_f32(void *dst, const void *a, const void *b, size_t n) {
   for (size_t i = 0; i < n; i++) d[i] = x[i] + y[i];
 }
 
+static void most_f32(void *dst, const void *a, const void *b, size_t n) {
+  float *d = dst;
+  const float *x = a, *y = b;
+#pragma omp simd
+  for (size_t i = 0; i < n; i++) d[i] = x[i] > y[i] ? x[i] : y[i];
+}
+
 static void add_f64(void *dst, const void *a, const void *b, size_t n) {
   double *d = dst;
   const double *x = a, *y = b;
@@ -37,4 +44,8 @@ sl_add_fn sl_add_of(enum sl_dtype type) {
   default:
     return NULL;
   }
+}
+
+sl_add_fn sl_most_of(enum sl_dtype type) {
+  return type == SL_F32 ? most_f32 : NULL;
 }

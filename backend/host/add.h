@@ -11,3 +11,5 @@ typedef void (*sl_add_fn)(void *dst, const void *a, const void *b, size_t n);
 
 /* NULL where the type cannot be added. */
 sl_add_fn sl_add_of(enum sl_dtype type);
+/* The same for the larger of both in place of the sum; fp32 only. */
+sl_add_fn sl_most_of(enum sl_dtype type);

@@ -56,6 +56,7 @@ enum sl_status sl_host_comm_start(struct sl_host *host, struct sl_host_lane *lan
   SL_TRY(fill_parts(host, lane, it, parts));
   struct sl_comm_call call = {.moves = sl_op_moves(op->kind),
                               .dtype = op->dtype,
+                              .most = op->kind == SL_OP_ALL_REDUCE && op->flags & SL_OP_MOST,
                               .peer = pair ? peer_rank(host, op->peer) : op->peer,
                               .channel = op->lane == SL_LANE_SEND_B || op->lane == SL_LANE_RECV_B,
                               .parts = lane->parts,

@@ -160,9 +160,13 @@ static char *staging_of(const struct sl_comm *comm, const struct sl_comm_request
   return comm->staging + (size_t)r->slots[index % r->slot_count] * SL_COMM_BLOCK;
 }
 
+static sl_add_fn reduction_of(const struct sl_comm_call *call) {
+  return call->most ? sl_most_of(call->dtype) : sl_add_of(call->dtype);
+}
+
 /* Adds a received block of partial sums to this member's own; its own piece goes to the shard. */
 static void take_sum(const struct sl_comm *comm, const struct sl_comm_request *r, const struct block *b) {
-  sl_add_fn add = sl_add_of(r->call.dtype);
+  sl_add_fn add = reduction_of(&r->call);
   char *got = staging_of(comm, r, r->take.index), *own = block_memory(r, b);
   const struct sl_comm_part *part = &r->call.parts[b->part];
   if (!b->last || both_rings(&r->call)) {
@@ -201,7 +205,7 @@ static void copy_local(const struct sl_comm *comm, const struct sl_comm_request 
          *shard = element(r, call->parts[i].shard, p.shard_first);
     size_t bytes = (size_t)(p.count * sl_dtype_bytes(call->dtype));
     if (gather && whole != shard) memcpy(whole, shard, bytes);
-    if (!gather && call->parts[i].accumulate) sl_add_of(call->dtype)(shard, shard, whole, (size_t)p.count);
+    if (!gather && call->parts[i].accumulate) reduction_of(call)(shard, shard, whole, (size_t)p.count);
     if (!gather && !call->parts[i].accumulate && whole != shard) memcpy(shard, whole, bytes);
   }
 }
@@ -244,7 +248,7 @@ enum { CHANNEL_TAGS = 16, TAGS = 32767 - CHANNEL_TAGS }; /* 32767 is the smalles
 enum sl_status sl_comm_start(struct sl_comm *comm, struct sl_comm_request *request, const struct sl_comm_call *call) {
   *request = (struct sl_comm_request){.call = *call};
   const bool reduces = call->moves & SL_MOVE_REDUCE, pair = call->moves & PAIR;
-  if (reduces && !sl_add_of(call->dtype))
+  if (reduces && !reduction_of(call))
     return sl_fail(SL_ERR_INPUT, "the host backend cannot reduce %s", sl_dtype_name(call->dtype));
   if (reduces && comm->size > 1 && !comm->staging)
     return sl_fail(SL_ERR_INTERNAL, "a reduction in a communicator that was opened without staging memory");

@@ -69,6 +69,7 @@ struct sl_comm_call {
   int part_count;
   sl_comm_piece_fn piece;    /* rings: how members cut a part; equal on all members */
   const void *piece_context; /* both valid until the request is complete */
+  bool most;                 /* reductions of fp32: the largest in place of the sum */
 };
 
 /* The position of a request in the sequence of blocks on one link. */

@@ -55,6 +55,12 @@ static enum sl_status embed_bwd(const struct sl_call *c) {
   return SL_OK;
 }
 
+/* What a product of factors in fp8 is multiplied by: the inverses of both scales. */
+static float inverse_scale(const struct sl_call *c) {
+  const float *a = c->x[SL_AT_SCALE_A], *b = c->x[SL_AT_SCALE_B];
+  return c->op->flags & SL_OP_SCALED ? a[1] * b[1] : 1;
+}
+
 static void sgemm(const struct sl_call *c, const float *a, const float *b, float *out, bool add) {
   sl_host_product(&(struct sl_product){.m = (int)c->dim[0],
                                        .n = (int)c->dim[1],
@@ -62,6 +68,7 @@ static void sgemm(const struct sl_call *c, const float *a, const float *b, float
                                        .trans_a = c->op->flags & SL_OP_TRANS_A,
                                        .trans_b = c->op->flags & SL_OP_TRANS_B,
                                        .add = add,
+                                       .scale = inverse_scale(c),
                                        .a = a,
                                        .b = b,
                                        .c = out});
@@ -84,17 +91,29 @@ static void gemm_f32(const struct sl_call *c, void *to) {
   if (bias && adds) sl_reduce_bias_add(to, bias, c->dim[0], c->dim[1]);
 }
 
-/* 16-bit products use fp32 copies in the op's workspace; the result is rounded once. */
+static enum sl_fp8 format_of(const struct sl_call *c, enum sl_at name) {
+  return c->dtype[name] == SL_E5M2 ? SL_FP8_E5M2 : SL_FP8_E4M3;
+}
+
+/* A factor of a 16-bit product in fp32. */
+static void widen(const struct sl_call *c, float *to, enum sl_at name, size_t n) {
+  if (c->op->flags & SL_OP_SCALED)
+    sl_fp8_decode(to, c->x[name], n, format_of(c, name));
+  else
+    sl_convert(to, SL_NUMBER_F32, c->x[name], sl_call_type(c, name), n);
+}
+
+/* 16-bit products use fp32 copies in the op's workspace; the result is rounded once. So do those in fp8. */
 static void gemm_16(const struct sl_call *c, void *to) {
   const size_t mk = c->dim[0] * c->dim[2], kn = c->dim[2] * c->dim[1], mn = c->dim[0] * c->dim[1];
-  const enum sl_number type = sl_call_type(c, SL_AT_A), to_type = sl_call_type(c, SL_AT_C);
+  const enum sl_number to_type = sl_call_type(c, SL_AT_C);
   const void *bias = c->x[SL_AT_BIAS];
   float *a = c->x[SL_AT_SCRATCH], *b = a + mk, *out = b + kn;
-  sl_convert(a, SL_NUMBER_F32, c->x[SL_AT_A], type, mk);
-  sl_convert(b, SL_NUMBER_F32, c->x[SL_AT_B], type, kn);
+  widen(c, a, SL_AT_A, mk);
+  widen(c, b, SL_AT_B, kn);
   if (c->adds[SL_AT_C]) sl_convert(out, SL_NUMBER_F32, to, to_type, mn);
   if (bias) {
-    sl_convert(out, SL_NUMBER_F32, bias, type, c->dim[1]);
+    sl_convert(out, SL_NUMBER_F32, bias, sl_call_type(c, SL_AT_BIAS), c->dim[1]);
     fill_rows(out, out, c->dim[0], c->dim[1]);
   }
   sgemm(c, a, b, out, c->adds[SL_AT_C] || bias);
@@ -281,6 +300,18 @@ static enum sl_status copy(const struct sl_call *c) {
 static enum sl_status add(const struct sl_call *c) {
   const struct sl_taken taken = sl_call_taken(c);
   sl_convert_add(taken.to, sl_call_type(c, SL_AT_OUT), taken.from, sl_call_type(c, SL_AT_X), taken.count);
+  return SL_OK;
+}
+
+static enum sl_status fp8_cast(const struct sl_call *c) {
+  const enum sl_at to = c->x[SL_AT_OUT] ? SL_AT_OUT : SL_AT_TRANSPOSED;
+  sl_fp8_cast(c->x[SL_AT_OUT], c->x[SL_AT_TRANSPOSED], c->x[SL_AT_X], sl_call_type(c, SL_AT_X), c->dim[0], c->dim[1],
+              format_of(c, to), c->x[SL_AT_SCALE], c->x[SL_AT_AMAX]);
+  return SL_OK;
+}
+
+static enum sl_status fp8_scale(const struct sl_call *c) {
+  sl_fp8_scale(c->x[SL_AT_SCALE], c->x[SL_AT_AMAX], c->x[SL_AT_HISTORY], c->dim[0], c->dim[1]);
   return SL_OK;
 }
 

@@ -3,10 +3,12 @@
 
 #include <stdbool.h>
 
-/* c (m, n) = a b, or c += a b with `add`; row-major and dense, a (m, k) or stored (k, m), b (k, n) or stored (n, k). */
+/* c (m, n) = a b, or c += a b with `add`; row-major and dense, a (m, k) or stored (k, m), b (k, n) or stored (n, k). a b
+ * is multiplied by `scale`; 0 means 1. */
 struct sl_product {
   int m, n, k;
   bool trans_a, trans_b, add;
+  float scale;
   const float *a, *b;
   float *c;
 };

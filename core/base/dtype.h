@@ -1,6 +1,7 @@
 /* Element types of buffers and tensors, and two types that only products have: tf32, for fp32 numbers whose factors the
  * matrix units round to 10 bits of mantissa, and fp8, for bf16 numbers whose factors are cast to 8 bits (E4M3,
- * gradients E5M2). An op may have these two types, a buffer may not. One list generates enum, name and size. */
+ * gradients E5M2). An op may have these two types, a buffer may not; cast factors are in buffers of e4m3 and e5m2
+ * (kernels/fp8.h), which no op has. One list generates enum, name and size. */
 #pragma once
 
 #include <stdint.h>
@@ -14,7 +15,9 @@
   X(I32, "int32", 4)                                                                                                   \
   X(U8, "uint8", 1)                                                                                                    \
   X(TF32, "tf32", 4)                                                                                                   \
-  X(F8, "fp8", 1)
+  X(F8, "fp8", 1)                                                                                                      \
+  X(E4M3, "e4m3", 1)                                                                                                   \
+  X(E5M2, "e5m2", 1)
 
 enum sl_dtype {
 #define X(name, text, bytes) SL_##name,

@@ -216,7 +216,7 @@ struct sl_config {
     bool fused_norm, fused_softmax; /* for a kernel set that has both forms: one kernel each */
     int vocab_multiple;             /* make_vocab_size_divisible_by; 0: the plan's choice, see core/plan/plan.h */
     bool tf32;                      /* fp32 products are SL_TF32: HF's tf32, PyTorch's cuda.matmul.allow_tf32 */
-    bool fp8;                       /* bf16 products are SL_F8; predicted only. The kernel set determines the casts */
+    bool fp8;                       /* bf16 products are SL_F8. The kernel set determines the casts; our own run */
     enum sl_cp_comm cp_comm;        /* cp_comm_type, Megatron-LM's word */
     enum sl_fp8_recipe fp8_recipe;  /* for a kernel set that casts: one scale per tensor, or per row */
     /* of torch's compiled kernels: sequence-parallel transfers in pieces that overlap with products */

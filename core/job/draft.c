@@ -1,11 +1,13 @@
 /* The first step of building a job; see draft.h. */
 #include "core/job/draft.h"
 
+#include "core/lower/scaling.h"
 #include "core/lower/zero.h"
 #include "core/models/casts.h"
 #include "core/models/epilogue.h"
 #include "core/models/models.h"
 #include "core/models/norm_fusion.h"
+#include "core/models/own_casts.h"
 #include "core/models/passes.h"
 #include "core/program/step_state.h"
 
@@ -60,6 +62,7 @@ static enum sl_status draft_stage(struct sl_lowering *l, struct sl_lowered_stage
   sl_models_fuse_epilogues(l);
   sl_models_fuse_norms(l);
   SL_TRY(sl_models_add_casts(l));
+  SL_TRY(sl_models_cast(l));
   SL_TRY(sl_models_add_passes(l));
   SL_TRY(sl_zero_open_stage(l));
   stage->end_buffer = (int32_t)l->rank_class->buffer_count;
@@ -80,6 +83,7 @@ enum sl_status sl_job_draft(struct sl_lowering *l, const struct sl_plan *plan, c
   SL_TRY(open_stages(l));
   SL_TRY(sl_build_buffer(l, &l->rank_class->control, SL_SCOPE_PERSISTENT, SL_CATEGORY_WORKSPACE, SL_F64,
                          (int64_t)(sizeof(struct sl_step_state) / sizeof(double)), "control"));
+  SL_TRY(sl_scaling_open(l));
   SL_TRY(sl_zero_open(l));
   SL_TRY(open_streams(l));
   for (int i = 0; i < l->pp_rank->stage_count; i++) SL_TRY(draft_stage(l, &l->stages[i]));

@@ -45,6 +45,18 @@ struct sl_lowered_stage {
   bool split;                       /* its backward comes in halves, I and W */
 };
 
+/* The state of casts to fp8 that run, fp32, kept across steps; -1: there is none. A linear weight has three factors in
+ * products with scales of their own: its layer's input, itself, and the gradient of its layer's output. Factor f of the
+ * w-th linear weight of the pipeline rank is number 3 w + f. */
+enum sl_fp8_factor { SL_FP8_INPUT, SL_FP8_WEIGHT, SL_FP8_GRADIENT, SL_FP8_FACTORS };
+struct sl_scaling {
+  int32_t scale;   /* of each factor its scale and the inverse of that */
+  int32_t amax;    /* the largest magnitude that was cast in this step, of each factor */
+  int32_t history; /* those of earlier steps, SL_FP8_HISTORY of each factor, the newest first */
+};
+/* Transformer Engine's default (common/recipe/__init__.py, DelayedScaling, amax_history_len). */
+enum { SL_FP8_HISTORY = 1024 };
+
 /* The drafts of one class, and the state of lowering them. Drafting (core/job/draft.c) fills everything except `slots`
  * and `zero`. Lowering (core/job/programs.c) works on a copy with its own class and scopes, and only reads the rest of
  * the drafts. */
@@ -61,9 +73,10 @@ struct sl_lowering {
   struct sl_lowered_stage *stages; /* the rank's, pp_rank->stage_count of them */
   struct sl_lowered_stage *stage;  /* the current stage */
   int32_t stream, dx;              /* see sl_build_stream; -1 if nothing is passed between stages */
-  struct sl_slots *slots;          /* private to lower/slots.c */
-  struct sl_homes *homes;          /* private to lower/zero.c: made with the drafts */
-  struct sl_zero *zero;            /* its state while it lowers */
+  struct sl_scaling scaling;
+  struct sl_slots *slots; /* private to lower/slots.c */
+  struct sl_homes *homes; /* private to lower/zero.c: made with the drafts */
+  struct sl_zero *zero;   /* its state while it lowers */
 };
 
 /* What is passed between the stages of a pipeline, for one micro-batch: activations forward (slots IN and OUT of one
@@ -112,6 +125,15 @@ enum sl_status sl_build_draft(struct sl_drafts *drafts, struct sl_op op, int ope
 enum sl_status sl_build_gemm(struct sl_lowering *lowering, struct sl_drafts *drafts, struct sl_op op,
                              const int64_t dim[3], struct sl_operand a, struct sl_operand b, struct sl_operand c,
                              const struct sl_operand *bias);
+
+/* Do the products of linear layers in blocks run in fp8, so that the program has casts for them? */
+bool sl_build_casts(const struct sl_lowering *lowering);
+/* Is placed tensor `placed` the weight of such a layer? */
+bool sl_build_is_linear(const struct sl_lowering *lowering, int placed);
+/* The factors of all weights of the pipeline rank; and the state of one of them, of placed tensor `placed`. */
+int64_t sl_build_factors(const struct sl_lowering *lowering);
+struct sl_operand sl_build_scale(const struct sl_lowering *lowering, int placed, enum sl_fp8_factor factor);
+struct sl_operand sl_build_amax(const struct sl_lowering *lowering, int placed, enum sl_fp8_factor factor);
 
 /* A copy of `count` elements from one buffer to another, of either's type: within a space on the compute lane, between
  * two on the lane of their link, after the preceding compute is complete. Belongs to no layer. */

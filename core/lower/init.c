@@ -2,6 +2,7 @@
 #include "core/lower/init.h"
 
 #include "core/lower/lower.h"
+#include "core/lower/scaling.h"
 
 static enum sl_status init_role(struct sl_lowering *l, struct sl_program *p, enum sl_role role) {
   if (l->rank_class->role[role].form == SL_FORM_ABSENT) return SL_OK;
@@ -30,6 +31,7 @@ enum sl_status sl_init_states(struct sl_lowering *l, struct sl_program *p) {
     if (c->role[role].split > 0) SL_TRY(fill(l, p, c->role[role].rest));
   }
   SL_TRY(sl_onebit_init(l, p));
+  SL_TRY(sl_scaling_init(l, p));
   SL_TRY(init_role(l, p, SL_ROLE_PARAM));
   SL_TRY(init_role(l, p, SL_ROLE_MASTER));
   return l->plan->strategy.shard_params ? sl_gather_persistent(l, p, SL_PHASE_INIT) : SL_OK;

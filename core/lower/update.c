@@ -8,6 +8,7 @@
 #include "core/lower/lists.h"
 #include "core/lower/lower.h"
 #include "core/lower/owned.h"
+#include "core/lower/scaling.h"
 #include "core/plan/kernels.h"
 #include "core/program/step_state.h"
 
@@ -341,6 +342,7 @@ static enum sl_status gather_units(struct sl_lowering *l, struct sl_program *p) 
 
 enum sl_status sl_update_step(struct sl_lowering *l, struct sl_program *p) {
   const struct sl_strategy *s = &l->plan->strategy;
+  SL_TRY(sl_scaling_step(l, p));
   SL_TRY(emit_sums(l, p));
   SL_TRY(sl_grad_norm(l, p));
   SL_TRY(sl_update_sum(l, p)); /* before the step state decides */

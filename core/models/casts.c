@@ -12,8 +12,8 @@ static enum sl_fp8_casts casts_of(const struct sl_lowering *l) {
 
 bool sl_casts_layer(const struct sl_lowering *l, int layer) {
   const struct sl_config *config = l->plan->config;
-  return sl_config_product_dtype(config) == SL_F8 && casts_of(l) != SL_CASTS_NONE && layer >= 0 &&
-         layer < l->plan->model->n_layer;
+  const bool predicted = casts_of(l) != SL_CASTS_NONE && casts_of(l) != SL_CASTS_SHARDLAB;
+  return sl_config_product_dtype(config) == SL_F8 && predicted && layer >= 0 && layer < l->plan->model->n_layer;
 }
 
 static bool by_row(const struct sl_lowering *l) {

@@ -1,5 +1,6 @@
 /* Casts to fp8 as torchao and Transformer Engine do them, for the products of a block: passes beside the products, and,
- * of torchao, activations that sequence parallelism gathers in 8 bits.
+ * of torchao, activations that sequence parallelism gathers in 8 bits. They are predicted only; those of our own kernels
+ * are ops (own_casts.h).
  *
  * torchao's bytes per element follow torchao/testing/float8/roofline_utils.py (pytorch/ao at 6243040),
  * get_tensor_memory_traffic_ovhd_s, except for two kernels that are slower in Inductor: casts to both layouts read

@@ -13,6 +13,7 @@
 #include "core/models/epilogue.h"
 
 #include "core/op/operands.h"
+#include "core/plan/kernels.h"
 
 #include <string.h>
 
@@ -82,6 +83,13 @@ static unsigned bgrad_of(const struct sl_draft *gemm, const struct sl_draft *nex
   return same(&next->operand[0], &gemm->operand[1]) && next->op.dim[1] == d[1] ? SL_OP_BGRAD_B : 0;
 }
 
+/* Products in fp8 that run have no epilogue but a bias: cuBLASLt has no bias gradient of 8-bit factors, for which
+ * Transformer Engine has kernels beside its casts (nvte_cast_transpose_dbias_dgelu), too. */
+static bool can_fuse(const struct sl_plan *plan, const struct sl_op *op) {
+  if (op->kind != SL_OP_GEMM || op->dtype != SL_F8) return op->kind == SL_OP_GEMM;
+  return sl_kernel_set(plan->config->sl.kernels)->fp8_casts != SL_CASTS_SHARDLAB;
+}
+
 /* Finds the draft to fuse into gemm `i`, and the flag for it; 0: none. For a weight's gradient it is that of its bias,
  * directly after it. For others it is the first op that touches the result: the weight gradients come between a
  * row-parallel layer's input gradient and gelu_bwd. */
@@ -123,7 +131,7 @@ static void fuse_all(const struct sl_plan *plan, struct sl_drafts *drafts) {
   size_t done = 0;
   for (size_t i = 0; i < drafts->count; i++, done++) {
     size_t k;
-    const unsigned epilogue = drafts->items[i].op.kind == SL_OP_GEMM ? find(plan, drafts, i, &k) : 0;
+    const unsigned epilogue = can_fuse(plan, &drafts->items[i].op) ? find(plan, drafts, i, &k) : 0;
     if (epilogue != 0) {
       fuse(&drafts->items[i], epilogue, &drafts->items[k]);
       memmove(&drafts->items[i + 1], &drafts->items[i], (k - i) * sizeof *drafts->items);

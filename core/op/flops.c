@@ -84,6 +84,10 @@ static double elementwise_flops(const struct sl_op *op) {
     return (double)op->dim[0];
   case SL_OP_QUANTIZE: /* the maximum; then product, rounding and both bounds */
     return 5 * (double)op->dim[0] * (double)op->dim[3];
+  case SL_OP_FP8_CAST: /* the product, the rounding and the maximum */
+    return 3 * rows;
+  case SL_OP_FP8_SCALE:
+    return rows;
   case SL_OP_DEQUANTIZE:
   case SL_OP_QUANTIZED_SUM:
     return 2 * (double)op->dim[0] * (double)op->dim[3];

@@ -140,6 +140,9 @@ enum sl_move {
   X(DEQUANTIZE,        "dequantize",           ELEMENTWISE,  4) /* N block bits P */                                                                                     \
   X(QUANTIZED_SUM,     "quantized_sum",        ELEMENTWISE,  4) /* N block bits P; out = the sum of P packed pieces, or += */                                            \
   X(REQUANTIZE,        "requantize",           ELEMENTWISE,  5) /* N block bits S P; x (S,P) packed, out (P) packed: the sums over S */                                  \
+  X(FP8_CAST,          "fp8_cast",             ELEMENTWISE,  2) /* R C; x scale to 8 bits: out as x with SL_OP_CAST_ROWS, transposed (C,R) with SL_OP_CAST_COLUMNS */   \
+                                                                 /* scale: and its inverse; amax: the largest |x| so far */                                              \
+  X(FP8_SCALE,         "fp8_scale",            ELEMENTWISE,  2) /* N H; N scales from their amax and histories (N,H), see kernels/fp8.h; amax becomes 0 */               \
   X(CONTROL,           "control",              CONTROL,      0) /* -; loss, norm, clip factor, next step */                                                              \
   X(SGD,               "sgd",                  OPTIMIZER,    1) /* N */                                                                                                  \
   X(ADAM,              "adam",                 OPTIMIZER,    1) /* N */                                                                                                  \
@@ -196,9 +199,13 @@ enum sl_op_flag {
   SL_OP_PARAM_COPY = 256,
   SL_OP_APART = 512,       /* attention: q, k and v are separate operands, and so are their gradients */
   SL_OP_INVERSE = 1024,    /* rope: rotate back */
+  SL_OP_SCALED = 1024,     /* gemm: a and b are in 8 bits, each with a scale, whose inverse multiplies the product */
+  SL_OP_MOST = 1024,       /* all_reduce: the largest of the members' numbers, not their sum */
   SL_OP_INPUT_GRAD = 2048, /* layernorm_bwd, rmsnorm_bwd: only the gradient of x */
   /* likewise: only those of the weights; the two halves give the same bits as the full op */
   SL_OP_WEIGHT_GRAD = 4096,
+  SL_OP_CAST_ROWS = 2048, /* fp8_cast: one of these, or both */
+  SL_OP_CAST_COLUMNS = 4096,
   SL_OP_INPUTS_ONLY = 8192,   /* load_batch: no targets */
   SL_OP_TARGETS_ONLY = 16384, /* load_batch: no inputs */
   SL_OP_MASK = 32768,         /* an op with dropout: its mask is an operand */

@@ -14,6 +14,7 @@ enum type {
   FLOAT32,
   INDEX,  /* int32 */
   BYTES,  /* uint8 */
+  EIGHT,  /* e4m3 or e5m2 */
   ANY,    /* any: the op is only predicted */
   BATCH,  /* tokens, or numbers of the op's type */
   RECORD, /* the step state, fp64 */
@@ -90,6 +91,8 @@ static const struct row rows[SL_OP_COUNT][MOST_ROWS + 1] = {
                     WITH(AUX, WRITE, DATA, SL_OP_GELU),
                     WITH(AUX, READ, DATA, SL_OP_DGELU),
                     WITH(DBIAS, WRITE, FLOAT, SL_OP_BGRAD_A | SL_OP_BGRAD_B),
+                    WITH(SCALE_A, READ, FLOAT32, SL_OP_SCALED),
+                    WITH(SCALE_B, READ, FLOAT32, SL_OP_SCALED),
                     WITH(SCRATCH, WRITE, BYTES, SL_OP_WORKSPACE)},
     [SL_OP_BIAS_BWD] = {R(DOUT, READ, DATA),
                         R(DBIAS, ADDS, DATA)},
@@ -186,6 +189,14 @@ static const struct row rows[SL_OP_COUNT][MOST_ROWS + 1] = {
                              R(OUT, ADDS, DATA)},
     [SL_OP_REQUANTIZE] = {R(X, READ, BYTES),
                           R(OUT, WRITE, BYTES)},
+    [SL_OP_FP8_CAST] = {R(X, READ, DATA),
+                        WITH(OUT, WRITE, EIGHT, SL_OP_CAST_ROWS),
+                        WITH(TRANSPOSED, WRITE, EIGHT, SL_OP_CAST_COLUMNS),
+                        R(SCALE, READ, FLOAT32),
+                        R(AMAX, UPDATE, FLOAT32)},
+    [SL_OP_FP8_SCALE] = {R(AMAX, UPDATE, FLOAT32),
+                         R(HISTORY, UPDATE, FLOAT32),
+                         R(SCALE, UPDATE, FLOAT32)},
     [SL_OP_CONTROL] = {R(CONTROL, UPDATE, RECORD)},
     [SL_OP_SGD] = {R(MASTER, UPDATE, FLOAT32),
                    R(GRADIENT, READ, FLOAT),
@@ -285,11 +296,20 @@ const struct sl_slice *sl_op_operand(const struct sl_op *op, const struct sl_sli
 
 /* ---- the check ---- */
 
-static bool fits(const struct sl_op *op, enum type expected, enum sl_dtype type) {
+static bool is_eight(enum sl_dtype type) {
+  return type == SL_E4M3 || type == SL_E5M2;
+}
+
+/* Of a product with scales, a and b are in 8 bits; of one that is only predicted, they may be. */
+static bool fits(const struct sl_op *op, const struct row *row, enum sl_dtype type) {
   const enum sl_dtype data = sl_dtype_stored(op->dtype);
-  switch (expected) {
+  const bool factor = op->kind == SL_OP_GEMM && (row->name == SL_AT_A || row->name == SL_AT_B);
+  if (factor && op->flags & SL_OP_SCALED) return op->dtype == SL_F8 && is_eight(type);
+  switch (row->type) {
   case DATA:
     return type == data || (op->dtype == SL_F8 && type == SL_U8);
+  case EIGHT:
+    return is_eight(type);
   case FLOAT:
     return type == SL_F32 || type == SL_BF16 || type == SL_F16;
   case FLOAT32:
@@ -315,7 +335,7 @@ static enum sl_status check_operand(const struct sl_op *op, const struct row *ro
   if (!(row->use & 1U << slice->access))
     return sl_fail(SL_ERR_CHECK, "%s: operand %d, %s, is %s, which its row does not allow", sl_op_label(op), i,
                    sl_at_name(row->name), accesses[slice->access]);
-  if (!fits(op, row->type, type))
+  if (!fits(op, row, type))
     return sl_fail(SL_ERR_CHECK, "%s of %s: operand %d, %s, is of type %s, which its row does not allow",
                    sl_op_label(op), sl_dtype_name(op->dtype), i, sl_at_name(row->name), sl_dtype_name(type));
   if (slice->offset < 0 || slice->bytes < 0 || slice->bytes % sl_dtype_bytes(type) != 0)

@@ -56,7 +56,13 @@
   X(WHOLE, "whole")                                                                                                    \
   X(SHARD, "shard")                                                                                                    \
   X(ERROR, "error")                                                                                                    \
-  X(KEPT, "kept")
+  X(KEPT, "kept")                                                                                                      \
+  X(TRANSPOSED, "transposed")                                                                                          \
+  X(SCALE, "scale")                                                                                                    \
+  X(AMAX, "amax")                                                                                                      \
+  X(HISTORY, "history")                                                                                                \
+  X(SCALE_A, "scale_a")                                                                                                \
+  X(SCALE_B, "scale_b")
 
 enum sl_at {
   SL_AT_NONE,

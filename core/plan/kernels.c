@@ -239,7 +239,8 @@ static const struct sl_kernel_row megatron_core[] = {
 enum { LEAD_OF_NANOTRON = 800, LEAD_OF_SCALING = 360 };
 static const struct sl_kernel_set sets[] = {
     [SL_KERNELS_SHARDLAB] = {.name = "shardlab", .source = "kernels/ of this project", .fuse_epilogues = true,
-                             .accumulation = SL_ACCUMULATE_IN_PLACE, .gradients_in_fp32 = true, .rows = shardlab},
+                             .accumulation = SL_ACCUMULATE_IN_PLACE, .gradients_in_fp32 = true,
+                             .fp8_casts = SL_CASTS_SHARDLAB, .rows = shardlab},
     [SL_KERNELS_MEGATRON_FUSED] = {.name = "megatron-fused",
         .source = "Megatron-LM with --masked-softmax-fusion and a fused norm: megatron/core/fusions/fused_softmax.py, "
                   "core/tensor_parallel/cross_entropy.py; " PYTHON

@@ -28,7 +28,8 @@ enum sl_kernel_element {
 
 /* Whose fp8 products a framework has in its blocks; the head is a product in 16 bits with either. */
 enum sl_fp8_casts {
-  SL_CASTS_NONE,    /* casts cost nothing, and the head is a product in fp8, too */
+  SL_CASTS_NONE,     /* casts cost nothing, and the head is a product in fp8, too */
+  SL_CASTS_SHARDLAB, /* our own, which run: core/models/own_casts.h */
   SL_CASTS_TORCHAO, /* shardlab.fp8_recipe says which */
   SL_CASTS_TRANSFORMER_ENGINE,
   SL_CASTS_TRANSFORMER_ENGINE_CACHED /* the same; weights are cast for the first micro-batch of a step, not counted */

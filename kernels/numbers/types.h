@@ -9,6 +9,9 @@
 /* Number types of tensors, for functions that get the type at run time. */
 enum sl_number { SL_NUMBER_F32, SL_NUMBER_BF16, SL_NUMBER_F16 };
 
+/* Formats of 8 bits (kernels/fp8.h). */
+enum sl_fp8 { SL_FP8_E4M3, SL_FP8_E5M2 };
+
 /* Names one sequence of random numbers; with a global element index it names one number (see kernels/philox.h). */
 struct sl_philox_key {
   uint32_t seed;

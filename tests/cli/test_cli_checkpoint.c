@@ -31,6 +31,19 @@ static void checkpoints_as_predicted(void **state) {
   assert_int_equal(system(command), 0);
 }
 
+/* Products in fp8 are measured, and scales are no part of a checkpoint. */
+static void scales_are_not_kept(void **state) {
+  (void)state;
+  if (!has_host()) skip();
+  static const char job[] =
+      "--model gpt2-tiny --config " SL_SOURCE_DIR "/tests/bad_inputs/c_fp8.json --seq 33 --data " SL_SOURCE_DIR
+      "/examples/corpus.txt --threads 1 --checkpoint fp8";
+  if (shardlab(scratch, "measure %s --steps 1", job) != 0) fail_msg("%s", err);
+  assert_null(strstr(err, "scales"));
+  if (shardlab(scratch, "measure %s --steps 2 --resume latest", job) != 0) fail_msg("%s", err);
+  assert_non_null(strstr(err, "shardlab.fp8: a checkpoint has no scales"));
+}
+
 /* --keep removes nothing but what the same job wrote, and never where it began. */
 static void keep_is_of_the_job(void **state) {
   (void)state;
@@ -94,8 +107,8 @@ static void no_folder_without_a_checkpoint(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(checkpoints_as_predicted), cmocka_unit_test(keep_is_of_the_job),
-                                     cmocka_unit_test(a_larger_model_is_noticed),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(checkpoints_as_predicted), cmocka_unit_test(scales_are_not_kept),
+                                     cmocka_unit_test(keep_is_of_the_job), cmocka_unit_test(a_larger_model_is_noticed),
                                      cmocka_unit_test(no_folder_without_a_checkpoint)};
   return cmocka_run_group_tests_name("cli_checkpoint", tests, make_scratch, remove_scratch);
 }

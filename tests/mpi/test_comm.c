@@ -146,7 +146,7 @@ static void test_all_reduce(struct sl_comm *c, int64_t n, enum sl_dtype type) {
     k[j] = (struct cutting){CUT_EVEN, c->size, {j == 1 ? 3 : n, n / 3}};
     fill(&m[j], c, type, &k[j], j);
     for (int p = 0; p < 2; p++) parts[j][p] = (struct sl_comm_part){.whole = m[j].whole[p], .count = k[j].n[p]};
-    start(c, &r[j], &(struct sl_comm_call){SL_MOVE_REDUCE | SL_MOVE_GATHER, type, 0, 0, parts[j], 2, piece, &k[j]});
+    start(c, &r[j], &(struct sl_comm_call){SL_MOVE_REDUCE | SL_MOVE_GATHER, type, 0, 0, parts[j], 2, piece, &k[j], false});
   }
   finish(c, all, 3);
   for (int j = 0; j < 3; j++) {
@@ -172,7 +172,7 @@ static void test_reduce_scatter(struct sl_comm *c, int64_t n, enum sl_dtype type
     char *own = (char *)m.whole[p] + (mine.whole_first - mine.shard_first) * sl_dtype_bytes(type);
     parts[p] = (struct sl_comm_part){m.whole[p], k.n[p], in_place ? own : m.shard[p], accumulate};
   }
-  start(c, &r, &(struct sl_comm_call){SL_MOVE_REDUCE, type, 0, 0, parts, 2, piece, &k});
+  start(c, &r, &(struct sl_comm_call){SL_MOVE_REDUCE, type, 0, 0, parts, 2, piece, &k, false});
   finish(c, &one, 1);
   for (int p = 0; p < 2; p++) {
     struct sl_comm_piece mine = piece(&k, p, c->index);
@@ -202,7 +202,7 @@ static void test_all_gather(struct sl_comm *c, int64_t n, enum sl_dtype type, en
     for (int64_t i = 0; i < mine.count; i++)
       store(type, parts[p].shard, mine.shard_first + i, value(c->index, mine.whole_first + i, 9));
   }
-  start(c, &r, &(struct sl_comm_call){SL_MOVE_GATHER, type, 0, 0, parts, 2, piece, &k});
+  start(c, &r, &(struct sl_comm_call){SL_MOVE_GATHER, type, 0, 0, parts, 2, piece, &k, false});
   finish(c, &one, 1);
   for (int p = 0; p < 2; p++)
     for (int g = 0; g < c->size; g++) {
@@ -333,7 +333,7 @@ static void compare_speed(struct sl_comm *c, int64_t bytes) {
       MPI_Allreduce(MPI_IN_PLACE, x, (int)n, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
     } else {
       struct sl_comm_request r, *one = &r;
-      start(c, &r, &(struct sl_comm_call){SL_MOVE_REDUCE | SL_MOVE_GATHER, SL_F32, 0, 0, &part, 1, piece, &k});
+      start(c, &r, &(struct sl_comm_call){SL_MOVE_REDUCE | SL_MOVE_GATHER, SL_F32, 0, 0, &part, 1, piece, &k, false});
       finish(c, &one, 1);
     }
     double took = MPI_Wtime() - begin;

@@ -26,6 +26,7 @@ static void expect(bool good, const char *what, const char *config) {
 #define FUSE ", \"fuse_epilogues\": \"always\""
 #define BF16(stage) "\"stage\": " stage "}, \"bf16\": {\"enabled\": true"
 #define WIDE BF16("1") "}, \"data_types\": {\"grad_accum_dtype\": \"fp32\""
+#define FP8 ", \"fp8\": true"
 #define HPZ ", \"zero_hpz_partition_size\": 2"
 #define MEGATRON ", \"preset\": \"megatron-distributed-optimizer\""
 #define GATHERS ", \"overlap_param_gather\": true"
@@ -45,6 +46,9 @@ static const struct {
     {1, LLAMA, "\"stage\": 0", ", \"attention\": \"flash\"", "", ", \"recompute\": \"selective_op\""},
     {1, GPT, "\"stage\": 0", ", \"attention\": \"flash\"", "", MASKS},
     {1, LLAMA, "\"stage\": 0", "", "", MASKS},
+    {1, GPT, BF16("0"), FP8, "", ", \"recompute\": \"full\""},
+    {1, LLAMA, BF16("0"), FP8, "", ", \"recompute\": \"selective_op\""},
+    {2, EVEN, BF16("0"), FP8 ", \"pp\": 2, \"schedule\": \"zb-h1\"", "", ", \"recompute\": \"full\""},
     {2, GPT, "\"stage\": 2", "", "", MASKS},
     {2, EVEN, "\"stage\": 0", ", \"tp\": 2", "", MASKS},
     {2, EVEN, "\"stage\": 0", ", \"tp\": 2, \"sequence_parallel\": true", "", MASKS},

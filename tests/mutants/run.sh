@@ -60,7 +60,7 @@ build() {
   local programs
   # what a test's name stands for: a program of ranks, or the command line that a script runs
   mapfile -t programs < <(wanted | sed '
-    s/^\(golden\|grid3d\|rank_order_train\|same_bits\|quantized\|onebit\|comm\|offload_train\)_[0-9]*$/test_\1/
+    s/^\(golden\|grid3d\|rank_order_train\|same_bits\|quantized\|onebit\|comm\|fp8\|offload_train\)_[0-9]*$/test_\1/
     s/^faults_.*/shardlab\nshardlab_stop_at\nshardlab_fail_at/
     s/^recovery_.*/shardlab/
     s/^\(hang$\|launch_\|monitor_\).*/shardlab/
@@ -96,6 +96,7 @@ run_test() {
   golden_*) ranks "${1#golden_}" test_golden ;;
   same_bits_[0-9]*) ranks "${1#same_bits_}" test_same_bits ;;
   quantized_[0-9]*) ranks "${1#quantized_}" test_quantized ;;
+  fp8_[0-9]*) ranks "${1#fp8_}" test_fp8 ;;
   onebit_[0-9]*) ranks "${1#onebit_}" test_onebit ;;
   comm_[0-9]*) ranks "${1#comm_}" test_comm ;;
   offload_train_[0-9]*) ranks "${1#offload_train_}" test_offload_train ;;

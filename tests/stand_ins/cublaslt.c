@@ -26,6 +26,7 @@ int stand_in_epilogues(void) {
 }
 
 static enum number number_of(cudaDataType type) {
+  if (type == CUDA_R_8F_E4M3 || type == CUDA_R_8F_E5M2) return type == CUDA_R_8F_E4M3 ? E4M3 : E5M2;
   return type == CUDA_R_32F ? FLOAT : type == CUDA_R_16BF ? BFLOAT : type == CUDA_R_16F ? HALF : OTHER;
 }
 
@@ -101,6 +102,10 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t to, cublasLtM
     return set(&desc->bias_type, sizeof desc->bias_type, value, bytes);
   case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER:
     return set(&desc->aux, sizeof desc->aux, value, bytes);
+  case CUBLASLT_MATMUL_DESC_A_SCALE_POINTER:
+    return set(&desc->scale_a, sizeof desc->scale_a, value, bytes);
+  case CUBLASLT_MATMUL_DESC_B_SCALE_POINTER:
+    return set(&desc->scale_b, sizeof desc->scale_b, value, bytes);
   case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD:
     return set(&desc->aux_stride, sizeof desc->aux_stride, value, bytes);
   default:
@@ -293,11 +298,12 @@ static void multiply(const struct product *p) {
   const bool ta = p->desc.trans_a == CUBLAS_OP_T, tb = p->desc.trans_b == CUBLAS_OP_T;
   const uint64_t k = sum_length(p);
   double *a = unpack(p, k), *sums = malloc(ld->rows * sizeof *sums);
+  const float scale = p->desc.scale_a ? *p->desc.scale_a * *p->desc.scale_b : 1;
   for (uint64_t column = 0; column < ld->columns; column++) {
     sum_column(p, a, column, k, sums);
     for (uint64_t row = 0; row < ld->rows; row++) {
       const uint64_t place = row + column * (uint64_t)ld->stride;
-      float out = p->alpha * (float)sums[row];
+      float out = p->alpha * scale * (float)sums[row];
       if (p->beta != 0) out += p->beta * number_get(p->c, ld->number, place);
       number_set(p->d, ld->number, place, finish(&p->desc, ld, out, row, column));
     }

@@ -52,7 +52,9 @@ cudaError_t cudaRuntimeGetVersion(int *version) {
 cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *out, int device) {
   STAND_IN_ENTER();
   if (device != 0) return cudaErrorInvalidDevice;
-  *out = (struct cudaDeviceProp){.name = "a stand-in", .totalGlobalMem = stand_in_memory(), .l2CacheSize = 1 << 20};
+  const char *old = getenv("SHARDLAB_STAND_IN_OLD"); /* an A100, else an H100 */
+  *out = (struct cudaDeviceProp){
+      .name = "a stand-in", .totalGlobalMem = stand_in_memory(), .l2CacheSize = 1 << 20, .major = old && *old ? 8 : 9};
   /* a launcher that shows each rank a device of its own */
   const char *rank = getenv("LOCAL_RANK");
   if (rank && getenv("SHARDLAB_STAND_IN_APART")) out->pciBusID = atoi(rank);

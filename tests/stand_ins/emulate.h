@@ -169,6 +169,17 @@ static inline int __syncthreads_or(int condition) {
   sl_emulate::sync_block();
   return any.load(std::memory_order_relaxed);
 }
+/* Blocks run one after another, threads as fibers: one atomic access is one step of either. */
+static inline int atomicMax(int *at, int x) {
+  const int old = __atomic_load_n(at, __ATOMIC_RELAXED);
+  if (x > old) __atomic_store_n(at, x, __ATOMIC_RELAXED);
+  return old;
+}
+static inline int __float_as_int(float x) {
+  int bits;
+  memcpy(&bits, &x, sizeof bits);
+  return bits;
+}
 static inline int __popc(unsigned x) {
   return __builtin_popcount(x);
 }

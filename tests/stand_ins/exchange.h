@@ -43,6 +43,7 @@ struct call {
   /* of a sum over the members: elements [first, first + count) of what all sent */
   size_t first, count, element;
   enum number type; /* OTHER: double */
+  bool most;        /* the largest in place of the sum */
   /* of an all-gather: the distance between what members sent */
   size_t apart;
   int only; /* take only from that member; -1: from all */

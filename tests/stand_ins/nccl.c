@@ -276,15 +276,17 @@ static struct head head_of(const char *what, size_t count, ncclDataType_t type, 
   return head;
 }
 
-/* In rank order. */
+/* In rank order. Without `most` the sum of what the members sent, else the largest. */
 static void take_sum(const struct call *call, size_t at_byte, size_t bytes) {
   for (size_t i = 0; call->to && i < bytes / call->element; i++) {
     const size_t global = at_byte / call->element + i;
     double total = 0;
     if (global < call->first || global >= call->first + call->count) continue;
-    for (int m = 0; m < call->comm->size; m++)
-      total += call->type == OTHER ? ((const double *)stand_in_slot(call, m))[i]
-                                   : (double)number_get(stand_in_slot(call, m), call->type, i);
+    for (int m = 0; m < call->comm->size; m++) {
+      const double one = call->type == OTHER ? ((const double *)stand_in_slot(call, m))[i]
+                                             : (double)number_get(stand_in_slot(call, m), call->type, i);
+      total = !call->most ? total + one : m == 0 || one > total ? one : total;
+    }
     if (call->type == OTHER)
       ((double *)call->to)[global - call->first] = total;
     else
@@ -300,7 +302,7 @@ static enum number number_of(ncclDataType_t type) {
 static ncclResult_t put_sum(struct head head, const void *from, void *to, size_t all, size_t first, size_t count,
                             ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream) {
   const ncclDataType_t type = (ncclDataType_t)head.type;
-  if ((number_of(type) == OTHER && type != ncclFloat64) || op != ncclSum) return ncclInvalidArgument;
+  if ((number_of(type) == OTHER && type != ncclFloat64) || (op != ncclSum && op != ncclMax)) return ncclInvalidArgument;
   return put((struct call){.comm = comm,
                            .stream = stream,
                            .head = head,
@@ -311,7 +313,8 @@ static ncclResult_t put_sum(struct head head, const void *from, void *to, size_t
                            .first = first,
                            .count = count,
                            .element = bytes_of(type),
-                           .type = number_of(type)});
+                           .type = number_of(type),
+                           .most = op == ncclMax});
 }
 
 ncclResult_t ncclAllReduce(const void *from, void *to, size_t count, ncclDataType_t type, ncclRedOp_t op,

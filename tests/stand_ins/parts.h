@@ -5,6 +5,7 @@
 #include "kernels/numbers/half.h"
 #include "tests/stand_ins/stand_in.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -22,10 +23,16 @@ size_t stand_in_memory(void); /* bytes of the device */
 /* From now on kernels (tests/stand_ins/emulate.h) are enqueued on streams. */
 void stand_in_take_launches(void);
 
-enum number { FLOAT, BFLOAT, HALF, OTHER };
+enum number { FLOAT, BFLOAT, HALF, E4M3, E5M2, OTHER };
 
 static inline float number_get(const void *x, enum number type, uint64_t i) {
   if (type == FLOAT) return ((const float *)x)[i];
+  if (type == E5M2) return sl_half_from_f16((uint16_t)(((const uint8_t *)x)[i] << 8));
+  if (type == E4M3) { /* 4 bits of exponent are 5 of fp16's, whose bias is 8 more */
+    const uint16_t code = ((const uint8_t *)x)[i], value = code & 0x7f;
+    const float y = value == 0x7f ? (float)NAN : 256 * sl_half_from_f16((uint16_t)(value << 7));
+    return code & 0x80 ? -y : y;
+  }
   const uint16_t bits = ((const uint16_t *)x)[i];
   return type == BFLOAT ? sl_half_from_bf16(bits) : sl_half_from_f16(bits);
 }

@@ -5,6 +5,9 @@
  *   least sizes      the same tests: DGELU does not sum over one element, BGRADB has no single column
  *   rows of aux      CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD in cublasLt.h: a multiple of 8, no fewer than D's rows; from an address
  *                    of a multiple of 16 bytes
+ *   8 bits           cublasLtMatmul(), "to use FP8 kernels": A transposed and B not, all dimensions multiples of 16 and
+ *                    addresses of 16 bytes; two E5M2 have no product; the epilogue is none or a bias in bf16, of what the
+ *                    backend asks for
  * Rows of other matrices may be of any length: an odd one is slow, not absent. */
 #include "tests/stand_ins/products.h"
 
@@ -53,6 +56,21 @@ static bool has_types(const struct desc *desc, cudaDataType_t factors, cudaDataT
   return false;
 }
 
+static bool is_eight(cudaDataType_t type) {
+  return type == CUDA_R_8F_E4M3 || type == CUDA_R_8F_E5M2;
+}
+
+static bool has_eight(const struct desc *desc, const struct layout *a, const struct layout *b, const struct layout *d) {
+  const bool bias = desc->epilogue == CUBLASLT_EPILOGUE_BIAS;
+  if (!is_eight(a->type) || !is_eight(b->type) || (a->type == CUDA_R_8F_E5M2 && b->type == CUDA_R_8F_E5M2))
+    return false;
+  if (desc->compute != CUBLAS_COMPUTE_32F || (d->type != CUDA_R_16BF && d->type != CUDA_R_32F)) return false;
+  if (desc->trans_a != TURNED || desc->trans_b != PLAIN || !desc->scale_a || !desc->scale_b) return false;
+  if (!bias && desc->epilogue != CUBLASLT_EPILOGUE_DEFAULT) return false;
+  if (bias && !((int)desc->bias_type < 0 ? d->type == CUDA_R_16BF : desc->bias_type == CUDA_R_16BF)) return false;
+  return (a->rows | a->columns | b->rows | b->columns | d->rows | d->columns) % 16 == 0;
+}
+
 static bool is(enum operation wanted, int32_t operation) {
   return wanted == EITHER ? operation == PLAIN || operation == TURNED : operation == (int32_t)wanted;
 }
@@ -72,6 +90,7 @@ static bool fit(const struct desc *desc, const struct layout *a, const struct la
 bool stand_in_has_product(const struct desc *desc, const struct layout *a, const struct layout *b,
                           const struct layout *d) {
   const struct epilogue *e = epilogue_of(desc);
+  if (is_eight(a->type)) return desc->scale == CUDA_R_32F && has_eight(desc, a, b, d) && fit(desc, a, b, d);
   if (!e || desc->scale != CUDA_R_32F || a->type != b->type || !has_types(desc, a->type, d->type, e->bias))
     return false;
   if (!is(e->a, desc->trans_a) || !is(e->b, desc->trans_b) || !fit(desc, a, b, d)) return false;

@@ -10,8 +10,9 @@ struct desc {
   cublasComputeType_t compute;
   cudaDataType_t scale;
   int32_t trans_a, trans_b, epilogue;
-  cudaDataType_t bias_type; /* of the bias or its gradient; -1: that of the result */
-  void *bias, *aux;         /* read or written, depending on the epilogue */
+  cudaDataType_t bias_type;       /* of the bias or its gradient; -1: that of the result */
+  void *bias, *aux;               /* read or written, depending on the epilogue */
+  const float *scale_a, *scale_b; /* NULL: 1 */
   int64_t aux_stride;
 };
 struct layout {

@@ -59,7 +59,8 @@ static enum sl_status all_reduce(struct transfer *t, int part) {
   char *x = operand(t, SL_AT_X, part);
   const int64_t n = elements_of(t, SL_AT_X, part);
   t->moved += n * t->element;
-  if (t->comm->nccl) SL_NCCL_TRY(ncclAllReduce(x, x, (size_t)n, t->type, ncclSum, t->comm->nccl, t->stream));
+  const ncclRedOp_t reduction = t->op->flags & SL_OP_MOST ? ncclMax : ncclSum;
+  if (t->comm->nccl) SL_NCCL_TRY(ncclAllReduce(x, x, (size_t)n, t->type, reduction, t->comm->nccl, t->stream));
   return SL_OK;
 }
 

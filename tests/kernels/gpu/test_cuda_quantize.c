@@ -1,5 +1,5 @@
-/* Block quantisation on the GPU against the host's, byte by byte: packed pieces in every order, of 8 and of 4 bits,
- * their numbers and sums. What is added are codes times powers of two, so that sums are exact in whatever order and
+/* Block quantisation and casts to fp8 on the GPU against the host's, byte by byte: packed pieces in every order, of 8 and
+ * of 4 bits, their numbers and sums; codes in both layouts, largest magnitudes and scales. What is added are codes times powers of two, so that sums are exact in whatever order and
  * however fused. */
 #include "tests/kernels/gpu/cases.h"
 
@@ -102,8 +102,60 @@ static void blocks_without_a_scale(enum sl_number type) {
   }
 }
 
+static const size_t matrices[][3] = {{1, 1, 0}, {3, 70, 1}, {64, 64, 0}, {65, 63, 3}, {128, 36, 2}, {12, 200, 0}};
+
+static void casts(enum sl_number type) {
+  for (size_t k = 0; k < 2 * sizeof matrices / sizeof *matrices; k++) {
+    const size_t R = matrices[k / 2][0], C = matrices[k / 2][1];
+    const enum sl_fp8 format = k % 2 ? SL_FP8_E5M2 : SL_FP8_E4M3;
+    struct tensor x = tensor_new(type, R * C, matrices[k / 2][2], -3, 2);
+    void *host = stored(&x), *out = calloc(R, C), *turned = calloc(R, C);
+    float scale[2] = {211.5f, 0}, amax = k % 3 == 0 ? 100 : 0;
+    void *d_out = device_copy(out, R * C), *d_turned = device_copy(turned, R * C);
+    void *d_scale = device_copy(scale, sizeof scale), *d_amax = device_copy(&amax, sizeof amax);
+    RUN(sl_cuda_fp8_cast(NULL, type, d_out, d_turned, x.d, R, C, format, d_scale, d_amax));
+    sl_fp8_cast(out, turned, host, type, R, C, format, scale, &amax);
+    bytes_same(d_out, out, R * C, "codes");
+    bytes_same(d_turned, turned, R * C, "codes transposed");
+    bytes_same(d_amax, &amax, sizeof amax, "largest magnitude");
+    scale[0] = 3;
+    d_scale = device_copy(scale, sizeof scale);
+    RUN(sl_cuda_fp8_cast(NULL, type, NULL, d_turned, x.d, R, C, format, d_scale, d_amax));
+    RUN(sl_cuda_fp8_cast(NULL, type, d_out, NULL, x.d, R, C, format, d_scale, d_amax));
+    sl_fp8_cast(out, turned, host, type, R, C, format, scale, &amax);
+    bytes_same(d_out, out, R * C, "codes alone");
+    bytes_same(d_turned, turned, R * C, "codes transposed alone");
+    free(host), free(out), free(turned);
+  }
+}
+
+static void scales(enum sl_number type) {
+  enum { N = 6 };
+  static const size_t lengths[] = {1, 3, 256, 1024};
+  (void)type;
+  for (size_t k = 0; k < sizeof lengths / sizeof *lengths; k++) {
+    const size_t H = lengths[k], bytes = N * H * sizeof(float);
+    float scale[2 * N], *history = calloc(N, H * sizeof(float));
+    for (int i = 0; i < 2 * N; i++) scale[i] = 1 + (float)i;
+    void *d_scale = device_copy(scale, sizeof scale), *d_history = device_copy(history, bytes);
+    for (int step = 0; step < 5; step++) {
+      float amax[N] = {0, INFINITY, 0.3f, 7, 1e-38f, 2};
+      for (int i = 2; i < 4; i++) amax[i] /= (float)(step + 1);
+      void *d_amax = device_copy(amax, sizeof amax);
+      RUN(sl_cuda_fp8_scale(NULL, d_scale, d_amax, d_history, N, H));
+      sl_fp8_scale(scale, amax, history, N, H);
+      bytes_same(d_scale, scale, sizeof scale, "scales");
+      bytes_same(d_history, history, bytes, "history");
+      bytes_same(d_amax, amax, sizeof amax, "largest magnitudes, cleared");
+    }
+    free(history);
+  }
+}
+
 int main(int argc, char **argv) {
-  static const struct cuda_case cases[] = {{"quantized_pieces", packs, EACH_TYPE},
+  static const struct cuda_case cases[] = {{"fp8_casts", casts, EACH_TYPE},
+                                           {"fp8_scales", scales, UNTYPED},
+                                           {"quantized_pieces", packs, EACH_TYPE},
                                            {"quantized_sums", sums, EACH_TYPE},
                                            {"quantized_without_scale", blocks_without_a_scale, EACH_TYPE}};
   return cases_main("test_cuda_quantize", cases, sizeof cases / sizeof *cases, argc, argv);
