@@ -116,8 +116,37 @@ static void rotary_positions_move_the_same(void **state) {
   fixture_close(&apart);
 }
 
+/* Bytes of the passes behind gradients of SwiGLU, and their launches, in a step. */
+static void sum_beside_swiglu(const struct fixture *f, int64_t *bytes, int64_t *launches) {
+  const struct sl_program *p = fixture_step(f);
+  bool beside = false;
+  *bytes = *launches = 0;
+  for (size_t i = 0; i < p->op_count; i++) {
+    const struct sl_op *op = &p->ops[i];
+    beside = op->kind == SL_OP_SWIGLU_BWD || (beside && op->kind == SL_OP_PASS);
+    if (beside && op->kind == SL_OP_PASS) *bytes += op->dim[0], *launches += op->dim[1];
+  }
+}
+
+/* Beside ours, gradients of both factors and of silu move 8 bytes more an element, in three kernels; where gate and up
+ * are halves of one tensor, their gradients are joined by another kernel, 8 more. */
+static void gradients_of_halves_are_joined(void **state) {
+  (void)state;
+  const char *const types[] = {"llama", "phi3"};
+  for (int i = 0; i < 2; i++) {
+    struct fixture f;
+    int64_t bytes, launches;
+    open_job(&f, types[i], 2, "torch-eager", "", 1);
+    sum_beside_swiglu(&f, &bytes, &launches);
+    assert_int_equal(bytes, 2 * (8 + 8 * i) * T * INNER); /* 2 layers */
+    assert_int_equal(launches, 2 * (2 + i));
+    fixture_close(&f);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(products_are_those_of_the_framework),
-                                     cmocka_unit_test(rotary_positions_move_the_same)};
+                                     cmocka_unit_test(rotary_positions_move_the_same),
+                                     cmocka_unit_test(gradients_of_halves_are_joined)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
