@@ -41,7 +41,7 @@ static void run_block(const struct sl_product *p, int row, int row_end, int colu
   const float *b = p->b + (p->trans_b ? (size_t)column * k : (size_t)column);
   if (row >= row_end || column >= column_end) return;
   cblas_sgemm(CblasRowMajor, p->trans_a ? CblasTrans : CblasNoTrans, p->trans_b ? CblasTrans : CblasNoTrans,
-              row_end - row, column_end - column, p->k, p->scale == 0 ? 1.0f : p->scale, a, (int)(p->trans_a ? m : k), b,
+              row_end - row, column_end - column, p->k, p->scale, a, (int)(p->trans_a ? m : k), b,
               (int)(p->trans_b ? k : n), p->add ? 1.0f : 0.0f, p->c + (size_t)row * n + (size_t)column, (int)n);
 }
 

@@ -3,8 +3,8 @@
 
 #include <stdbool.h>
 
-/* c (m, n) = a b, or c += a b with `add`; row-major and dense, a (m, k) or stored (k, m), b (k, n) or stored (n, k). a b
- * is multiplied by `scale`; 0 means 1. */
+/* c (m, n) = scale a b, or c += scale a b with `add`; row-major and dense, a (m, k) or stored (k, m), b (k, n) or stored
+ * (n, k). */
 struct sl_product {
   int m, n, k;
   bool trans_a, trans_b, add;

@@ -50,6 +50,7 @@ static enum sl_status warm_product(const struct shape *s) {
                                        .k = s->k,
                                        .trans_a = s->trans_a,
                                        .trans_b = s->trans_b,
+                                       .scale = 1,
                                        .a = x,
                                        .b = x + m * k,
                                        .c = x + m * k + k * n});

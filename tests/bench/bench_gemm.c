@@ -51,6 +51,7 @@ static void by_blocks(const struct product *p, const float *a, const float *b, f
                                        .k = p->k,
                                        .trans_a = p->ta == CblasTrans,
                                        .trans_b = p->tb == CblasTrans,
+                                       .scale = 1,
                                        .a = a,
                                        .b = b,
                                        .c = c});

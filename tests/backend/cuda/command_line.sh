@@ -5,12 +5,7 @@
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../../.." && pwd)
 golden=$root/tests/golden/gpt2_odd
-here=$(mktemp -d)
-trap 'rm -rf "$here" /dev/shm/shardlab-stand-in-$$-*' EXIT
-mkdir "$here/bin" "$here/lib"
-cp "$1" "$here/bin/shardlab" # its lib/ is where its modules are looked for
-cp "$2" "$3" "$here/lib/"
-export SHARDLAB_STAND_IN=/shardlab-stand-in-$$ # what the ranks' shared memory is called
+source "$(dirname "$0")/stand_in.sh"
 export SHARDLAB_CACHE=$here/cache               # where products' algorithms are kept
 job=(--model "$golden/config.json" --data "$golden/tokens.bin" --seq 17 --steps 2 --train-batch 2 --micro-batch 1
   --attention flash --quiet)

@@ -5,12 +5,8 @@
 # usage: name_errors.sh SHARDLAB LIBSHARDLAB_CORE STAND_IN_MODULE
 set -euo pipefail
 golden=$(cd "$(dirname "$0")/../../golden/gpt2_odd" && pwd)
-here=$(mktemp -d)
-trap 'rm -rf "$here" /dev/shm/shardlab-stand-in-$$-*' EXIT
-mkdir "$here/bin" "$here/lib"
-cp "$1" "$here/bin/shardlab"
-cp "$2" "$3" "$here/lib/"
-export SHARDLAB_STAND_IN=/shardlab-stand-in-$$ SHARDLAB_CACHE= # products whose candidates are timed would be more kernels
+source "$(dirname "$0")/stand_in.sh"
+export SHARDLAB_CACHE= # products whose candidates are timed would be more kernels
 echo '{"optimizer": {"type": "AdamW", "params": {"lr": 1e-3}}}' >"$here/config.json"
 fail() {
   echo "name_errors: $*" >&2

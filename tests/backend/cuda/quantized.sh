@@ -4,12 +4,7 @@
 # usage: quantized.sh SHARDLAB LIBSHARDLAB_CORE STAND_IN_MODULE
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../../.." && pwd)
-here=$(mktemp -d)
-trap 'rm -rf "$here" /dev/shm/shardlab-stand-in-$$-*' EXIT
-mkdir "$here/bin" "$here/lib"
-cp "$1" "$here/bin/shardlab" # its lib/ is where its modules are looked for
-cp "$2" "$3" "$here/lib/"
-export SHARDLAB_STAND_IN=/shardlab-stand-in-$$ # what the ranks' shared memory is called
+source "$(dirname "$0")/stand_in.sh"
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 sed 's/"devices_per_node": 8/"devices_per_node": 2/; s/"span": 8/"span": 2/' "$root/profiles/dgx-h200.json" >"$here/two.json"
 ln -s "$root/profiles/devices" "$here/devices"
