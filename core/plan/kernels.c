@@ -198,9 +198,10 @@
 /* megatron/core/transformer/attention.py, get_query_key_value_tensors: SplitAlongDim of Transformer Engine returns views,
  * of which the queries of a group are copied by a reshape and the values by what attention asks for (4 in all an element
  * of q and v; with rotary positions q and k are new tensors anyway); its backward joins the three gradients (4). Without
- * rotary positions attention reads and writes the product's own tensor. */
+ * rotary positions attention reads and writes the product's own tensor. Of context parallelism (Transformer Engine's,
+ * whose calls take k and v of each rank) these copies are an op of the program. */
 #define COPIES_BESIDE_ROTARY                                                                                           \
-    {SL_OP_ROPE,             OP,      4,    2,       0,      0,   NOTHING, ALWAYS, 0, 0}
+    {SL_OP_ROPE,             OP,      4,    2,       0,      0,   NOTHING, SL_UNLESS_CONTEXT, 0, 0}
 
 static const struct sl_kernel_row shardlab[] = {END};
 #define MEGATRON_FUSED                                                                                                 \
@@ -299,7 +300,7 @@ static const struct sl_kernel_set sets[] = {
                   "(is_first_microbatch of core/extensions/transformer_engine.py), and a head in 16 bits; core/tensor_parallel/layers.py, "
                   "wgrad_gemm_accum_fp32 and _fp16",
         .accumulation = SL_ACCUMULATE_FUSED_ANY, .recomputes_all = true, .repeats_flash = true, .packing = SL_PACKS_ALL,
-        .fp8_casts = SL_CASTS_TRANSFORMER_ENGINE_CACHED, .rows = megatron_core},
+        .packs_in_context = true, .fp8_casts = SL_CASTS_TRANSFORMER_ENGINE_CACHED, .rows = megatron_core},
 };
 #undef PYTHON
 /* clang-format on */
@@ -327,6 +328,8 @@ static bool holds(const struct sl_kernel_row *row, const struct sl_config *confi
     return op->dim[0] > 1;
   case SL_IF_CONTEXT:
     return sl_op_cp(op) > 1;
+  case SL_UNLESS_CONTEXT:
+    return config->sl.cp <= 1;
   case SL_IF_GATE_PACKED:
     return op->flags & SL_OP_PACKED_GATE;
   case SL_ALWAYS:

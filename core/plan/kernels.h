@@ -30,7 +30,7 @@ enum sl_kernel_element {
 enum sl_fp8_casts {
   SL_CASTS_NONE,     /* casts cost nothing, and the head is a product in fp8, too */
   SL_CASTS_SHARDLAB, /* our own, which run: core/models/own_casts.h */
-  SL_CASTS_TORCHAO, /* shardlab.fp8_recipe says which */
+  SL_CASTS_TORCHAO,  /* shardlab.fp8_recipe says which */
   SL_CASTS_TRANSFORMER_ENGINE,
   SL_CASTS_TRANSFORMER_ENGINE_CACHED /* the same; weights are cast for the first micro-batch of a step, not counted */
 };
@@ -46,7 +46,7 @@ enum sl_accumulation {
 
 /* When a row applies: always; depending on shardlab.fused_norm or shardlab.fused_softmax, for a set that has both
  * forms; for an op with dropout; for fp16; with recomputation by op; for attention over more
- * than one sequence; under context parallelism; or for a gate and what it gates in one tensor. */
+ * than one sequence; under context parallelism, or only without it; or for a gate and what it gates in one tensor. */
 enum sl_kernel_when {
   SL_ALWAYS,
   SL_UNLESS_FUSED_NORM,
@@ -57,6 +57,7 @@ enum sl_kernel_when {
   SL_IF_SELECTIVE_OP,
   SL_IF_SEQUENCES, /* the attention op has more than one */
   SL_IF_CONTEXT,   /* and ranks share them */
+  SL_UNLESS_CONTEXT,
   SL_IF_GATE_PACKED
 };
 
@@ -87,6 +88,9 @@ enum sl_packing {
 struct sl_kernel_set {
   const char *name, *source;
   enum sl_packing packing;
+  /* context parallelism: q, k and v are packed there, too. An op of the program divides them (models/context.h), so the
+   * rows that copy them apart are SL_UNLESS_CONTEXT. */
+  bool packs_in_context;
   bool fuse_epilogues; /* products include the element-wise ops around them, as the plan says */
   enum sl_accumulation accumulation;
   /* products, norms and embeddings of 16-bit tensors write the gradients of their weights and biases in fp32 if those

@@ -62,9 +62,10 @@ static void products_are_those_of_the_framework(void **state) {
                {"aleph-alpha-scaling", "llama", "", 2, 1, apart},
                {"aleph-alpha-scaling", "llama", "", 4, 1, "192 64 96 96 64"},
                {"megatron-core", "llama", ", \"tp\": 2", 2, 2, "64 64 96 64"},
-               {"megatron-core", "qwen3", "", 2, 1, "64 32 32 64 192 64"},            /* norms of q and k */
-               {"megatron-core", "llama", ", \"cp\": 2", 2, 2, "64 32 32 64 192 64"}, /* keys are exchanged */
-               {"megatron-core", "llama", ", \"tp\": 2", 1, 2, "32 16 16 64 96 64"}}; /* k and v on every rank */
+               {"megatron-core", "qwen3", "", 2, 1, "64 32 32 64 192 64"}, /* norms of q and k */
+               {"megatron-core", "llama", ", \"cp\": 2", 2, 2, packed},
+               {"megatron-fused", "llama", ", \"cp\": 2", 2, 2, "64 32 32 64 192 64"}, /* keys are exchanged */
+               {"megatron-core", "llama", ", \"tp\": 2", 1, 2, "32 16 16 64 96 64"}};  /* k and v on every rank */
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     struct fixture f;
     int64_t widths[7];
@@ -116,6 +117,22 @@ static void rotary_positions_move_the_same(void **state) {
   fixture_close(&apart);
 }
 
+/* Megatron-LM's copies out of a packed row and back into it: rows of its kernel set without context parallelism, whose
+ * exchange has them in the program. */
+static void copies_are_counted_once(void **state) {
+  (void)state;
+  for (int cp = 1; cp <= 2; cp++) {
+    struct fixture f;
+    int splits = 0;
+    open_job(&f, "llama", 2, "megatron-core", cp > 1 ? ", \"cp\": 2" : "", cp);
+    const struct sl_program *p = fixture_step(&f);
+    for (size_t i = 0; i < p->op_count; i++) splits += p->ops[i].kind == SL_OP_SPLIT_QKV;
+    assert_int_equal(splits, cp > 1 ? 4 : 0); /* 2 layers, there and back */
+    assert_true((rotary_of(&f).launches > 0) == (cp == 1));
+    fixture_close(&f);
+  }
+}
+
 /* Bytes of the passes behind gradients of SwiGLU, and their launches, in a step. */
 static void sum_beside_swiglu(const struct fixture *f, int64_t *bytes, int64_t *launches) {
   const struct sl_program *p = fixture_step(f);
@@ -145,8 +162,8 @@ static void gradients_of_halves_are_joined(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(products_are_those_of_the_framework),
-                                     cmocka_unit_test(rotary_positions_move_the_same),
-                                     cmocka_unit_test(gradients_of_halves_are_joined)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(products_are_those_of_the_framework), cmocka_unit_test(rotary_positions_move_the_same),
+      cmocka_unit_test(copies_are_counted_once), cmocka_unit_test(gradients_of_halves_are_joined)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
