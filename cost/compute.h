@@ -25,7 +25,7 @@
 
 /* The host's seconds for a work of the compute lane: host_launch for each of its kernels. For a kernel that goes
  * through a list of tensors it is host_piece for each tensor instead, because a plain torch call costs far less than
- * launching a model's module. */
+ * launching a model's module. Hooks, which are no kernel, take host_hook each. */
 double sl_cost_launch_host(const struct sl_cost_rank *rank, const struct sl_work *work);
 
 double sl_cost_gemm(const struct sl_cost_rank *rank, const struct sl_work *work);

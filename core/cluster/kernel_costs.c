@@ -12,6 +12,7 @@
 static const struct sl_number numbers[] = {
     {"host_launch_us", SL_REAL, AT(host_launch), 1e-6, 0, 1e6, SL_OPTIONAL},
     {"host_piece_us", SL_REAL, AT(host_piece), 1e-6, 0, 1e6, SL_OPTIONAL},
+    {"host_hook_us", SL_REAL, AT(host_hook), 1e-6, 0, 1e6, SL_OPTIONAL},
     {"host_collective_us", SL_REAL, AT(host_collective), 1e-6, 0, 1e6, SL_OPTIONAL},
     {"elementwise_factor", SL_REAL, AT(elementwise_factor), 1, 0.01, 100, SL_OPTIONAL},
     {"score_passes", SL_REAL, AT(score_passes), 1, 0, 100, SL_OPTIONAL},

@@ -1,11 +1,11 @@
 /* Costs of a kernel set beyond the work of its kernels: the time of its host, the quality of its element-wise kernels,
- * and what transfers take from concurrent kernels. Six numbers per set, for GPUs only: on a CPU, kernels run on the
+ * and what transfers take from concurrent kernels. Seven numbers per set, for GPUs only: on a CPU, kernels run on the
  * host itself.
  *
  * A set has one file, profiles/kernels/NAME.json, embedded when the library is built or next to the program
  * (presets.h):
- *   {"name": NAME, "host_launch_us": .., "host_piece_us": .., "host_collective_us": .., "elementwise_factor": ..,
- *   "score_passes": .., "comm_compute_share": ..}
+ *   {"name": NAME, "host_launch_us": .., "host_piece_us": .., "host_hook_us": .., "host_collective_us": ..,
+ *   "elementwise_factor": .., "score_passes": .., "comm_compute_share": ..}
  * each with a "<key>_source" and, if it was fitted, a "<key>_stderr". Numbers that are not given are neutral. */
 #pragma once
 
@@ -18,6 +18,7 @@
 struct sl_kernel_costs {
   double host_launch;              /* seconds of the host per kernel that it launches: host_launch_us */
   double host_piece;               /* seconds of the host per tensor of a list that it joins or splits: host_piece_us */
+  double host_hook;                /* seconds of the host per hook of ZeRO-3 (models/hooks.h): host_hook_us */
   double host_collective;          /* seconds of the host per collective that it calls: host_collective_us */
   double elementwise_factor;       /* time of element-wise kernels / (bytes / bandwidth reached); 0 is read as 1 */
   double elementwise_factor_error; /* its relative standard error; 0: nothing was fitted to the set */

@@ -5,6 +5,7 @@
 #include "core/lower/zero.h"
 #include "core/models/casts.h"
 #include "core/models/epilogue.h"
+#include "core/models/hooks.h"
 #include "core/models/models.h"
 #include "core/models/norm_fusion.h"
 #include "core/models/own_casts.h"
@@ -64,6 +65,7 @@ static enum sl_status draft_stage(struct sl_lowering *l, struct sl_lowered_stage
   SL_TRY(sl_models_add_casts(l));
   SL_TRY(sl_models_cast(l));
   SL_TRY(sl_models_add_passes(l));
+  SL_TRY(sl_models_add_hooks(l));
   SL_TRY(sl_zero_open_stage(l));
   stage->end_buffer = (int32_t)l->rank_class->buffer_count;
   return SL_OK;

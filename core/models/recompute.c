@@ -3,11 +3,15 @@
 
 #include "core/plan/kernels.h"
 
+enum sl_recompute sl_recompute_asked(const struct sl_lowering *l, int layer) {
+  const struct sl_config *config = l->plan->config;
+  if (layer % config->sl.recompute_every != 0) return SL_RECOMPUTE_NONE;
+  return config->sl.recompute[config->sl.recompute_count > 1 ? l->stage->stage->rank : 0];
+}
+
 enum sl_recompute sl_recompute_of(const struct sl_transformer *g, int layer) {
-  const struct sl_config *config = g->l->plan->config;
-  if (!g->recomputes || !sl_transformer_in_block(g, layer) || layer % config->sl.recompute_every != 0)
-    return SL_RECOMPUTE_NONE;
-  return config->sl.recompute[config->sl.recompute_count > 1 ? g->stage->rank : 0];
+  if (!g->recomputes || !sl_transformer_in_block(g, layer)) return SL_RECOMPUTE_NONE;
+  return sl_recompute_asked(g->l, layer);
 }
 
 /* Flash attention keeps no probabilities in the first place, so to repeat it saves a number a row; frameworks that

@@ -17,7 +17,9 @@ enum sl_made {
   SL_MADE_ELEMENTWISE
 };
 
-/* What is recomputed in a block of this layer. */
+/* What a configuration recomputes in a block of this layer of the current stage. */
+enum sl_recompute sl_recompute_asked(const struct sl_lowering *lowering, int layer);
+/* The same where the block is computed: nothing outside blocks and where no backward follows. */
 enum sl_recompute sl_recompute_of(const struct sl_transformer *g, int layer);
 /* Is a value that is computed this way dropped after the forward of `layer`? `optional`: a backward can do without
  * it. */

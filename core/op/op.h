@@ -120,8 +120,8 @@ enum sl_move {
   X(RELU_FWD,          "relu",                 ELEMENTWISE,  2) /* R C; in place */                                                                                      \
   X(RELU_BWD,          "relu_bwd",             ELEMENTWISE,  2) /* R C; dout, in place */                                                                                \
   X(MSE,               "mse",                  ELEMENTWISE,  2) /* R C; x, the prediction, is overwritten by its gradient */                                             \
-  X(PASS,              "pass",                 ELEMENTWISE,  0) /* bytes launches pieces (0: none): kernels of a framework, see plan/kernels.h, or none, but what */     \
-                                                                 /* it names is allocated or freed here; predicted only */                                               \
+  X(PASS,              "pass",                 ELEMENTWISE,  0) /* bytes launches pieces hooks (0: none): kernels of a framework, see plan/kernels.h, its hooks, see */  \
+                                                                 /* models/hooks.h, or none, but what it names is allocated or freed here; predicted only */             \
   X(SPLIT_QKV,         "split_qkv",            ELEMENTWISE,  4) /* R D H G: x, rows of q, k and v as attention's, into three; SL_OP_INVERSE: one row of three */         \
   X(ORDER_CHUNKS,      "order_chunks",         ELEMENTWISE,  4) /* B T C P: x (P,B,T,C), what each member of a cp group has of B sequences; out (B,P*T,C); */            \
                                                                  /* SL_OP_INVERSE: the other way */                                                                      \

@@ -28,13 +28,16 @@ static enum sl_status parse(struct sl_kernel_costs *costs, const char *text) {
 static void numbers_become_SI(void **state) {
   (void)state;
   struct sl_kernel_costs c;
-  assert_int_equal(parse(&c, "{\"name\": \"a\", \"host_launch_us\": 5.5, \"host_launch_us_source\": \"fit\","
-                             "\"host_launch_us_stderr\": 0.3, \"host_piece_us\": 4, \"host_collective_us\": 60, "
-                             "\"elementwise_factor\": 1.3, \"score_passes\": 3,"
-                             "\"comm_compute_share\": 0.25}"),
-                   SL_OK);
+  assert_int_equal(
+      parse(&c,
+            "{\"name\": \"a\", \"host_launch_us\": 5.5, \"host_launch_us_source\": \"fit\","
+            "\"host_launch_us_stderr\": 0.3, \"host_piece_us\": 4, \"host_hook_us\": 80, \"host_collective_us\": 60, "
+            "\"elementwise_factor\": 1.3, \"score_passes\": 3,"
+            "\"comm_compute_share\": 0.25}"),
+      SL_OK);
   near(c.host_launch, 5.5e-6);
   near(c.host_piece, 4e-6);
+  near(c.host_hook, 80e-6);
   near(c.host_collective, 60e-6);
   near(c.elementwise_factor, 1.3);
   near(c.score_passes, 3);

@@ -1,0 +1,11 @@
+/* The host's time for ZeRO-3 in Python. */
+#pragma once
+
+#include "core/lower/build.h"
+
+/* Adds an op of kind `pass`, without kernels, before each block of the current stage, forward and backward: the hooks in
+ * which DeepSpeed's ZeRO-3 fetches the parameters of a module before its forward and its backward, and releases them
+ * behind it (runtime/zero/parameter_offload.py, _register_deepspeed_module; runtime/zero/
+ * partitioned_param_coordinator.py, fetch_sub_module and release_sub_module). Every module has them, with parameters of
+ * its own or without, and so does every parameter. Only in predictions of frameworks. Errors: SL_ERR_MEMORY. */
+enum sl_status sl_models_add_hooks(struct sl_lowering *lowering);
