@@ -196,10 +196,11 @@ static void warn_pinned(const struct sl_options *options, const struct sl_setup 
 static enum sl_status check_kernels(const struct sl_setup *setup) {
   const struct sl_config *config = &setup->config;
   if (config->sl.kernels != SL_KERNELS_SHARDLAB)
-    return sl_json_fail(
-        &config->doc, "shardlab.kernels",
-        "\"%s\" cannot be measured, only predicted; expected \"shardlab\", whose kernels a backend runs",
-        sl_kernel_set(config->sl.kernels)->name);
+    return sl_json_fail(&config->doc, "shardlab.kernels",
+                        "\"%s\" cannot be measured, only predicted; expected \"shardlab\" (--kernels shardlab), whose "
+                        "kernels a backend "
+                        "runs",
+                        sl_kernel_set(config->sl.kernels)->name);
   if (config->sl.launch_blocking)
     return sl_json_fail(&config->doc, "shardlab.launch_blocking",
                         "true cannot be measured, only predicted; expected false");

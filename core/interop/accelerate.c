@@ -257,8 +257,10 @@ static enum sl_status read_megatron(struct accelerate *a) {
   return put_precision(a);
 }
 
-static enum sl_status put_kernels(struct accelerate *a) {
+/* Megatron-LM's models are its gpt_builder's, on Transformer Engine (utils/megatron_lm.py). */
+static enum sl_status put_kernels(struct accelerate *a, bool megatron) {
   char backend[32] = "NO";
+  if (megatron) return put(a, "shardlab.kernels", json_string("megatron-core")), SL_OK;
   SL_TRY(sl_settings_word(&a->s, "dynamo_config.dynamo_backend|dynamo_backend", "NO|INDUCTOR|EAGER", backend));
   put(a, "shardlab.kernels", json_string(strcmp(backend, "INDUCTOR") == 0 ? "torch-compile" : "torch-eager"));
   return SL_OK;
@@ -299,7 +301,7 @@ static enum sl_status make_config(struct accelerate *a) {
   sl_settings_value(&a->s, "fp8_config");
   SL_TRY(read_world(a, strcmp(type, "NO") == 0));
   leave_to_script(a);
-  if (strcmp(type, "MEGATRON_LM") != 0) SL_TRY(put_kernels(a));
+  SL_TRY(put_kernels(a, strcmp(type, "MEGATRON_LM") == 0));
   SL_TRY(put_ulysses(a, strcmp(type, "DEEPSPEED") == 0));
   if (strcmp(type, "DEEPSPEED") == 0) return sl_accelerate_deepspeed(&a->s, a->precision, a->config);
   if (strcmp(type, "FSDP") == 0) return read_fsdp(a);

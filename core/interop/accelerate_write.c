@@ -102,7 +102,7 @@ static enum sl_status put_head(const struct writer *w) {
   const char *kernels = text_at(w, "shardlab.kernels");
   const bool compiled = strcmp(kernels, "torch-compile") == 0;
   if (compiled && w->kind != MEGATRON) fputs("dynamo_config:\n  dynamo_backend: INDUCTOR\n", w->out);
-  if (!compiled && strcmp(kernels, "torch-eager") != 0 && w->kind != MEGATRON)
+  if (w->kind == MEGATRON ? strcmp(kernels, "megatron-core") != 0 : !compiled && strcmp(kernels, "torch-eager") != 0)
     json_array_append_new(w->unsaid, json_string("shardlab.kernels"));
   return SL_OK;
 }
@@ -267,8 +267,8 @@ static bool is_said(const void *context, const char *path, const json_t *value) 
   if (sl_interop_among(usual, path) && is_usual(value)) return true;
   if (sl_interop_among(types, path)) /* named by name_types where they are not the framework's own */
     return (fsdp || w->kind == MEGATRON) && (is_on(w, "bf16.enabled") || is_on(w, "fp16.enabled"));
-  if (strcmp(path, "shardlab.kernels") == 0) return w->kind != MEGATRON; /* named by put_head */
-  if (strcmp(path, "shardlab.no_sync") == 0) return fsdp;                /* named by put_fsdp */
+  if (strcmp(path, "shardlab.kernels") == 0) return true; /* named by put_head */
+  if (strcmp(path, "shardlab.no_sync") == 0) return fsdp; /* named by put_fsdp */
   if (strcmp(path, "shardlab.attention") == 0) return w->kind == MEGATRON;
   if (strcmp(path, "gradient_accumulation_steps") == 0 || strcmp(path, "gradient_clipping") == 0)
     return w->kind == DEEPSPEED || w->kind == MEGATRON;

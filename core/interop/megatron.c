@@ -78,6 +78,23 @@ static enum sl_status read_legacy(const struct sl_arguments *a, bool *out) {
   return SL_OK;
 }
 
+/* Whose kernels run: Transformer Engine's, those of DeepSpeed's fork, or Megatron-LM's own, of which the softmax is fused
+ * unless told otherwise. */
+static enum sl_status put_kernels(json_t *config, const struct sl_arguments *a) {
+  bool legacy;
+  const char *kernels = "megatron-core";
+  SL_TRY(read_legacy(a, &legacy));
+  if (sl_arguments_has(a, "deepspeed")) {
+    kernels = "megatron-deepspeed";
+  } else if (legacy) {
+    const bool apart = sl_arguments_has(a, "no-masked-softmax-fusion");
+    kernels = apart ? "megatron-unfused" : "megatron-fused";
+    if (apart) sl_interop_put(config, "shardlab.fused_norm", json_true());
+  }
+  sl_interop_put(config, "shardlab.kernels", json_string(kernels));
+  return SL_OK;
+}
+
 /* Transformer Engine's choice ("auto", the default) is flash attention wherever that is there. */
 static enum sl_status put_attention(json_t *config, const struct sl_arguments *a) {
   static const char *const words[][2] = {{"flash", "flash"},
@@ -190,6 +207,7 @@ static enum sl_status make_config(json_t *config, const struct sl_arguments *a) 
   SL_TRY(put_preset(config, a));
   SL_TRY(put_optimizer(config, a));
   SL_TRY(put_pipeline(config, a));
+  SL_TRY(put_kernels(config, a));
   SL_TRY(put_attention(config, a));
   SL_TRY(put_recompute(config, a));
   if (sl_arguments_has(a, "micro-batch-size")) return SL_OK;

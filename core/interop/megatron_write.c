@@ -84,6 +84,18 @@ static enum sl_status put_recompute(const json_t *config, FILE *out) {
   return SL_OK;
 }
 
+/* See put_kernels of megatron.c. Kernels that are not Megatron-LM's are named. */
+static void put_kernels(const json_t *config, FILE *out, json_t *unsaid) {
+  const char *kernels = text_at(config, "shardlab.kernels");
+  const bool unfused = strcmp(kernels, "megatron-unfused") == 0 &&
+                       json_is_true(sl_interop_get(config, "shardlab.fused_norm")) &&
+                       !json_is_true(sl_interop_get(config, "shardlab.fused_softmax"));
+  if (unfused || strcmp(kernels, "megatron-fused") == 0)
+    fprintf(out, "--transformer-impl local\n%s", unfused ? "--no-masked-softmax-fusion\n" : "");
+  else if (strcmp(kernels, "megatron-core") != 0)
+    json_array_append_new(unsaid, json_string("shardlab.kernels"));
+}
+
 static enum sl_status put_rest(const json_t *config, FILE *out) {
   static const char *const backends[][2] = {{"materialised", "unfused"}, {"flash", "flash"}, {"cudnn", "fused"}};
   const char *attention = text_at(config, "shardlab.attention"), *order = text_at(config, "shardlab.rank_order"),
@@ -175,6 +187,9 @@ static bool is_said(const void *context, const char *path, const json_t *value) 
                                        "shardlab.recompute_modules",
                                        "shardlab.recompute_every",
                                        "shardlab.attention",
+                                       "shardlab.kernels", /* named by put_kernels */
+                                       "shardlab.fused_norm",
+                                       "shardlab.fused_softmax",
                                        "shardlab.cp_comm_type",
                                        "shardlab.rank_order",
                                        "shardlab.schedule",
@@ -196,6 +211,7 @@ enum sl_status sl_megatron_write(const json_t *config, const json_t *given, cons
   put_gradient_type(config, out);
   SL_TRY(put_optimizer(config, out));
   SL_TRY(put_recompute(config, out));
+  put_kernels(config, out, unsaid);
   SL_TRY(put_rest(config, out));
   SL_TRY(put_model(model, out));
   sl_interop_unsaid(given, is_said, NULL, unsaid);

@@ -71,6 +71,7 @@ def megatron_config(r):
     ours = {"tp": tp, "pp": pp, "preset": r.choice(["megatron-lm", "megatron-distributed-optimizer"]), "seed": r.randrange(10**6) * r.choice([0, 1, 1]),
             "seq_len": r.choice([32, 64]), "attention": r.choice(["materialised", "flash", "cudnn"]), "recompute": r.choice(["none", "selective", "full"]),
             "rank_order": r.choice(["tp-dp-pp", "tp-pp-dp"]), "make_vocab_size_divisible_by": r.choice([None, 1, 8, 64, 128])}
+    ours.update(r.choice([{"kernels": "megatron-core"}, {"kernels": "megatron-fused"}, {"kernels": "megatron-unfused", "fused_norm": True}]))
     overlaps = r.choice([None, True, False])
     if ours["recompute"] == "selective":
         ours["recompute_modules"] = r.choice([["core_attn"], ["core_attn", "layernorm"]])
@@ -206,8 +207,7 @@ def accelerate_config(r):
             if ds["zero_optimization"]["stage"] == 3 and r.random() < 0.5:
                 ds["zero_optimization"]["offload_param"] = r.choice([{"device": "cpu"}, {"device": "nvme", "nvme_path": "/mnt/it's"}])
     elif "megatron" in kind:
-        del ours["kernels"]
-        ours.update(tp=r.choice([1, 2]), pp=r.choice([1, 2]), recompute=r.choice(["none", "selective", "full"]), attention=r.choice(["flash", "cudnn", "materialised"]))
+        ours.update(kernels="megatron-core", tp=r.choice([1, 2]), pp=r.choice([1, 2]), recompute=r.choice(["none", "selective", "full"]), attention=r.choice(["flash", "cudnn", "materialised"]))
         ours["sequence_parallel"] = ours["tp"] > 1 and r.random() < 0.5
         ds.update(gradient_accumulation_steps=r.choice([4, 8]), gradient_clipping=r.choice([1.0, 0.5]))
         world = max(world, 4) * context(r, ours, ours["attention"] != "materialised")

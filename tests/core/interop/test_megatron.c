@@ -101,6 +101,31 @@ static void gradients_have_the_type_that_is_said(void **state) {
   }
 }
 
+/* Transformer Engine's unless the arguments are older, say otherwise, or DeepSpeed's fork takes them. */
+static void kernels_are_those_of_the_implementation(void **state) {
+  (void)state;
+  static const struct {
+    const char *arguments, *kernels;
+    bool fused_norm;
+  } cases[] = {{"", "megatron-core", false},
+               {"--transformer-impl transformer_engine --no-rope-fusion", "megatron-core", false},
+               {"--transformer-impl local", "megatron-fused", false},
+               {"--use-legacy-models", "megatron-fused", false},
+               {"--transformer-impl local --no-masked-softmax-fusion", "megatron-unfused", true},
+               {"--deepspeed --zero-stage 1", "megatron-deepspeed", false},
+               {"--deepspeed --no-masked-softmax-fusion", "megatron-deepspeed", false}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    json_t *config, *model;
+    char text[512];
+    snprintf(text, sizeof text, MODEL "--micro-batch-size 1 %s", cases[i].arguments);
+    read_as(text, &config, &model);
+    assert_string_equal(json_string_value(sl_interop_get(config, "shardlab.kernels")), cases[i].kernels);
+    assert_int_equal(json_is_true(sl_interop_get(config, "shardlab.fused_norm")), cases[i].fused_norm);
+    json_decref(config);
+    json_decref(model);
+  }
+}
+
 /* Transformer Engine chooses where nothing is said, but for Megatron-LM of 2021, DeepSpeed's fork and --transformer-impl
  * local. */
 static void attention_is_that_of_the_release(void **state) {
@@ -327,6 +352,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(a_launch_script_is_read),
                                      cmocka_unit_test(defaults_are_megatrons),
                                      cmocka_unit_test(gradients_have_the_type_that_is_said),
+                                     cmocka_unit_test(kernels_are_those_of_the_implementation),
                                      cmocka_unit_test(attention_is_that_of_the_release),
                                      cmocka_unit_test(sizes_are_what_megatron_makes_of_them),
                                      cmocka_unit_test(forms_have_their_families),

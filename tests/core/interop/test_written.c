@@ -44,6 +44,7 @@ static enum sl_status write_as(const char *what, const char *model) {
 #define SUMS(type) "\"communication_data_type\": \"" type "\", \"data_types\": {\"grad_accum_dtype\": \"" type "\"}"
 #define AS(preset, more) "{\"shardlab\": {\"preset\": \"" preset "\", " more "}}"
 #define EAGER "\"kernels\": \"torch-eager\""
+#define CORE "\"kernels\": \"megatron-core\""
 #define MANY "\"tp\": 2, \"pp\": 2, \"sequence_parallel\": true, \"recompute\": \"full\""
 #define ONE "\"tp\": 1, \"pp\": 1, \"cp\": 1, \"sequence_parallel\": false, \"recompute\": \"none\""
 #define NAMED "shardlab.tp shardlab.pp shardlab.sequence_parallel shardlab.recompute"
@@ -69,16 +70,19 @@ static void accelerate_names_what_its_type_lacks(void **state) {
        "shardlab.pp shardlab.sequence_parallel shardlab.cp_comm_type", "parallelism_config_tp_size: 2"},
       {"{\"gradient_clipping\": 1.0, \"shardlab\": {\"preset\": \"fsdp\", \"recompute\": \"none\", " EAGER "}}",
        "gradient_clipping", "FSDP"},
-      {AS("megatron-lm", MANY ", \"attention\": \"flash\""), "", "megatron_lm_pp_degree: 2"},
+      {AS("megatron-lm", MANY ", \"attention\": \"flash\", " CORE), "", "megatron_lm_pp_degree: 2"},
       {AS("megatron-lm", ONE ", " EAGER), "shardlab.kernels", "MEGATRON_LM"},
-      {"{\"fp16\": {\"enabled\": true}, " SUMS("fp32") ", \"shardlab\": {\"preset\": \"megatron-lm\", " ONE "}}",
+      {"{\"fp16\": {\"enabled\": true}, " SUMS("fp32") ", \"shardlab\": {\"preset\": \"megatron-lm\", " ONE ", " CORE
+                                                       "}}",
        "communication_data_type data_types.grad_accum_dtype", "MEGATRON_LM"},
-      {"{\"fp16\": {\"enabled\": true}, " SUMS("fp16") ", \"shardlab\": {\"preset\": \"megatron-lm\", " ONE "}}", "",
-       "mixed_precision: 'fp16'"},
-      {"{\"bf16\": {\"enabled\": true}, " SUMS("bf16") ", \"shardlab\": {\"preset\": \"megatron-lm\", " ONE "}}",
+      {"{\"fp16\": {\"enabled\": true}, " SUMS("fp16") ", \"shardlab\": {\"preset\": \"megatron-lm\", " ONE ", " CORE
+                                                       "}}",
+       "", "mixed_precision: 'fp16'"},
+      {"{\"bf16\": {\"enabled\": true}, " SUMS("bf16") ", \"shardlab\": {\"preset\": \"megatron-lm\", " ONE ", " CORE
+                                                       "}}",
        "communication_data_type data_types.grad_accum_dtype", "MEGATRON_LM"},
       {"{\"zero_optimization\": {\"offload_optimizer\": {\"device\": \"cpu\"}, \"offload_param\": {\"device\": "
-       "\"none\"}}, \"shardlab\": {\"preset\": \"megatron-lm\", " ONE "}}",
+       "\"none\"}}, \"shardlab\": {\"preset\": \"megatron-lm\", " ONE ", " CORE "}}",
        "zero_optimization.offload_optimizer.device", "MEGATRON_LM"},
       {"{\"zero_optimization\": {\"offload_optimizer\": {\"device\": \"cpu\"}, \"offload_param\": {\"device\": "
        "\"cpu\"}}, \"shardlab\": {\"preset\": \"fsdp\", \"recompute\": \"none\", " EAGER "}}",
@@ -89,6 +93,32 @@ static void accelerate_names_what_its_type_lacks(void **state) {
     if (strcmp(left_out, cases[i].left_out) != 0) fail_msg("%s: left out: %s", cases[i].config, left_out);
     if (strstr(text, cases[i].writes) == NULL) fail_msg("%s: wrote %s", cases[i].config, text);
     if (cases[i].writes[0] == '\0') assert_null(strstr(text, "parallelism_config"));
+  }
+}
+
+/* Megatron-LM's arguments say whose kernels run, where they are its own. */
+static void megatron_says_its_kernels(void **state) {
+  (void)state;
+  static const char model[] = "{\"model_type\": \"gpt2\", \"n_layer\": 2, \"n_embd\": 8, \"n_head\": 2}";
+  static const struct {
+    const char *kernels, *writes, *left_out;
+  } cases[] = {
+      {"\"megatron-core\"", "", ""},
+      {"\"megatron-fused\"", "--transformer-impl local\n", ""},
+      {"\"megatron-unfused\", \"fused_norm\": true", "--transformer-impl local\n--no-masked-softmax-fusion\n", ""},
+      {"\"megatron-unfused\"", "", "shardlab.kernels"},
+      {"\"megatron-unfused\", \"fused_norm\": true, \"fused_softmax\": true", "", "shardlab.kernels"},
+      {"\"shardlab\"", "", "shardlab.kernels"}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char config[512];
+    snprintf(config, sizeof config,
+             "{\"optimizer\": {\"type\": \"AdamW\"}, \"shardlab\": {\"preset\": \"megatron-lm\", \"recompute\": "
+             "\"none\", \"attention\": \"flash\", \"rank_order\": \"tp-dp-pp\", \"kernels\": %s}}",
+             cases[i].kernels);
+    if (write_as(config, model) != SL_OK) fail_msg("%s: %s", config, sl_error_message());
+    if (strstr(text, cases[i].writes) == NULL) fail_msg("%s: wrote %s", config, text);
+    if (cases[i].writes[0] == '\0') assert_null(strstr(text, "--transformer-impl"));
+    assert_string_equal(left_out, cases[i].left_out);
   }
 }
 
@@ -111,6 +141,7 @@ static void megatron_has_no_mapping_beside_cp(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(accelerate_names_what_its_type_lacks),
+                                     cmocka_unit_test(megatron_says_its_kernels),
                                      cmocka_unit_test(megatron_has_no_mapping_beside_cp)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
