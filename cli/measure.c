@@ -198,8 +198,7 @@ static enum sl_status check_kernels(const struct sl_setup *setup) {
   if (config->sl.kernels != SL_KERNELS_SHARDLAB)
     return sl_json_fail(&config->doc, "shardlab.kernels",
                         "\"%s\" cannot be measured, only predicted; expected \"shardlab\" (--kernels shardlab), whose "
-                        "kernels a backend "
-                        "runs",
+                        "kernels a backend runs",
                         sl_kernel_set(config->sl.kernels)->name);
   if (config->sl.launch_blocking)
     return sl_json_fail(&config->doc, "shardlab.launch_blocking",
