@@ -18,7 +18,7 @@
 struct sl_kernel_costs {
   double host_launch;              /* seconds of the host per kernel that it launches: host_launch_us */
   double host_piece;               /* seconds of the host per tensor of a list that it joins or splits: host_piece_us */
-  double host_hook;                /* seconds of the host per hook of ZeRO-3 (models/hooks.h): host_hook_us */
+  double host_hook;                /* seconds of the host per hook in Python (models/hooks.h): host_hook_us */
   double host_collective;          /* seconds of the host per collective that it calls: host_collective_us */
   double elementwise_factor;       /* time of element-wise kernels / (bytes / bandwidth reached); 0 is read as 1 */
   double elementwise_factor_error; /* its relative standard error; 0: nothing was fitted to the set */

@@ -1,4 +1,4 @@
-/* The hooks of ZeRO-3 as ops; see hooks.h. */
+/* Hooks of ZeRO-3 and FSDP as ops; see hooks.h. */
 #include "core/models/hooks.h"
 
 #include "core/base/checked.h"
@@ -9,11 +9,15 @@
 /* transformers' GPT2Block and LlamaDecoderLayer have as many: themselves, attention and MLP, two norms, the products, the
  * activation, and GPT-2's dropouts. */
 enum { MODULES_OF_A_BLOCK = 13 };
+/* FSDP's take as long as five of ZeRO-3's: 450 us, of which a call is its own op (tests/peers/python_hooks.py). */
+enum { HOOKS_OF_A_UNIT = 5 };
 
-static bool applies(const struct sl_lowering *l) {
+/* Hooks of a block, forward or backward. */
+static int64_t hooks_of(const struct sl_lowering *l) {
   const struct sl_strategy *s = &l->plan->strategy;
-  return s->shard_params && s->units == SL_UNITS_PARAMETER && l->plan->config->sl.kernels != SL_KERNELS_SHARDLAB &&
-         sl_model_reads_tokens(l->plan->model);
+  if (!s->shard_params || l->plan->config->sl.kernels == SL_KERNELS_SHARDLAB) return 0;
+  if (!sl_model_reads_tokens(l->plan->model)) return 0;
+  return s->units == SL_UNITS_LAYER ? HOOKS_OF_A_UNIT : MODULES_OF_A_BLOCK + l->plan->model->block_tensors;
 }
 
 /* A checkpoint's backward runs the hooks of a forward, too. */
@@ -21,7 +25,7 @@ static struct sl_op hooks_before(const struct sl_lowering *l, const struct sl_op
   struct sl_op hooks = sl_op_plain(SL_OP_PASS, SL_U8, op->phase);
   const bool again = backward && sl_recompute_asked(l, op->layer) == SL_RECOMPUTE_FULL;
   hooks.layer = op->layer;
-  hooks.dim[3] = (MODULES_OF_A_BLOCK + l->plan->model->block_tensors) * (again ? 2 : 1);
+  hooks.dim[3] = hooks_of(l) * (again ? 2 : 1);
   return hooks;
 }
 
@@ -45,7 +49,7 @@ static enum sl_status add(const struct sl_lowering *l, struct sl_drafts *drafts,
 }
 
 enum sl_status sl_models_add_hooks(struct sl_lowering *l) {
-  if (!applies(l)) return SL_OK;
+  if (hooks_of(l) == 0) return SL_OK;
   SL_TRY(add(l, &l->stage->forward, false));
   return add(l, &l->stage->backward, true);
 }

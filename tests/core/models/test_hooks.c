@@ -1,7 +1,7 @@
 /* label: unit
    libs: sim
- * ZeRO-3's hooks: DeepSpeed's host runs them for every module and tensor of a block, forward, backward and where a
- * checkpoint repeats the forward; nobody else's does. A step waits for them. */
+ * Hooks in Python: DeepSpeed's host runs them at ZeRO-3 for every module and tensor of a block, FSDP's for the block,
+ * forward, backward and where a checkpoint repeats the forward. A step waits for them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +13,7 @@
 #include "sim/sim.h"
 #include "tests/support/job_fixture.h"
 
-enum { LAYERS = 12, MODULES = 13, TENSORS = 12 }; /* of a block of GPT-2 */
+enum { LAYERS = 12, MODULES = 13, TENSORS = 12, UNIT = 5 }; /* of a block of GPT-2 */
 
 static void open_job(struct fixture *f, const char *keys, int stage, int micro_batches) {
   char config[512];
@@ -51,16 +51,28 @@ static void every_module_and_tensor_has_them(void **state) {
   assert_int_equal(hooks_of(EAGER ", \"recompute\": \"full\", \"recompute_every\": 2", 3, 1), 2 * once + once / 2);
 }
 
-static void only_deepspeed_has_them(void **state) {
+static void fsdp_has_those_of_a_block(void **state) {
   (void)state;
-  assert_int_equal(hooks_of("", 3, 1), 0); /* our own kernels: no Python */
-  assert_int_equal(hooks_of(EAGER, 2, 1), 0);
-  assert_int_equal(hooks_of(EAGER ", \"preset\": \"fsdp\"", 0, 1), 0);
+  static const char *const presets[] = {"fsdp", "fsdp-shard-grad-op", "fsdp2"};
+  for (int i = 0; i < 3; i++) {
+    char keys[128];
+    snprintf(keys, sizeof keys, EAGER ", \"preset\": \"%s\"", presets[i]);
+    assert_int_equal(hooks_of(keys, 0, 2), 2 * 2 * LAYERS * UNIT);
+  }
 }
 
-static double step_seconds(const char *keys) {
+static void others_have_none(void **state) {
+  (void)state;
+  assert_int_equal(hooks_of("", 3, 1), 0); /* our own kernels: no Python */
+  assert_int_equal(hooks_of(", \"preset\": \"fsdp\"", 0, 1), 0);
+  assert_int_equal(hooks_of(EAGER, 2, 1), 0);
+  assert_int_equal(hooks_of(EAGER ", \"preset\": \"ddp\"", 0, 1), 0);
+  assert_int_equal(hooks_of(EAGER ", \"preset\": \"megatron-distributed-optimizer\"", 0, 1), 0);
+}
+
+static double step_seconds(const char *keys, int stage) {
   struct fixture f;
-  open_job(&f, keys, 3, 1);
+  open_job(&f, keys, stage, 1);
   struct sl_run run = {.exec = &sl_exec_sim, .job = &f.job, .options = {.fold = true, .fail_rank = -1}, .steps = 1};
   if (sl_run_execute(&run) != SL_OK) fail_msg("%s", sl_error_message());
   const double seconds = run.results[0].end_s - run.results[0].start_s;
@@ -73,14 +85,14 @@ static double step_seconds(const char *keys) {
 static void a_step_waits_for_them(void **state) {
   (void)state;
   const double hooks = 2 * LAYERS * (MODULES + TENSORS) * 80e-6;
-  const double with = step_seconds(EAGER), without = step_seconds(EAGER ", \"preset\": \"fsdp\"");
+  const double with = step_seconds(EAGER, 3), without = step_seconds(EAGER, 2);
   assert_true(with > hooks && with < 2 * hooks);
   assert_true(with - without > 0.9 * hooks);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(every_module_and_tensor_has_them),
-                                     cmocka_unit_test(only_deepspeed_has_them),
+                                     cmocka_unit_test(fsdp_has_those_of_a_block), cmocka_unit_test(others_have_none),
                                      cmocka_unit_test(a_step_waits_for_them)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
