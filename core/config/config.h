@@ -199,7 +199,7 @@ struct sl_config {
     /* FSDP only: micro-batches are summed in whole gradients, which have the type in which they are reduced, and only
      * the last of a step reduces them */
     bool no_sync;
-    bool bucket_view; /* gradient_as_bucket_view, DDP only: gradients are views of the reducer's buckets */
+    bool bucket_view;         /* gradient_as_bucket_view, DDP only: gradients are views of the reducer's buckets */
     int unshard_ahead;        /* stages of a pipeline rank whose parameters are gathered at a time */
     bool store_dropout_masks; /* forward stores them, a byte an element; else backward draws them again. Where the file
                                * says nothing: with any kernels but our own */
@@ -219,6 +219,8 @@ struct sl_config {
     bool fp8;                       /* bf16 products are SL_F8. The kernel set determines the casts; our own run */
     enum sl_cp_comm cp_comm;        /* cp_comm_type, Megatron-LM's word */
     enum sl_fp8_recipe fp8_recipe;  /* for a kernel set that casts: one scale per tensor, or per row */
+    /* of our own casts, as in Transformer Engine's DelayedScaling: the steps whose largest magnitudes make a scale */
+    int fp8_amax_history_len;
     /* of torch's compiled kernels: sequence-parallel transfers in pieces that overlap with products */
     bool async_tp;
     bool tp_comm_overlap;        /* Megatron-LM's userbuffers, with any kernels: likewise */

@@ -215,6 +215,7 @@ const struct sl_field sl_fields[] = {
   M("shardlab", "tf32", BOOL, sl.tf32, D("false")),
   M("shardlab", "fp8", BOOL, sl.fp8, D("false")),
   M("shardlab", "fp8_recipe", WORD, sl.fp8_recipe, D("\"tensorwise\""), WORDS("tensorwise|rowwise")),
+  M("shardlab", "fp8_amax_history_len", INT, sl.fp8_amax_history_len, D("1024"), RANGE(1, SL_MAX_FP8_HISTORY)),
   M("shardlab", "async_tp", BOOL, sl.async_tp, D("false")),
   M("shardlab", "tp_comm_overlap", BOOL, sl.tp_comm_overlap, D("false")),
   M("shardlab", "eval_interval", INT, sl.eval_interval, D("0"), GE(0)),

@@ -296,8 +296,21 @@ struct sl_slice {
   int64_t offset, bytes, shard_stride;
 };
 
-/* The states of a parameter, and how the buffer of each is laid out. */
-enum sl_role { SL_ROLE_PARAM, SL_ROLE_GRAD, SL_ROLE_MOMENT1, SL_ROLE_MOMENT2, SL_ROLE_MASTER, SL_ROLE_COUNT };
+/* The states of a parameter, and how the buffer of each is laid out. The last two are of linear weights whose products
+ * run in fp8 (core/lower/scaling.h): a row for each factor of those products. */
+enum sl_role {
+  SL_ROLE_PARAM,
+  SL_ROLE_GRAD,
+  SL_ROLE_MOMENT1,
+  SL_ROLE_MOMENT2,
+  SL_ROLE_MASTER,
+  SL_ROLE_FP8_SCALE,
+  SL_ROLE_FP8_HISTORY,
+  SL_ROLE_COUNT
+};
+/* The factors that a linear weight has in products, with scales of their own: its layer's input, itself, and the
+ * gradient of its layer's output. */
+enum sl_fp8_factor { SL_FP8_INPUT, SL_FP8_WEIGHT, SL_FP8_GRADIENT, SL_FP8_FACTORS };
 enum sl_role_form {
   SL_FORM_ABSENT,
   SL_FORM_WHOLE, /* the flat space; every member of the sharding group holds the same, all of it valid */
