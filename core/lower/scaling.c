@@ -3,6 +3,8 @@
 
 #include "core/lower/lower.h"
 
+#include <math.h>
+
 static enum sl_status state(struct sl_lowering *l, int32_t *out, int64_t count, const char *name) {
   return sl_build_buffer(l, out, SL_SCOPE_PERSISTENT, SL_CATEGORY_WORKSPACE, SL_F32, count, "%s", name);
 }
@@ -37,11 +39,15 @@ static enum sl_status agree(const struct sl_lowering *l, struct sl_program *p, e
 }
 
 enum sl_status sl_scaling_step(const struct sl_lowering *l, struct sl_program *p) {
+  const struct sl_config *config = l->plan->config;
   if (l->fp8_amax < 0) return SL_OK;
   SL_TRY(agree(l, p, SL_GROUP_TP, l->plan->tp));
   SL_TRY(agree(l, p, SL_GROUP_DP, l->plan->dp_cp));
   struct sl_op op = sl_zero_op(SL_OP_FP8_SCALE, SL_F32, SL_PHASE_STEP, sl_build_factors(l));
-  op.dim[1] = l->plan->config->sl.fp8_amax_history_len;
+  op.dim[1] = config->sl.fp8_amax_history_len;
+  op.scale = ldexp(1, -config->sl.fp8_margin);
+  if (config->sl.fp8_amax_compute_algo == SL_FP8_MOST_RECENT) op.flags |= SL_OP_MOST_RECENT;
+  if (config->sl.fp8_format == SL_FP8_ALL_E4M3) op.flags |= SL_OP_ALL_E4M3;
   return SL_BUILD_EMIT(p, op, sl_build_update(l, l->fp8_amax),
                        sl_build_update(l, l->rank_class->role[SL_ROLE_FP8_HISTORY].buffer),
                        sl_build_update(l, l->rank_class->role[SL_ROLE_FP8_SCALE].buffer));

@@ -142,7 +142,7 @@ enum sl_move {
   X(REQUANTIZE,        "requantize",           ELEMENTWISE,  5) /* N block bits S P; x (S,P) packed, out (P) packed: the sums over S */                                  \
   X(FP8_CAST,          "fp8_cast",             ELEMENTWISE,  2) /* R C; x scale to 8 bits: out as x with SL_OP_CAST_ROWS, transposed (C,R) with SL_OP_CAST_COLUMNS */   \
                                                                  /* scale: and its inverse; amax: the largest |x| so far */                                              \
-  X(FP8_SCALE,         "fp8_scale",            ELEMENTWISE,  2) /* N H; N scales from their amax and histories (N,H), see kernels/fp8.h; amax becomes 0 */               \
+  X(FP8_SCALE,         "fp8_scale",            ELEMENTWISE,  2) /* N H; N scales, times op.scale, from their amax and histories (N,H), see kernels/fp8.h; amax becomes 0 */ \
   X(CONTROL,           "control",              CONTROL,      0) /* -; loss, norm, clip factor, next step */                                                              \
   X(SGD,               "sgd",                  OPTIMIZER,    1) /* N */                                                                                                  \
   X(ADAM,              "adam",                 OPTIMIZER,    1) /* N */                                                                                                  \
@@ -206,6 +206,8 @@ enum sl_op_flag {
   SL_OP_WEIGHT_GRAD = 4096,
   SL_OP_CAST_ROWS = 2048, /* fp8_cast: one of these, or both */
   SL_OP_CAST_COLUMNS = 4096,
+  SL_OP_MOST_RECENT = 2048,   /* fp8_scale: only the step before counts, not the history */
+  SL_OP_ALL_E4M3 = 4096,      /* fp8_scale: gradients are in E4M3, too */
   SL_OP_INPUTS_ONLY = 8192,   /* load_batch: no targets */
   SL_OP_TARGETS_ONLY = 16384, /* load_batch: no inputs */
   SL_OP_MASK = 32768,         /* an op with dropout: its mask is an operand */
