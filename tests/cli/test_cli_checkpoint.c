@@ -62,6 +62,9 @@ static void scales_are_kept(void **state) {
   if (shardlab(scratch, TYPE_JOB "--steps 4 --checkpoint ck --save-every 2 --json a.json") != 0) fail_msg("%s", err);
   if (shardlab(scratch, TYPE_JOB "--steps 4 --resume ck/step-000002 --json b.json") != 0) fail_msg("%s", err);
   assert_null(strstr(err, "scales"));
+  if (shardlab(scratch, "checkpoint show ck") != 0) fail_msg("%s", err);
+  assert_non_null(strstr(out, "bf16, adam moments, scales of fp8, "));
+  if (shardlab(scratch, "checkpoint export ck --out fp8weights") != 0) fail_msg("%s", err);
   json_t *whole = losses_of("a.json"), *resumed = losses_of("b.json");
   assert_int_equal(json_array_size(resumed), 2);
   for (size_t s = 0; s < 2; s++) assert_true(json_equal(json_array_get(resumed, s), json_array_get(whole, s + 2)));

@@ -157,12 +157,57 @@ static void each_is_written_once(void **state) {
   ranks_close(&r);
 }
 
+/* Histories so long that replicas share the work. */
+static void long_histories(void **state) {
+  (void)state;
+  struct ranks r;
+  static const char config[] = CONFIG(ADAM, "0", FP8 "5000");
+  int64_t bytes[2];
+  saved_length = 5000;
+  save("long", GPT2, config, 2);
+  reads(GPT2, CONFIG(ADAM, "3", FP8 "5000, \"tp\": 2"), 4, is_scale, is_history);
+  reads(GPT2, plans[1].config, plans[1].world, is_scale, is_history);
+  ranks_open(&r, GPT2, config, 2);
+  for (int rank = 0; rank < 2; rank++) {
+    struct sl_checkpoint_pieces pieces;
+    assert_int_equal(sl_checkpoint_pieces(&pieces, &r.f.job, rank), SL_OK);
+    bytes[rank] = 0;
+    for (size_t i = 0; i < pieces.count; i++)
+      if (pieces.items[i].role == SL_ROLE_FP8_HISTORY) bytes[rank] += pieces.items[i].held;
+    sl_checkpoint_pieces_free(&pieces);
+  }
+  assert_true(bytes[0] > 0 && bytes[1] > bytes[0] / 2);
+  ranks_close(&r);
+}
+
+static void other_shapes_are_refused(void **state) {
+  (void)state;
+  static const enum sl_role roles[] = {SL_ROLE_FP8_SCALE, SL_ROLE_FP8_HISTORY};
+  struct sl_checkpoint from;
+  struct ranks r;
+  save("shapes", GPT2, plans[0].config, plans[0].world);
+  ranks_open(&r, GPT2, plans[0].config, plans[0].world);
+  assert_int_equal(sl_checkpoint_open(&from, step), SL_OK);
+  for (int k = 0; k < 2; k++) {
+    struct sl_manifest_tensor *t =
+        (struct sl_manifest_tensor *)(uintptr_t)sl_manifest_find(&from.manifest, "h.0.attn.c_attn.weight", roles[k]);
+    assert_non_null(t);
+    t->shape[0] = 1;
+    sl_error_clear();
+    assert_int_equal(sl_checkpoint_fits(&from, &r.f.plan), SL_ERR_INPUT);
+    assert_non_null(strstr(sl_error_message(), "has another shape; expected 3 rows"));
+    t->shape[0] = 3;
+  }
+  assert_int_equal(sl_checkpoint_fits(&from, &r.f.plan), SL_OK);
+  sl_checkpoint_close(&from);
+  ranks_close(&r);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(any_plan_reads),
-      cmocka_unit_test(without_moments),
-      cmocka_unit_test(other_types),
-      cmocka_unit_test(each_is_written_once),
+      cmocka_unit_test(any_plan_reads), cmocka_unit_test(without_moments),
+      cmocka_unit_test(other_types),    cmocka_unit_test(each_is_written_once),
+      cmocka_unit_test(long_histories), cmocka_unit_test(other_shapes_are_refused),
   };
   return cmocka_run_group_tests(tests, ranks_make_folder, ranks_remove_folder);
 }
