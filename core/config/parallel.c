@@ -131,15 +131,14 @@ static enum sl_status check_lists(const struct sl_config *config) {
   return SL_OK;
 }
 
-/* Settings of delayed scaling, which our own kernels have. */
+/* Settings of delayed scaling. */
 static void warn_unused_fp8(const struct sl_config *c) {
   static const char *const keys[] = {"shardlab.fp8_format", "shardlab.fp8_margin", "shardlab.fp8_amax_compute_algo",
                                      "shardlab.fp8_amax_history_len"};
   const bool other[] = {c->sl.fp8_format != SL_FP8_HYBRID, c->sl.fp8_margin != 0,
                         c->sl.fp8_amax_compute_algo != SL_FP8_MAX, c->sl.fp8_amax_history_len != 1024};
   for (int i = 0; i < 4; i++)
-    if (other[i] && !(c->sl.fp8 && c->sl.kernels == SL_KERNELS_SHARDLAB))
-      sl_config_warn(c, keys[i], "has no effect without shardlab.fp8, or with the kernels of a framework");
+    if (other[i] && !c->sl.fp8) sl_config_warn(c, keys[i], "has no effect without shardlab.fp8");
 }
 
 /* Settings of what is not asked for. */

@@ -1,6 +1,7 @@
 /* Scales of fp8; see scaling.h. */
 #include "core/lower/scaling.h"
 
+#include "core/base/checked.h"
 #include "core/lower/lower.h"
 
 #include <math.h>
@@ -20,7 +21,8 @@ enum sl_status sl_scaling_open(struct sl_lowering *l) {
   if (factors == 0) return SL_OK;
   SL_TRY(state_of_weights(l, SL_ROLE_FP8_SCALE, 2 * factors, "fp8.scale"));
   SL_TRY(state(l, &l->fp8_amax, factors, "fp8.amax"));
-  return state_of_weights(l, SL_ROLE_FP8_HISTORY, l->plan->config->sl.fp8_amax_history_len * factors, "fp8.history");
+  return state_of_weights(l, SL_ROLE_FP8_HISTORY, sl_product(l->plan->config->sl.fp8_amax_history_len, factors),
+                          "fp8.history");
 }
 
 enum sl_status sl_scaling_forget(const struct sl_lowering *l, struct sl_program *p, enum sl_phase phase) {
