@@ -142,7 +142,7 @@ enum sl_move {
   X(REQUANTIZE,        "requantize",           ELEMENTWISE,  5) /* N block bits S P; x (S,P) packed, out (P) packed: the sums over S */                                  \
   X(FP8_CAST,          "fp8_cast",             ELEMENTWISE,  2) /* R C; x scale to 8 bits: out as x with SL_OP_CAST_ROWS, transposed (C,R) with SL_OP_CAST_COLUMNS */   \
                                                                  /* scale: and its inverse; amax: the largest |x| so far */                                              \
-  X(FP8_SCALE,         "fp8_scale",            ELEMENTWISE,  2) /* N H; N scales, times op.scale, from their amax and histories (N,H), see kernels/fp8.h; amax becomes 0 */ \
+  X(FP8_SCALE,         "fp8_scale",            ELEMENTWISE,  2) /* N H; N scales, times op.scale, from amax and histories (N,H), see kernels/fp8.h; amax becomes 0 */    \
   X(CONTROL,           "control",              CONTROL,      0) /* -; loss, norm, clip factor, next step */                                                              \
   X(SGD,               "sgd",                  OPTIMIZER,    1) /* N */                                                                                                  \
   X(ADAM,              "adam",                 OPTIMIZER,    1) /* N */                                                                                                  \
