@@ -5,6 +5,7 @@
 #include "core/base/printable.h"
 #include "core/base/units.h"
 #include "core/checkpoint/export.h"
+#include "core/checkpoint/fits.h"
 #include "core/checkpoint/folder.h"
 
 #include <stdlib.h>
@@ -40,8 +41,9 @@ static void show(const struct sl_checkpoint *c, FILE *out) {
   const char *name = json_string_value(json_object_get(json_object_get(a, "model"), "_name_or_path"));
   fprintf(out, "%s: step %lld of %s, %s parameters\n", sl_printable_of(c->path).text, of(a, "step"),
           name != NULL ? sl_printable_of(name).text : "a model", parameters);
-  fprintf(out, "  training   %s, %s moments, %lld samples, seed %lld, %lld steps skipped, loss scale %g\n",
-          c->manifest.precision, c->manifest.optimizer, of(a, "samples"), of(a, "seed"), of(state, "skipped"),
+  fprintf(out, "  training   %s, %s moments%s, %lld samples, seed %lld, %lld steps skipped, loss scale %g\n",
+          c->manifest.precision, c->manifest.optimizer, sl_checkpoint_has_scales(c) ? ", scales of fp8" : "",
+          of(a, "samples"), of(a, "seed"), of(state, "skipped"),
           json_number_value(json_object_get(state, "loss_scale")));
   fprintf(out, "  written    by %lld ranks: dp %lld, tp %lld, pp %lld, ZeRO-%lld\n", of(plan, "world"), of(plan, "dp"),
           of(plan, "tp"), of(plan, "pp"), of(plan, "zero_stage"));

@@ -99,7 +99,8 @@ static void print_layout(const struct sl_setup *setup, FILE *out) {
     fprintf(out, "; %lld parameters a rank in %d tensors\n", (long long)pp_rank->numel, pp_rank->tensor_count);
     for (int g = 0; g < pp_rank->group_count; g++) print_group(&pp_rank->layouts[g], out);
     const struct sl_class *c = &setup->job.classes[s * setup->job.classes_per_pp_rank];
-    static const char *const names[] = {"parameters", "gradients", "first moment", "second moment", "master weights"};
+    static const char *const names[] = {"parameters",     "gradients",     "first moment",  "second moment",
+                                        "master weights", "scales of fp8", "fp8 magnitudes"};
     static const char *const forms[] = {"none", "whole", "own shard", "whole, own shard reduced"};
     _Static_assert(sizeof names / sizeof *names == SL_ROLE_COUNT, "a name for each state");
     _Static_assert(sizeof forms / sizeof *forms == SL_FORM_SHARD_IN_FLAT + 1, "a name for each form");
@@ -131,8 +132,8 @@ static json_t *rank_json(const struct sl_plan *plan, int rank) {
 static json_t *holding_json(const struct sl_setup *setup, int s) {
   const struct sl_pp_rank *pp_rank = &setup->plan.pp_ranks[s];
   const struct sl_class *c = &setup->job.classes[s * setup->job.classes_per_pp_rank];
-  static const char *const names[] = {"parameter_bytes", "gradient_bytes", "moment1_bytes", "moment2_bytes",
-                                      "master_bytes"};
+  static const char *const names[] = {"parameter_bytes", "gradient_bytes",  "moment1_bytes",    "moment2_bytes",
+                                      "master_bytes",    "fp8_scale_bytes", "fp8_history_bytes"};
   _Static_assert(sizeof names / sizeof *names == SL_ROLE_COUNT, "a key for each state");
   json_t *state = json_object(), *tensors = json_array(), *stages = json_array();
   for (int i = 0; i < pp_rank->stage_count; i++) {

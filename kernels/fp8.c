@@ -69,13 +69,14 @@ void sl_fp8_decode(float *out, const uint8_t *codes, size_t n, enum sl_fp8 forma
   for (size_t i = 0; i < n; i++) out[i] = numbers[codes[i]];
 }
 
-void sl_fp8_scale(float *scale, float *amax, float *history, size_t n, size_t H) {
+void sl_fp8_scale(float *scale, float *amax, float *history, size_t n, size_t H, struct sl_fp8_rule rule) {
   for (size_t i = 0; i < n; i++) {
     float *of = history + i * H, *pair = scale + 2 * i;
+    if (amax[i] == 0) continue;
     memmove(of + 1, of, (H - 1) * sizeof *of);
     of[0] = amax[i];
     amax[i] = 0;
-    pair[0] = sl_fp8_next_scale(largest_of(0, of, H), pair[0], sl_fp8_format(i));
+    pair[0] = sl_fp8_next_scale(rule.most_recent ? of[0] : largest_of(0, of, H), pair[0], rule, i);
     pair[1] = 1 / pair[0];
   }
 }

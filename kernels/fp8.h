@@ -5,9 +5,9 @@
  * infinities and NaNs, largest 57344, smallest 2^-16. A cast multiplies by a scale in float, rounds to nearest, ties to
  * even, and saturates: what is larger becomes the largest number, infinities too; a NaN stays one.
  *
- * Delayed scaling (Transformer Engine, common/recipe/delayed_scaling.cu, algorithm "max", margin 0): a scale is the
- * format's largest number divided by the largest magnitude of the step before and of H - 1 earlier ones, so it is known
- * before a cast. */
+ * Delayed scaling (Transformer Engine 2.20, common/recipe/delayed_scaling.cu, kernel_bulk): a scale is the format's
+ * largest number, times 2^-margin, divided by the largest magnitude of the step before and of H - 1 earlier ones
+ * (amax_compute_algo "max"), or of the step before alone ("most_recent"), so it is known before a cast. */
 #ifndef SL_KERNELS_FP8_H
 #define SL_KERNELS_FP8_H
 
@@ -28,10 +28,10 @@ void sl_fp8_cast(uint8_t *out, uint8_t *transposed, const void *x, enum sl_numbe
 void sl_fp8_decode(float *out, const uint8_t *codes, size_t n, enum sl_fp8 format);
 
 /* The scales of n factors, each (scale, 1 / scale), from the amax of the step, which becomes 0, and the history (n,H),
- * newest first, which amax enters and whose oldest leaves it. Every third factor, from the third on, is a gradient, in
- * E5M2. A factor whose largest magnitude is 0 or not finite keeps its scale; one without a finite scale gets the largest
- * float. */
-void sl_fp8_scale(float *scale, float *amax, float *history, size_t n, size_t H);
+ * newest first, which amax enters and whose oldest leaves it. Every third factor, from the third on, is a gradient. A
+ * factor of which nothing but zeros was cast keeps scale and history; one whose largest magnitude is not finite keeps
+ * its scale; one without a finite scale gets the largest float. */
+void sl_fp8_scale(float *scale, float *amax, float *history, size_t n, size_t H, struct sl_fp8_rule rule);
 
 SL_KERNELS_END
 

@@ -51,14 +51,9 @@ SL_FP8_BOTH float sl_fp8_number(uint8_t code, enum sl_fp8 format) {
   return sign * ldexpf((float)whole, (exponent > 0 ? exponent : 1) - bias - fraction);
 }
 
-/* The scale after one for which the largest magnitude was `amax`. */
-SL_FP8_BOTH float sl_fp8_next_scale(float amax, float scale, enum sl_fp8 format) {
-  const float next = sl_fp8_largest(format) / amax;
+/* The scale of factor `i`, input, weight, gradient and so on, after one for which the largest magnitude was `amax`. */
+SL_FP8_BOTH float sl_fp8_next_scale(float amax, float scale, struct sl_fp8_rule rule, size_t i) {
+  const float next = sl_fp8_largest(i % 3 == 2 ? rule.gradients : SL_FP8_E4M3) * rule.reach / amax;
   if (!(amax > 0) || !(amax <= 3.402823466e38f)) return scale;
   return next <= 3.402823466e38f ? next : 3.402823466e38f;
-}
-
-/* The format of factor `i`: input, weight, gradient and so on. */
-SL_FP8_BOTH enum sl_fp8 sl_fp8_format(size_t i) {
-  return i % 3 == 2 ? SL_FP8_E5M2 : SL_FP8_E4M3;
 }

@@ -212,6 +212,13 @@ enum sl_act sl_call_act(const struct sl_call *c) {
   return c->op->scale > 0 ? SL_ACT_CAP : (enum sl_act)form_of(c)->activation;
 }
 
+struct sl_fp8_rule sl_call_fp8_rule(const struct sl_call *call) {
+  const unsigned flags = call->op->flags;
+  return (struct sl_fp8_rule){.gradients = flags & SL_OP_ALL_E4M3 ? SL_FP8_E4M3 : SL_FP8_E5M2,
+                              .most_recent = !!(flags & SL_OP_MOST_RECENT),
+                              .reach = (float)call->op->scale};
+}
+
 int sl_call_from_one(const struct sl_call *c) {
   return form_of(c)->norms_from_one;
 }

@@ -56,6 +56,8 @@ struct sl_rope_shape sl_call_rope_shape(const struct sl_call *call);
 struct sl_rope sl_call_rope(const struct sl_call *call);
 /* What an activation computes; of SL_ACT_CAP the cap is op->scale. */
 enum sl_act sl_call_act(const struct sl_call *call);
+/* How an fp8_scale op makes scales. */
+struct sl_fp8_rule sl_call_fp8_rule(const struct sl_call *call);
 /* Whether norms multiply by 1 + weight. */
 int sl_call_from_one(const struct sl_call *call);
 /* Returns the count, possibly 0, of the elements [*first, *first + count) of its operand whose squares a norm sums. */

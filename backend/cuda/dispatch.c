@@ -319,8 +319,8 @@ static enum sl_status fp8_cast(const struct sl_call *c) {
 }
 
 static enum sl_status fp8_scale(const struct sl_call *c) {
-  return ran(
-      c, sl_cuda_fp8_scale(c->stream, c->x[SL_AT_SCALE], c->x[SL_AT_AMAX], c->x[SL_AT_HISTORY], c->dim[0], c->dim[1]));
+  return ran(c, sl_cuda_fp8_scale(c->stream, c->x[SL_AT_SCALE], c->x[SL_AT_AMAX], c->x[SL_AT_HISTORY], c->dim[0],
+                                  c->dim[1], sl_call_fp8_rule(c)));
 }
 
 static enum sl_status control_step(const struct sl_call *c) {

@@ -311,7 +311,7 @@ static enum sl_status fp8_cast(const struct sl_call *c) {
 }
 
 static enum sl_status fp8_scale(const struct sl_call *c) {
-  sl_fp8_scale(c->x[SL_AT_SCALE], c->x[SL_AT_AMAX], c->x[SL_AT_HISTORY], c->dim[0], c->dim[1]);
+  sl_fp8_scale(c->x[SL_AT_SCALE], c->x[SL_AT_AMAX], c->x[SL_AT_HISTORY], c->dim[0], c->dim[1], sl_call_fp8_rule(c));
   return SL_OK;
 }
 

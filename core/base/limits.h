@@ -31,6 +31,8 @@
 #define SL_MAX_OPS_TRACED (INT64_C(1) << 21)    /* of a prediction, in a trace, over steps and ranks */
 #define SL_MAX_SAMPLES (INT64_C(1) << 40)       /* of random:N */
 #define SL_MAX_THREADS (INT64_C(1) << 12)       /* per rank, by flag */
+#define SL_MAX_FP8_MARGIN 100                   /* as a power of two */
+#define SL_MAX_FP8_HISTORY (INT64_C(1) << 20)   /* steps whose largest magnitudes make a scale */
 
 /* Ranks handled one by one, without one standing for identical ones: simulated (--no-fold, --jitter) or listed
  * (--per-rank, a plan as JSON). */

@@ -41,10 +41,7 @@ static enum sl_status wait_for(const struct sl_part *part, const char *path) {
 }
 
 /* lists[tensor][state]: the pieces of each state, as listed by all ranks. */
-enum { STATES = 3 };
-static int state_index(const char *role) {
-  return strcmp(role, "weight") == 0 ? 0 : strcmp(role, "moment1") == 0 ? 1 : 2;
-}
+enum { STATES = SL_CHECKPOINT_STATES };
 
 static enum sl_status add_told(json_t **lists, json_t *files, const char *path) {
   struct sl_json doc;
@@ -54,7 +51,8 @@ static enum sl_status add_told(json_t **lists, json_t *files, const char *path) 
   json_array_foreach(json_object_get(doc.root, "files"), i, file) json_array_append(files, file);
   json_array_foreach(json_object_get(doc.root, "pieces"), i, piece) {
     const int64_t tensor = json_integer_value(json_object_get(piece, "tensor"));
-    json_t **list = &lists[tensor * STATES + state_index(json_string_value(json_object_get(piece, "role")))];
+    json_t **list =
+        &lists[tensor * STATES + sl_checkpoint_state_named(json_string_value(json_object_get(piece, "role")))];
     if (*list == NULL) *list = json_array();
     json_object_del(piece, "tensor");
     json_object_del(piece, "role");
@@ -126,19 +124,19 @@ static json_t *state_json(const struct sl_step_state *s) {
 }
 
 static json_t *tensors_json(const struct sl_plan *plan, json_t *const *lists) {
-  static const char *const roles[STATES] = {"weight", "moment1", "moment2"};
   json_t *tensors = json_array();
   for (int i = 0; i < plan->model->tensor_count; i++) {
-    const struct sl_tensor *t = &plan->model->tensors[i];
-    const struct sl_cut cut = sl_cut_of(plan, t);
     for (int state = 0; state < STATES; state++) {
       if (lists[i * STATES + state] == NULL) continue;
+      const enum sl_role role = sl_checkpoint_roles[state];
+      const struct sl_checkpoint_state s = sl_checkpoint_state_of(plan, i, role);
       json_t *shape = json_array();
-      for (int d = 0; d < t->n_dim; d++) json_array_append_new(shape, json_integer(t->shape[d]));
-      json_t *item = json_pack("{s:s, s:s, s:s, s:o, s:I, s:I, s:i, s:O}", "name", t->name, "role", roles[state],
-                               "type", "F32", "shape", shape, "row", (json_int_t)cut.row, "width",
-                               (json_int_t)cut.width, "members", cut.members, "pieces", lists[i * STATES + state]);
-      if (cut.lead > 1) json_object_set_new(item, "lead", json_integer(cut.lead));
+      for (int d = 0; d < s.n_dim; d++) json_array_append_new(shape, json_integer(s.shape[d]));
+      json_t *item =
+          json_pack("{s:s, s:s, s:s, s:o, s:I, s:I, s:i, s:O}", "name", plan->model->tensors[i].name, "role",
+                    sl_checkpoint_role_name(role), "type", "F32", "shape", shape, "row", (json_int_t)s.cut.row, "width",
+                    (json_int_t)s.cut.width, "members", s.cut.members, "pieces", lists[i * STATES + state]);
+      if (s.cut.lead > 1) json_object_set_new(item, "lead", json_integer(s.cut.lead));
       json_array_append_new(tensors, item);
     }
   }

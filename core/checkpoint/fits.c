@@ -87,6 +87,26 @@ static enum sl_status check_tensor(const struct sl_checkpoint *c, const struct s
                  c->path, t->name, found->numel, found->n_dim, found->shape[0], t->numel, t->n_dim, t->shape[0]);
 }
 
+bool sl_checkpoint_has_scales(const struct sl_checkpoint *checkpoint) {
+  for (int i = 0; i < checkpoint->manifest.tensor_count; i++)
+    if (checkpoint->manifest.tensors[i].role == SL_ROLE_FP8_SCALE) return true;
+  return false;
+}
+
+/* Have the states of fp8 the shape that a restore reads? */
+static enum sl_status check_scaling(const struct sl_checkpoint *c) {
+  for (int i = 0; i < c->manifest.tensor_count; i++) {
+    const struct sl_manifest_tensor *t = &c->manifest.tensors[i];
+    if (t->role < SL_ROLE_FP8_SCALE) continue;
+    const bool good =
+        t->n_dim == 2 && t->shape[0] == SL_FP8_FACTORS && (t->role == SL_ROLE_FP8_HISTORY || t->shape[1] == 2);
+    if (!good)
+      return sl_fail(SL_ERR_INPUT, "%s: tensor %s: its %s has another shape; expected %d rows%s", c->path, t->name,
+                     sl_checkpoint_role_name(t->role), SL_FP8_FACTORS, t->role == SL_ROLE_FP8_SCALE ? " of 2" : "");
+  }
+  return SL_OK;
+}
+
 enum sl_status sl_checkpoint_fits(const struct sl_checkpoint *checkpoint, const struct sl_plan *plan) {
   const struct sl_manifest *m = &checkpoint->manifest;
   const struct sl_config *config = plan->config;
@@ -99,6 +119,7 @@ enum sl_status sl_checkpoint_fits(const struct sl_checkpoint *checkpoint, const 
                    config->sl.seed, checkpoint->path, m->seed);
   SL_TRY(check_model(checkpoint, plan->model));
   SL_TRY(check_surplus(checkpoint, plan->model));
+  SL_TRY(check_scaling(checkpoint));
   for (int i = 0; i < plan->model->tensor_count; i++) {
     const struct sl_tensor *t = &plan->model->tensors[i];
     SL_TRY(check_tensor(checkpoint, t, SL_ROLE_PARAM));

@@ -55,14 +55,15 @@ static enum sl_status add_claim(struct sl_held *held, enum sl_role role, int pie
 static enum sl_status claim_state(const struct sl_checkpoint *c, const struct sl_job *job, int rank, enum sl_role role,
                                   int placed, unsigned char *claims) {
   const struct sl_coord at = sl_plan_coord(job->plan, rank);
-  const struct sl_tensor *tensor = &job->plan->model->tensors[job->plan->pp_ranks[at.pp].tensors[placed].tensor];
+  const int tensor = job->plan->pp_ranks[at.pp].tensors[placed].tensor;
+  const struct sl_checkpoint_state state = sl_checkpoint_state_of(job->plan, tensor, role);
   const struct sl_located where = sl_job_locate(job, rank, role, placed);
-  const struct sl_manifest_tensor *t =
-      sl_manifest_find(&c->manifest, tensor->name, role == SL_ROLE_MASTER ? SL_ROLE_PARAM : role);
-  const struct sl_cut cut = sl_cut_of(job->plan, tensor);
+  const struct sl_manifest_tensor *t = sl_manifest_find(&c->manifest, job->plan->model->tensors[tensor].name, role);
+  const struct sl_cut cut = state.cut;
   enum sl_status status = SL_OK;
   int64_t *needs;
   if (t == NULL || where.count == 0) return SL_OK;
+  if (t->shape[1] != state.shape[1] && role == SL_ROLE_FP8_HISTORY) return SL_OK; /* only part of each row is read */
   SL_TRY(sl_calloc(&needs, (size_t)t->piece_count, sizeof *needs));
   count_needs(c, t, &cut, cut.members > 1 ? at.tp : 0, where.first, where.count, needs);
   for (int k = t->first_piece; k < t->first_piece + t->piece_count && status == SL_OK; k++) {
@@ -95,7 +96,8 @@ static enum sl_status make_turns(const struct sl_checkpoint *c) {
 
 enum sl_status sl_held_claims(const struct sl_checkpoint *checkpoint, const struct sl_job *job, int rank,
                               unsigned char *claims) {
-  static const enum sl_role roles[] = {SL_ROLE_PARAM, SL_ROLE_MASTER, SL_ROLE_MOMENT1, SL_ROLE_MOMENT2};
+  static const enum sl_role roles[] = {SL_ROLE_PARAM,   SL_ROLE_MASTER,    SL_ROLE_MOMENT1,
+                                       SL_ROLE_MOMENT2, SL_ROLE_FP8_SCALE, SL_ROLE_FP8_HISTORY};
   const struct sl_class *c = &job->classes[sl_job_class_of(job, rank)];
   memset(claims, 0, (size_t)checkpoint->manifest.piece_count);
   SL_TRY(make_turns(checkpoint));

@@ -174,14 +174,13 @@ static enum sl_status read_piece(struct sl_manifest *m, const struct sl_manifest
 }
 
 static enum sl_status read_role(struct sl_manifest_tensor *t, const struct sl_json_object *in) {
-  static const enum sl_role roles[] = {SL_ROLE_PARAM, SL_ROLE_MOMENT1, SL_ROLE_MOMENT2};
   const char *role = json_string_value(sl_json_get(in, "role")), *type = json_string_value(sl_json_get(in, "type"));
   if (type == NULL || strcmp(type, "F32") != 0) return sl_json_get_fail(in, "type", "\"F32\"");
-  for (size_t i = 0; role != NULL && i < sizeof roles / sizeof *roles; i++) {
-    t->role = roles[i];
-    if (strcmp(role, sl_checkpoint_role_name(t->role)) == 0) return SL_OK;
-  }
-  return sl_json_get_fail(in, "role", "\"weight\", \"moment1\" or \"moment2\"");
+  const int state = role != NULL ? sl_checkpoint_state_named(role) : -1;
+  if (state < 0)
+    return sl_json_get_fail(in, "role", "\"weight\", \"moment1\", \"moment2\", \"fp8_scale\" or \"fp8_amax_history\"");
+  t->role = sl_checkpoint_roles[state];
+  return SL_OK;
 }
 
 static enum sl_status read_tensor(struct sl_manifest *m, const struct sl_json_object *in) {

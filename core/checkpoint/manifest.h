@@ -18,7 +18,9 @@
  *    "tensors": [{"name", "role", "type": "F32", "shape": [..], "row", "width", "lead", "members", "pieces": [
  *      {"file", "member", "first", "count", "offset", "xxh3"}]}]}
  *
- * "role" is "weight", "moment1" or "moment2". "row", "width", "lead" and "members" say how tensor parallelism sharded
+ * "role" is "weight", "moment1", "moment2" or, of a linear weight in fp8, "fp8_scale", of shape [3, 2], or
+ * "fp8_amax_history", of shape [3, H]: a row for the layer's input, the weight and the gradient of the layer's output,
+ * of a scale and its inverse, or of the largest magnitudes of the last H steps, the newest first. "row", "width", "lead" and "members" say how tensor parallelism sharded
  * the tensor (core/plan/cut.h); "lead" is missing where it is 1. A piece is elements [first, first + count) of a
  * member's local tensor, without padding. It is stored from byte `offset` of files[file] on or, without an offset,
  * where its elements belong in that file's tensor of the same name. The pieces of a tensor contain each of its elements

@@ -10,8 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool sl_part_has_moments(const struct sl_job *job) {
-  return job->classes[0].role[SL_ROLE_MOMENT1].form != SL_FORM_ABSENT;
+bool sl_part_has_own(const struct sl_job *job) {
+  for (int c = 0; c < job->class_count; c++)
+    for (int i = 1; i < SL_CHECKPOINT_STATES; i++)
+      if (job->classes[c].role[sl_checkpoint_roles[i]].form != SL_FORM_ABSENT) return true;
+  return false;
 }
 
 /* ---- the model's files ---- */
@@ -62,8 +65,9 @@ void sl_part_close(struct sl_part *part) {
 
 /* ---- the copy ---- */
 
-static bool is_moment(const struct sl_checkpoint_piece *p) {
-  return p->role == SL_ROLE_MOMENT1 || p->role == SL_ROLE_MOMENT2;
+/* Is it of the rank's own file? */
+static bool is_own(const struct sl_checkpoint_piece *p) {
+  return p->role != SL_ROLE_PARAM && p->role != SL_ROLE_MASTER;
 }
 
 /* Bytes of the model's file before tensor `tensor`, counted from the start of the data. */
@@ -87,11 +91,11 @@ enum sl_status sl_part_places(int64_t **places, int64_t *bytes, const struct sl_
     const struct sl_cut cut = sl_cut_of(job->plan, &model->tensors[p->tensor]);
     const int64_t first = sl_cut_run(&cut, p->member, p->first, p->first + p->count).logical * SL_CHECKPOINT_ELEMENT;
     const int64_t in_file =
-        is_moment(p) ? own : weight_offset(model, of, p->tensor) + first; /* data begins at a block boundary */
+        is_own(p) ? own : weight_offset(model, of, p->tensor) + first; /* data begins at a block boundary */
     at += ((in_file - at) % SL_DIRECT_BLOCK + SL_DIRECT_BLOCK) % SL_DIRECT_BLOCK;
     (*places)[i] = at;
     at += p->held * SL_CHECKPOINT_ELEMENT;
-    if (is_moment(p)) own += p->held * SL_CHECKPOINT_ELEMENT;
+    if (is_own(p)) own += p->held * SL_CHECKPOINT_ELEMENT;
   }
   *bytes = at;
   free(of);
@@ -148,7 +152,7 @@ static enum sl_status create_own(const struct sl_part *part, struct sl_safetenso
   SL_GO(sl_calloc(&names, pieces->count, sizeof *names));
   for (size_t i = 0; i < pieces->count; i++) {
     const struct sl_checkpoint_piece *p = &pieces->items[i];
-    if (!is_moment(p)) continue;
+    if (!is_own(p)) continue;
     if (begins(pieces, i)) {
       snprintf(names[count], sizeof *names, "%s.%s", plan->model->tensors[p->tensor].name,
                sl_checkpoint_role_name(p->role));
@@ -188,7 +192,7 @@ static enum sl_status write_pieces(struct sl_part *part, struct sl_safetensors_w
     const struct sl_checkpoint_piece *p = &part->pieces->items[i];
     const char *at = part->copy + part->places[i];
     if (atomic_load(part->stop)) return sl_fail(SL_ERR_PEER, "%s: is given up", part->folder);
-    if (!is_moment(p)) {
+    if (!is_own(p)) {
       SL_TRY(write_weight(part, p, at));
       tell(told, part, p, -1, at);
     } else {
@@ -223,7 +227,7 @@ done:
 static enum sl_status settle(const struct sl_part *part, struct sl_safetensors_writer *own, json_t *files) {
   char *path;
   json_t *entry;
-  if (sl_part_has_moments(part->job)) {
+  if (sl_part_has_own(part->job)) {
     const int64_t head = own->offset[0];
     SL_TRY(sl_safetensors_finish(own));
     SL_TRY(sl_folder_optimizer_file(&path, part->folder, part->rank, part->job->plan->world));
@@ -243,7 +247,7 @@ enum sl_status sl_part_write(struct sl_part *part) {
   json_t *told = json_pack("{s:o, s:o}", "files", files, "pieces", pieces);
   char *path = NULL;
   enum sl_status status = SL_OK;
-  if (sl_part_has_moments(part->job)) SL_GO(create_own(part, &own));
+  if (sl_part_has_own(part->job)) SL_GO(create_own(part, &own));
   SL_GO(write_pieces(part, &own, pieces));
   SL_GO(settle(part, &own, files));
   SL_GO(sl_folder_pieces_file(&path, part->folder, part->rank));

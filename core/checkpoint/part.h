@@ -1,5 +1,5 @@
 /* What one rank writes of a checkpoint: its runs of the model's files, which all ranks write together, and a file of
- * its own with the optimizer's moments. pieces-0000R.json lists it, and appears when all of it is on the disk: the
+ * its own with the optimizer's moments and the state of fp8. pieces-0000R.json lists it, and appears when all of it is on the disk: the
  * process that completes the checkpoint (complete.h) waits for that file of every rank; no other communication is
  * needed. */
 #pragma once
@@ -36,8 +36,8 @@ enum sl_status sl_part_open(struct sl_part *part, const struct sl_job *job, int 
 void sl_part_close(struct sl_part *part);
 /* Writes the part and its list. The model's files of rank 0 stay open: complete.h finishes them. Errors: SL_ERR_IO. */
 enum sl_status sl_part_write(struct sl_part *part);
-/* Does the optimizer have moments, so that every rank has a file of them? */
-bool sl_part_has_moments(const struct sl_job *job);
+/* Is there state beside the weights, so that every rank has a file of its own? */
+bool sl_part_has_own(const struct sl_job *job);
 /* The entry of a file in a manifest: its size, and the checksum of its first `hashed` bytes (-1: of all); a new
  * reference in *out. */
 enum sl_status sl_part_file_entry(json_t **out, const char *folder, const char *path, int64_t hashed);

@@ -4,6 +4,7 @@
 #include "core/program/locate.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum sl_role sl_checkpoint_weight(const struct sl_class *rank_class) {
   return rank_class->role[SL_ROLE_MASTER].form != SL_FORM_ABSENT ? SL_ROLE_MASTER : SL_ROLE_PARAM;
@@ -18,9 +19,30 @@ const char *sl_checkpoint_role_name(enum sl_role role) {
     return "moment1";
   case SL_ROLE_MOMENT2:
     return "moment2";
+  case SL_ROLE_FP8_SCALE:
+    return "fp8_scale";
+  case SL_ROLE_FP8_HISTORY:
+    return "fp8_amax_history";
   default:
     return NULL;
   }
+}
+
+const enum sl_role sl_checkpoint_roles[SL_CHECKPOINT_STATES] = {SL_ROLE_PARAM, SL_ROLE_MOMENT1, SL_ROLE_MOMENT2,
+                                                                SL_ROLE_FP8_SCALE, SL_ROLE_FP8_HISTORY};
+
+int sl_checkpoint_state_named(const char *name) {
+  for (int i = 0; i < SL_CHECKPOINT_STATES; i++)
+    if (strcmp(sl_checkpoint_role_name(sl_checkpoint_roles[i]), name) == 0) return i;
+  return -1;
+}
+
+struct sl_checkpoint_state sl_checkpoint_state_of(const struct sl_plan *plan, int tensor, enum sl_role role) {
+  const struct sl_tensor *t = &plan->model->tensors[tensor];
+  if (role < SL_ROLE_FP8_SCALE)
+    return (struct sl_checkpoint_state){t->n_dim, {t->shape[0], t->shape[1]}, sl_cut_of(plan, t)};
+  const int64_t columns = role == SL_ROLE_FP8_SCALE ? 2 : plan->config->sl.fp8_amax_history_len;
+  return (struct sl_checkpoint_state){2, {SL_FP8_FACTORS, columns}, sl_cut_none(SL_FP8_FACTORS * columns)};
 }
 
 /* Reduces what this replica holds to its share, which may be empty. */
@@ -56,7 +78,7 @@ static enum sl_status find_share(struct share *out, const struct sl_job *job, co
   if (out->at.replica < 0) out->at.count = 0;
   if (out->at.count == 0) return SL_OK;
   const struct sl_tensor *t = &plan->model->tensors[out->tensor];
-  out->cut = sl_cut_of(plan, t);
+  out->cut = sl_checkpoint_state_of(plan, out->tensor, role).cut;
   out->member = out->cut.members > 1 ? rank->at.tp : 0;
   const struct sl_class *c = rank->rank_class;
   if (c->buffers[out->at.buffer].dtype != SL_F32)
@@ -92,19 +114,20 @@ static enum sl_status add_state(struct sl_checkpoint_pieces *pieces, const struc
   return SL_OK;
 }
 
-/* What is saved of each tensor: its weight and, if there are any, the moments. Returns how many. */
-static int saved_roles(const struct sl_class *c, enum sl_role roles[3]) {
-  const enum sl_role all[] = {sl_checkpoint_weight(c), SL_ROLE_MOMENT1, SL_ROLE_MOMENT2};
+/* What is saved of tensors: weights and whatever else the class has. Returns how many. */
+static int saved_roles(const struct sl_class *c, enum sl_role roles[SL_CHECKPOINT_STATES]) {
   int count = 0;
-  for (size_t r = 0; r < sizeof all / sizeof *all; r++)
-    if (c->role[all[r]].form != SL_FORM_ABSENT) roles[count++] = all[r];
+  for (int i = 0; i < SL_CHECKPOINT_STATES; i++) {
+    const enum sl_role role = i == 0 ? sl_checkpoint_weight(c) : sl_checkpoint_roles[i];
+    if (c->role[role].form != SL_FORM_ABSENT) roles[count++] = role;
+  }
   return count;
 }
 
 enum sl_status sl_checkpoint_pieces(struct sl_checkpoint_pieces *pieces, const struct sl_job *job, int rank) {
   const struct sl_standing standing = sl_job_stand(job, rank);
   const struct sl_class *c = standing.rank_class;
-  enum sl_role roles[3];
+  enum sl_role roles[SL_CHECKPOINT_STATES];
   enum sl_status status;
   *pieces = (struct sl_checkpoint_pieces){0};
   const int count = saved_roles(c, roles);
@@ -121,12 +144,13 @@ fail:
 enum sl_status sl_checkpoint_bytes(int64_t *bytes, const struct sl_job *job, int rank) {
   const struct sl_standing standing = sl_job_stand(job, rank);
   const struct sl_class *c = standing.rank_class;
-  enum sl_role roles[3];
+  enum sl_role roles[SL_CHECKPOINT_STATES];
   int64_t of_role = 0;
   *bytes = 0;
   const int count = saved_roles(c, roles);
   for (int r = 0; r < count; r++) {
-    const bool alike = r > 0 && c->role[roles[r]].form == c->role[roles[r - 1]].form; /* of the same bytes, then */
+    const bool alike = r > 0 && roles[r] < SL_ROLE_FP8_SCALE &&
+                       c->role[roles[r]].form == c->role[roles[r - 1]].form; /* of the same bytes, then */
     if (!alike) of_role = 0;
     for (int i = 0; i < job->plan->pp_ranks[c->pp_rank].tensor_count && !alike; i++) {
       struct share s;

@@ -123,15 +123,41 @@ static enum sl_status restore_state(const struct sl_checkpoint *c, const struct 
   return SL_OK;
 }
 
-static enum sl_status restore_moments(const struct sl_checkpoint *c, const struct sl_run *run) {
+/* A state of fp8, of which the checkpoint may have none: then it stays as at the start. Of a history of another length
+ * the newest part is taken, and what it lacks is empty (Transformer Engine 2.20, pytorch/module/base.py,
+ * adjust_amax_history_length). */
+static enum sl_status restore_scaling(const struct sl_checkpoint *c, const struct sl_run *run, enum sl_role role,
+                                      int placed, float *room) {
+  const struct sl_plan *plan = run->job->plan;
+  const int rank = run->local_ranks[0], tensor = plan->pp_ranks[sl_plan_coord(plan, rank).pp].tensors[placed].tensor;
+  const struct sl_located where = sl_job_locate(run->job, rank, role, placed);
+  const struct sl_checkpoint_state state = sl_checkpoint_state_of(plan, tensor, role);
+  const struct sl_manifest_tensor *from = sl_manifest_find(&c->manifest, plan->model->tensors[tensor].name, role);
+  const int64_t row = state.shape[1];
+  if (where.count == 0 || from == NULL) return SL_OK;
+  const int64_t known = from->shape[1] < row ? from->shape[1] : row;
+  for (int64_t r = 0; r < state.shape[0]; r++) {
+    const double start = sl_machine_clock();
+    memset(room, 0, (size_t)row * sizeof *room);
+    SL_TRY(sl_checkpoint_read(c, from, r * from->shape[1], known, room));
+    sl_held_spent(c, start);
+    SL_TRY(run->exec->write(run->state, 0, where.buffer, where.offset + r * row * SL_CHECKPOINT_ELEMENT,
+                            row * SL_CHECKPOINT_ELEMENT, room));
+  }
+  return SL_OK;
+}
+
+/* In the order in which they are claimed (held.c). */
+static enum sl_status restore_states(const struct sl_checkpoint *c, const struct sl_run *run) {
   const struct sl_class *rank_class = &run->job->classes[sl_job_class_of(run->job, run->local_ranks[0])];
   float *room;
   SL_TRY(sl_malloc(&room, SL_PIECE_ELEMENTS, sizeof *room));
   enum sl_status status = SL_OK;
-  for (enum sl_role role = SL_ROLE_MOMENT1; role <= SL_ROLE_MOMENT2; role++) {
+  for (int s = 1; s < SL_CHECKPOINT_STATES; s++) {
+    const enum sl_role role = sl_checkpoint_roles[s];
     if (rank_class->role[role].form == SL_FORM_ABSENT) continue;
     for (int i = 0; i < run->job->plan->pp_ranks[rank_class->pp_rank].tensor_count && status == SL_OK; i++)
-      status = restore_state(c, run, role, i, room);
+      status = role < SL_ROLE_FP8_SCALE ? restore_state(c, run, role, i, room) : restore_scaling(c, run, role, i, room);
   }
   free(room);
   return status;
@@ -150,7 +176,7 @@ static enum sl_status restore_control(const struct sl_checkpoint *c, const struc
 }
 
 enum sl_status sl_restore_started(const struct sl_checkpoint *checkpoint, const struct sl_run *run) {
-  enum sl_status status = restore_moments(checkpoint, run);
+  enum sl_status status = restore_states(checkpoint, run);
   const enum sl_status ended = sl_held_end(checkpoint);
   if (status == SL_OK) status = ended;
   if (status == SL_OK) status = restore_control(checkpoint, run);

@@ -7,8 +7,9 @@
  *                "sequence_parallel": false, "scatter_gather_tensors_in_pipeline": false, "shard_size": 0,
  *                "limit_all_gathers": true, "no_sync": false, "gradient_as_bucket_view": false,
  *                "unshard_ahead": 3, "store_dropout_masks": false, "make_vocab_size_divisible_by": null, "tf32": false,
- *                "fp8": false, "fp8_recipe": "tensorwise", "async_tp": false, "tp_comm_overlap": false,
- *                "overlap_param_gather": false, "seed": 1234, "seq_len": 0, "eval_interval": 0, "eval_iters": 100,
+ *                "fp8": false, "fp8_recipe": "tensorwise", "fp8_format": "hybrid", "fp8_margin": 0,
+ *                "fp8_amax_compute_algo": "max", "fp8_amax_history_len": 1024, "async_tp": false,
+ *                "tp_comm_overlap": false, "overlap_param_gather": false, "seed": 1234, "seq_len": 0, "eval_interval": 0, "eval_iters": 100,
  *                "attention": "flash-on-gpu", "fuse_epilogues": "gpu", "cuda_graph": true, "shuffle": true}
  *
  * Lists may also be written as text, "13,13,13,9", as flags do. The table of all keys is config/fields.c; keys that
@@ -88,6 +89,8 @@ enum sl_stages_by {
 /* How ranks that share sequences get at each other's keys: they gather keys and values, or exchange heads. */
 enum sl_cp_comm { SL_CP_ALL_GATHER, SL_CP_A2A };
 enum sl_fp8_recipe { SL_FP8_TENSORWISE, SL_FP8_ROWWISE };
+enum sl_fp8_format { SL_FP8_HYBRID, SL_FP8_ALL_E4M3 }; /* gradients in E5M2, or in E4M3 as all else */
+enum sl_fp8_amax { SL_FP8_MAX, SL_FP8_MOST_RECENT };
 /* SELECTIVE recomputes the modules of recompute_modules; SELECTIVE_OP all but attention's output and every other
  * product's. */
 enum sl_recompute { SL_RECOMPUTE_NONE, SL_RECOMPUTE_SELECTIVE, SL_RECOMPUTE_FULL, SL_RECOMPUTE_SELECTIVE_OP };
@@ -199,7 +202,7 @@ struct sl_config {
     /* FSDP only: micro-batches are summed in whole gradients, which have the type in which they are reduced, and only
      * the last of a step reduces them */
     bool no_sync;
-    bool bucket_view; /* gradient_as_bucket_view, DDP only: gradients are views of the reducer's buckets */
+    bool bucket_view;         /* gradient_as_bucket_view, DDP only: gradients are views of the reducer's buckets */
     int unshard_ahead;        /* stages of a pipeline rank whose parameters are gathered at a time */
     bool store_dropout_masks; /* forward stores them, a byte an element; else backward draws them again. Where the file
                                * says nothing: with any kernels but our own */
@@ -219,6 +222,12 @@ struct sl_config {
     bool fp8;                       /* bf16 products are SL_F8. The kernel set determines the casts; our own run */
     enum sl_cp_comm cp_comm;        /* cp_comm_type, Megatron-LM's word */
     enum sl_fp8_recipe fp8_recipe;  /* for a kernel set that casts: one scale per tensor, or per row */
+    /* of our own casts, as in Transformer Engine's DelayedScaling: what gradients are cast to, the powers of two that a
+     * scale keeps free, and the steps whose largest magnitudes make it */
+    enum sl_fp8_format fp8_format;
+    int fp8_margin;
+    enum sl_fp8_amax fp8_amax_compute_algo;
+    int fp8_amax_history_len;
     /* of torch's compiled kernels: sequence-parallel transfers in pieces that overlap with products */
     bool async_tp;
     bool tp_comm_overlap;        /* Megatron-LM's userbuffers, with any kernels: likewise */

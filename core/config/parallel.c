@@ -131,6 +131,16 @@ static enum sl_status check_lists(const struct sl_config *config) {
   return SL_OK;
 }
 
+/* Settings of delayed scaling. */
+static void warn_unused_fp8(const struct sl_config *c) {
+  static const char *const keys[] = {"shardlab.fp8_format", "shardlab.fp8_margin", "shardlab.fp8_amax_compute_algo",
+                                     "shardlab.fp8_amax_history_len"};
+  const bool other[] = {c->sl.fp8_format != SL_FP8_HYBRID, c->sl.fp8_margin != 0,
+                        c->sl.fp8_amax_compute_algo != SL_FP8_MAX, c->sl.fp8_amax_history_len != 1024};
+  for (int i = 0; i < 4; i++)
+    if (other[i] && !c->sl.fp8) sl_config_warn(c, keys[i], "has no effect without shardlab.fp8");
+}
+
 /* Settings of what is not asked for. */
 static void warn_unused(const struct sl_config *c) {
   bool recomputes = false, selects = false;
@@ -146,6 +156,7 @@ static void warn_unused(const struct sl_config *c) {
     sl_config_warn(c, "shardlab.recompute_modules", "has no effect unless shardlab.recompute is \"selective\"");
   if (c->sl.eval_interval == 0 && c->sl.eval_iters != 100) /* its default */
     sl_config_warn(c, "shardlab.eval_iters", "has no effect without shardlab.eval_interval");
+  warn_unused_fp8(c);
 }
 
 /* PyTorch's dropout, which all frameworks use, keeps its mask for the backward (aten's native_dropout); our kernels

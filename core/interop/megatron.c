@@ -2,6 +2,7 @@
 #include "core/interop/megatron.h"
 
 #include "core/interop/arguments.h"
+#include "core/interop/megatron_fp8.h"
 #include "core/interop/megatron_model.h"
 #include "core/interop/megatron_rows.h"
 #include "core/interop/megatron_words.h"
@@ -210,6 +211,7 @@ static enum sl_status make_config(json_t *config, const struct sl_arguments *a) 
   SL_TRY(put_kernels(config, a));
   SL_TRY(put_attention(config, a));
   SL_TRY(put_recompute(config, a));
+  SL_TRY(sl_megatron_read_fp8(config, a));
   if (sl_arguments_has(a, "micro-batch-size")) return SL_OK;
   return sl_arguments_fail(a, "micro-batch-size",
                            "sequences a step of a rank, without which Megatron-LM does not start");

@@ -156,6 +156,7 @@ const char *const sl_megatron_beside[] = {"data-path",
                                           "train-data-exact-num-epochs",
                                           "wandb-entity",
                                           "adlr-autoresume",
+                                          "fp8-interval", /* which is deprecated and ignored */
                                           NULL};
 
 const char *const sl_megatron_refused[] = {"num-experts",
@@ -163,7 +164,6 @@ const char *const sl_megatron_refused[] = {"num-experts",
                                            "moe-router-topk",
                                            "moe-grouped-gemm",
                                            "multi-latent-attention",
-                                           "fp8-format",
                                            "fp8-hybrid",
                                            "fp8-param-gather",
                                            "use-torch-fsdp2",

@@ -1,6 +1,7 @@
 /* Writes Megatron-LM's arguments; see megatron_write.h. */
 #include "core/interop/megatron_write.h"
 
+#include "core/interop/megatron_fp8.h"
 #include "core/interop/megatron_rows.h"
 #include "core/interop/paths.h"
 #include "core/interop/unsaid.h"
@@ -201,7 +202,7 @@ static bool is_said(const void *context, const char *path, const json_t *value) 
                                        NULL};
   for (const struct sl_argument *row = sl_megatron_arguments; row->name != NULL; row++)
     if (strcmp(row->path, path) == 0) return true;
-  return sl_interop_among(others, path);
+  return sl_interop_among(others, path) || sl_megatron_says_fp8(path);
 }
 
 enum sl_status sl_megatron_write(const json_t *config, const json_t *given, const json_t *model, FILE *out,
@@ -212,6 +213,7 @@ enum sl_status sl_megatron_write(const json_t *config, const json_t *given, cons
   SL_TRY(put_optimizer(config, out));
   SL_TRY(put_recompute(config, out));
   put_kernels(config, out, unsaid);
+  sl_megatron_write_fp8(config, out);
   SL_TRY(put_rest(config, out));
   SL_TRY(put_model(model, out));
   sl_interop_unsaid(given, is_said, NULL, unsaid);

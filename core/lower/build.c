@@ -143,30 +143,20 @@ bool sl_build_casts(const struct sl_lowering *l) {
          sl_kernel_set(l->plan->config->sl.kernels)->fp8_casts == SL_CASTS_SHARDLAB;
 }
 
-bool sl_build_is_linear(const struct sl_lowering *l, int placed) {
-  const struct sl_tensor *t = &l->plan->model->tensors[l->pp_rank->tensors[placed].tensor];
-  return t->n_dim == 2 && t->layer >= 0 && t->layer < l->plan->model->n_layer;
-}
-
-/* The number of linear weights before placed tensor `placed`. */
-static int64_t linear_before(const struct sl_lowering *l, int placed) {
-  int64_t count = 0;
-  for (int i = 0; i < placed; i++) count += sl_build_is_linear(l, i);
-  return count;
-}
-
 int64_t sl_build_factors(const struct sl_lowering *l) {
-  return SL_FP8_FACTORS * linear_before(l, l->pp_rank->tensor_count);
+  return (int64_t)SL_FP8_FACTORS * l->pp_rank->linear_count;
+}
+
+static int64_t number_of(const struct sl_lowering *l, int placed, enum sl_fp8_factor factor) {
+  return (int64_t)SL_FP8_FACTORS * l->pp_rank->tensors[placed].linear + (int)factor;
 }
 
 struct sl_operand sl_build_scale(const struct sl_lowering *l, int placed, enum sl_fp8_factor factor) {
-  const int64_t number = SL_FP8_FACTORS * linear_before(l, placed) + (int)factor;
-  return sl_build_part(l, l->scaling.scale, SL_READ, 2 * number, 2);
+  return sl_build_part(l, l->rank_class->role[SL_ROLE_FP8_SCALE].buffer, SL_READ, 2 * number_of(l, placed, factor), 2);
 }
 
 struct sl_operand sl_build_amax(const struct sl_lowering *l, int placed, enum sl_fp8_factor factor) {
-  const int64_t number = SL_FP8_FACTORS * linear_before(l, placed) + (int)factor;
-  return sl_build_part(l, l->scaling.amax, SL_READ_WRITE, number, 1);
+  return sl_build_part(l, l->fp8_amax, SL_READ_WRITE, number_of(l, placed, factor), 1);
 }
 
 static enum sl_lane lane_between(enum sl_space from, enum sl_space to) {

@@ -45,18 +45,6 @@ struct sl_lowered_stage {
   bool split;                       /* its backward comes in halves, I and W */
 };
 
-/* The state of casts to fp8 that run, fp32, kept across steps; -1: there is none. A linear weight has three factors in
- * products with scales of their own: its layer's input, itself, and the gradient of its layer's output. Factor f of the
- * w-th linear weight of the pipeline rank is number 3 w + f. */
-enum sl_fp8_factor { SL_FP8_INPUT, SL_FP8_WEIGHT, SL_FP8_GRADIENT, SL_FP8_FACTORS };
-struct sl_scaling {
-  int32_t scale;   /* of each factor its scale and the inverse of that */
-  int32_t amax;    /* the largest magnitude that was cast in this step, of each factor */
-  int32_t history; /* those of earlier steps, SL_FP8_HISTORY of each factor, the newest first */
-};
-/* Transformer Engine's default (common/recipe/__init__.py, DelayedScaling, amax_history_len). */
-enum { SL_FP8_HISTORY = 1024 };
-
 /* The drafts of one class, and the state of lowering them. Drafting (core/job/draft.c) fills everything except `slots`
  * and `zero`. Lowering (core/job/programs.c) works on a copy with its own class and scopes, and only reads the rest of
  * the drafts. */
@@ -73,7 +61,7 @@ struct sl_lowering {
   struct sl_lowered_stage *stages; /* the rank's, pp_rank->stage_count of them */
   struct sl_lowered_stage *stage;  /* the current stage */
   int32_t stream, dx;              /* see sl_build_stream; -1 if nothing is passed between stages */
-  struct sl_scaling scaling;
+  int32_t fp8_amax;       /* the largest magnitudes cast in this step (core/lower/scaling.h); -1: nothing is cast */
   struct sl_slots *slots; /* private to lower/slots.c */
   struct sl_homes *homes; /* private to lower/zero.c: made with the drafts */
   struct sl_zero *zero;   /* its state while it lowers */
@@ -128,9 +116,8 @@ enum sl_status sl_build_gemm(struct sl_lowering *lowering, struct sl_drafts *dra
 
 /* Do the products of linear layers in blocks run in fp8, so that the program has casts for them? */
 bool sl_build_casts(const struct sl_lowering *lowering);
-/* Is placed tensor `placed` the weight of such a layer? */
-bool sl_build_is_linear(const struct sl_lowering *lowering, int placed);
-/* The factors of all weights of the pipeline rank; and the state of one of them, of placed tensor `placed`. */
+/* The factors of all linear weights of the pipeline rank; and the scale and the largest magnitude of one of them, of
+ * placed tensor `placed`. */
 int64_t sl_build_factors(const struct sl_lowering *lowering);
 struct sl_operand sl_build_scale(const struct sl_lowering *lowering, int placed, enum sl_fp8_factor factor);
 struct sl_operand sl_build_amax(const struct sl_lowering *lowering, int placed, enum sl_fp8_factor factor);

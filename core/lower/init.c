@@ -17,21 +17,23 @@ static enum sl_status init_role(struct sl_lowering *l, struct sl_program *p, enu
   return SL_OK;
 }
 
-static enum sl_status fill(const struct sl_lowering *l, struct sl_program *p, int32_t buffer) {
+/* Scales begin with 1, everything else with 0. */
+static enum sl_status fill(const struct sl_lowering *l, struct sl_program *p, enum sl_role role, int32_t buffer) {
   const struct sl_buffer *b = &l->rank_class->buffers[buffer];
-  const int64_t count = b->bytes / sl_dtype_bytes(b->dtype);
-  return SL_BUILD_EMIT(p, sl_zero_op(SL_OP_FILL, b->dtype, SL_PHASE_INIT, count), sl_build_write(l, buffer));
+  struct sl_op op = sl_zero_op(SL_OP_FILL, b->dtype, SL_PHASE_INIT, b->bytes / sl_dtype_bytes(b->dtype));
+  op.scale = role == SL_ROLE_FP8_SCALE ? 1 : 0;
+  return SL_BUILD_EMIT(p, op, sl_build_write(l, buffer));
 }
 
 enum sl_status sl_init_states(struct sl_lowering *l, struct sl_program *p) {
   const struct sl_class *c = l->rank_class;
   for (int role = 0; role < SL_ROLE_COUNT; role++) {
     if (c->role[role].form == SL_FORM_ABSENT || !c->buffers[c->role[role].buffer].persistent) continue;
-    SL_TRY(fill(l, p, c->role[role].buffer));
-    if (c->role[role].split > 0) SL_TRY(fill(l, p, c->role[role].rest));
+    SL_TRY(fill(l, p, (enum sl_role)role, c->role[role].buffer));
+    if (c->role[role].split > 0) SL_TRY(fill(l, p, (enum sl_role)role, c->role[role].rest));
   }
   SL_TRY(sl_onebit_init(l, p));
-  SL_TRY(sl_scaling_init(l, p));
+  SL_TRY(sl_scaling_forget(l, p, SL_PHASE_INIT));
   SL_TRY(init_role(l, p, SL_ROLE_PARAM));
   SL_TRY(init_role(l, p, SL_ROLE_MASTER));
   return l->plan->strategy.shard_params ? sl_gather_persistent(l, p, SL_PHASE_INIT) : SL_OK;

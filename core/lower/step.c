@@ -8,6 +8,7 @@
 #include "core/base/limits.h"
 #include "core/lower/ahead.h"
 #include "core/lower/lower.h"
+#include "core/lower/scaling.h"
 #include "core/lower/slots.h"
 
 #include <stdlib.h>
@@ -71,6 +72,12 @@ static enum sl_status lower_transfer(struct sl_lowering *l, struct sl_program *p
   return SL_BUILD_EMIT(p, op, sl_build_stream(l, slot, send ? SL_READ : SL_WRITE, count));
 }
 
+/* The step after it knows nothing of it. */
+static enum sl_status end_evaluation(struct sl_lowering *l, struct sl_program *p) {
+  SL_TRY(sl_scaling_forget(l, p, SL_PHASE_STEP));
+  return sl_update_sum(l, p);
+}
+
 static enum sl_status lower_action(struct walk *w, const struct sl_action *a, struct sl_pass pass) {
   struct sl_lowering *l = w->l;
   switch (a->kind) {
@@ -90,7 +97,7 @@ static enum sl_status lower_action(struct walk *w, const struct sl_action *a, st
   case SL_ACTION_RECV_B:
     return lower_transfer(l, w->p, a);
   case SL_ACTION_STEP:
-    SL_TRY(l->zero->evaluates ? sl_update_sum(l, w->p) : sl_update_step(l, w->p));
+    SL_TRY(l->zero->evaluates ? end_evaluation(l, w->p) : sl_update_step(l, w->p));
     return sl_build_join(w->p, SL_PHASE_STEP);
   default:
     /* RESHARD needs no op: a buffer's life ends with its last use. REDUCE_GRAD follows a stage's last backward, which

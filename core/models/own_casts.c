@@ -152,7 +152,8 @@ static const char *name_of(const struct sl_lowering *l, const struct sl_operand 
 static enum sl_status buffer(struct walk *w, const struct factor *f, unsigned form, bool kept, int32_t *out) {
   struct sl_lowering *l = w->l;
   char name[56]; /* room for the ending */
-  const enum sl_dtype type = f->role == SL_FP8_GRADIENT ? SL_E5M2 : SL_E4M3;
+  const enum sl_dtype type =
+      f->role == SL_FP8_GRADIENT && l->plan->config->sl.fp8_format == SL_FP8_HYBRID ? SL_E5M2 : SL_E4M3;
   snprintf(name, sizeof name, "%.55s", name_of(l, &f->of));
   SL_TRY(sl_build_buffer(l, out, SL_SCOPE_MICRO, SL_CATEGORY_ACTIVATION, type, f->rows * f->columns, "%s.%s", name,
                          form == ROWS ? "fp8" : "fp8.t"));

@@ -142,7 +142,7 @@ enum sl_move {
   X(REQUANTIZE,        "requantize",           ELEMENTWISE,  5) /* N block bits S P; x (S,P) packed, out (P) packed: the sums over S */                                  \
   X(FP8_CAST,          "fp8_cast",             ELEMENTWISE,  2) /* R C; x scale to 8 bits: out as x with SL_OP_CAST_ROWS, transposed (C,R) with SL_OP_CAST_COLUMNS */   \
                                                                  /* scale: and its inverse; amax: the largest |x| so far */                                              \
-  X(FP8_SCALE,         "fp8_scale",            ELEMENTWISE,  2) /* N H; N scales from their amax and histories (N,H), see kernels/fp8.h; amax becomes 0 */               \
+  X(FP8_SCALE,         "fp8_scale",            ELEMENTWISE,  2) /* N H; N scales, times op.scale, from amax and histories (N,H), see kernels/fp8.h; amax becomes 0 */    \
   X(CONTROL,           "control",              CONTROL,      0) /* -; loss, norm, clip factor, next step */                                                              \
   X(SGD,               "sgd",                  OPTIMIZER,    1) /* N */                                                                                                  \
   X(ADAM,              "adam",                 OPTIMIZER,    1) /* N */                                                                                                  \
@@ -206,6 +206,8 @@ enum sl_op_flag {
   SL_OP_WEIGHT_GRAD = 4096,
   SL_OP_CAST_ROWS = 2048, /* fp8_cast: one of these, or both */
   SL_OP_CAST_COLUMNS = 4096,
+  SL_OP_MOST_RECENT = 2048,   /* fp8_scale: only the step before counts, not the history */
+  SL_OP_ALL_E4M3 = 4096,      /* fp8_scale: gradients are in E4M3, too */
   SL_OP_INPUTS_ONLY = 8192,   /* load_batch: no targets */
   SL_OP_TARGETS_ONLY = 16384, /* load_batch: no inputs */
   SL_OP_MASK = 32768,         /* an op with dropout: its mask is an operand */
@@ -296,8 +298,21 @@ struct sl_slice {
   int64_t offset, bytes, shard_stride;
 };
 
-/* The states of a parameter, and how the buffer of each is laid out. */
-enum sl_role { SL_ROLE_PARAM, SL_ROLE_GRAD, SL_ROLE_MOMENT1, SL_ROLE_MOMENT2, SL_ROLE_MASTER, SL_ROLE_COUNT };
+/* The states of a parameter, and how the buffer of each is laid out. The last two are of linear weights whose products
+ * run in fp8 (core/lower/scaling.h): a row for each factor of those products. */
+enum sl_role {
+  SL_ROLE_PARAM,
+  SL_ROLE_GRAD,
+  SL_ROLE_MOMENT1,
+  SL_ROLE_MOMENT2,
+  SL_ROLE_MASTER,
+  SL_ROLE_FP8_SCALE,
+  SL_ROLE_FP8_HISTORY,
+  SL_ROLE_COUNT
+};
+/* The factors that a linear weight has in products, with scales of their own: its layer's input, itself, and the
+ * gradient of its layer's output. */
+enum sl_fp8_factor { SL_FP8_INPUT, SL_FP8_WEIGHT, SL_FP8_GRADIENT, SL_FP8_FACTORS };
 enum sl_role_form {
   SL_FORM_ABSENT,
   SL_FORM_WHOLE, /* the flat space; every member of the sharding group holds the same, all of it valid */

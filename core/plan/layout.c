@@ -52,18 +52,20 @@ static bool uses(const struct sl_plan *plan, const struct sl_stage *c, int i) {
 
 static void place_tensor(struct sl_pp_rank *pp_rank, const struct sl_plan *plan, int tensor, int stage) {
   const struct sl_tensor *t = &plan->model->tensors[tensor];
+  const bool linear = t->n_dim == 2 && t->layer >= 0 && t->layer < plan->model->n_layer;
   int64_t numel = 1;
   for (int d = 0; d < t->n_dim; d++) numel *= sl_cut_local_size(plan, t, d);
   pp_rank->placed_of[tensor] = pp_rank->tensor_count;
-  pp_rank->tensors[pp_rank->tensor_count++] = (struct sl_placed){
-      .tensor = tensor,
-      .stage = stage,
-      .numel = numel,
-      .group = t->group,
-      .replicated = plan->tp > 1 && t->tp_dim < 0,
-      .partial = is_partial(plan, t),
-      .tied = tensor == 0 && sl_plan_ties(plan),
-      .shared = tensor == 0 && plan->model->tied_head && plan->stage_count > 1 && !sl_plan_ties(plan)};
+  pp_rank->tensors[pp_rank->tensor_count++] = (struct sl_placed){.tensor = tensor,
+                                                                 .stage = stage,
+                                                                 .numel = numel,
+                                                                 .group = t->group,
+                                                                 .replicated = plan->tp > 1 && t->tp_dim < 0,
+                                                                 .partial = is_partial(plan, t),
+                                                                 .tied = tensor == 0 && sl_plan_ties(plan),
+                                                                 .shared = tensor == 0 && plan->model->tied_head &&
+                                                                           plan->stage_count > 1 && !sl_plan_ties(plan),
+                                                                 .linear = linear ? pp_rank->linear_count++ : -1};
   pp_rank->numel += numel;
 }
 

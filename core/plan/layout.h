@@ -60,6 +60,7 @@ struct sl_placed {
   bool partial;    /* sequence parallelism: a member's gradient is that of its own tokens only */
   bool tied;       /* a tied embedding that the other member of the embed group holds too */
   bool shared;     /* a tied embedding that two stages of this rank use */
+  int linear;      /* of the weight of a linear layer in a block: its number among those of the rank; -1: it is none */
 };
 
 /* What one pipeline rank holds: the tensors of its stages and their layout. */
@@ -68,6 +69,7 @@ struct sl_pp_rank {
   int stage_count;
   struct sl_placed *tensors; /* in the order of the flat space */
   int tensor_count;
+  int linear_count;          /* of the weights of linear layers in blocks */
   int *placed_of;            /* for each tensor of the model its index in `tensors`, -1: on another rank */
   struct sl_layout *layouts; /* of each parameter group, in the order of the flat space */
   int group_count;

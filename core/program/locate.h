@@ -1,4 +1,5 @@
-/* Locates the state of a tensor (parameter, gradient, optimizer moments, master copy) in the buffers of a rank. The
+/* Locates the state of a tensor (parameter, gradient, optimizer moments, master copy, scales of fp8) in the buffers of a
+ * rank. The
  * init and save programs, checkpoints and the tools that print tensors ask here. */
 #pragma once
 
@@ -6,7 +7,7 @@
 
 /* Where a rank keeps the elements [first, first + count) of one state of a tensor: from byte `offset` of slot 0 of
  * `buffer` on. Elements are counted in the rank's local tensor, that is after tensor-parallel slicing
- * (sl_plan_logical_run); count is 0 where the rank holds none of them.
+ * (sl_plan_logical_run), but the states of fp8 belong to the whole tensor; count is 0 where the rank holds none of them.
  *   writer              this rank is the one of all replicas that writes the elements when saving
  *   replica, replicas   this rank's index among the data-parallel ranks that hold the same elements, and their number;
  *                       replica is -1 where ranks of another tp or pp coordinate write them */

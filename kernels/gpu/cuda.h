@@ -181,7 +181,8 @@ int sl_cuda_quantize_again(sl_cuda_stream stream, enum sl_number type, void *out
 
 int sl_cuda_fp8_cast(sl_cuda_stream stream, enum sl_number type, uint8_t *out, uint8_t *transposed, const void *x,
                      size_t R, size_t C, enum sl_fp8 format, const float *scale, float *amax);
-int sl_cuda_fp8_scale(sl_cuda_stream stream, float *scale, float *amax, float *history, size_t n, size_t H);
+int sl_cuda_fp8_scale(sl_cuda_stream stream, float *scale, float *amax, float *history, size_t n, size_t H,
+                      struct sl_fp8_rule rule);
 
 int sl_cuda_convert(sl_cuda_stream stream, void *dst, enum sl_number dst_type, const void *src, enum sl_number src_type,
                     size_t n);

@@ -56,12 +56,14 @@ __global__ void cast_kernel(matrix m, uint8_t *out, uint8_t *transposed, const T
 
 /* One block per factor. Histories move by one place, from their end on: a thread reads its number before the barrier and
  * writes it to the next place behind it. */
-__global__ void scale_kernel(float *scale, float *amax, float *history, size_t H) {
+__global__ void scale_kernel(float *scale, float *amax, float *history, size_t H, struct sl_fp8_rule rule) {
   const size_t i = blockIdx.x;
+  const float newest = amax[i];
   float *of = history + i * H, *pair = scale + 2 * i, largest = 0;
+  if (newest == 0) return;
   for (size_t end = (H + THREADS - 1) / THREADS * THREADS; end > 0; end -= THREADS) {
     const size_t k = end - THREADS + threadIdx.x;
-    const float a = k >= H ? 0 : k > 0 ? of[k - 1] : amax[i];
+    const float a = k >= H ? 0 : k > 0 ? of[k - 1] : newest;
     largest = fmaxf(largest, a);
     __syncthreads();
     if (k < H) of[k] = a;
@@ -69,7 +71,7 @@ __global__ void scale_kernel(float *scale, float *amax, float *history, size_t H
   largest = block_max(largest);
   if (threadIdx.x > 0) return;
   amax[i] = 0;
-  pair[0] = sl_fp8_next_scale(largest, pair[0], sl_fp8_format(i));
+  pair[0] = sl_fp8_next_scale(rule.most_recent ? newest : largest, pair[0], rule, i);
   pair[1] = 1 / pair[0];
 }
 
@@ -98,6 +100,7 @@ extern "C" int sl_cuda_fp8_cast(sl_cuda_stream stream, enum sl_number type, uint
   });
 }
 
-extern "C" int sl_cuda_fp8_scale(sl_cuda_stream stream, float *scale, float *amax, float *history, size_t n, size_t H) {
-  return launch(stream, dim3((unsigned)n), THREADS, 0, scale_kernel, scale, amax, history, H);
+extern "C" int sl_cuda_fp8_scale(sl_cuda_stream stream, float *scale, float *amax, float *history, size_t n, size_t H,
+                                 struct sl_fp8_rule rule) {
+  return launch(stream, dim3((unsigned)n), THREADS, 0, scale_kernel, scale, amax, history, H, rule);
 }

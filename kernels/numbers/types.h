@@ -12,6 +12,13 @@ enum sl_number { SL_NUMBER_F32, SL_NUMBER_BF16, SL_NUMBER_F16 };
 /* Formats of 8 bits (kernels/fp8.h). */
 enum sl_fp8 { SL_FP8_E4M3, SL_FP8_E5M2 };
 
+/* How scales follow from magnitudes (kernels/fp8.h). */
+struct sl_fp8_rule {
+  enum sl_fp8 gradients; /* the format of gradients; all others are in E4M3 */
+  int most_recent;       /* only the step before counts, not the history */
+  float reach;           /* of a format's largest number, what the largest magnitude becomes: 2^-margin */
+};
+
 /* Names one sequence of random numbers; with a global element index it names one number (see kernels/philox.h). */
 struct sl_philox_key {
   uint32_t seed;

@@ -4,7 +4,7 @@
 
 A pair: a run takes 8 steps and saves behind the third, while it goes on. Another run, of another number of ranks, ZeRO stage, tp, pp,
 schedule, micro-batch and offload, resumes there and takes the other five: its losses must be those of the first within 1e-6, in fp32.
-One of the same: the plan is the same, in fp32, bf16 and fp16. Then losses, norms, learning rates and every byte of the checkpoint behind
+One of the same: the plan is the same, in fp32, bf16, fp16 and fp8. Then losses, norms, learning rates and every byte of the checkpoint behind
 the last step must be equal, but for the name of the job in its manifest and the checksum over it.
 A line for each that goes otherwise, with what repeats it; exit status 1 when there is one.
 """
@@ -27,7 +27,8 @@ MODELS = [  # file, layers, what its heads can be dealt to, sequence
 OPTIMIZERS = [{"type": "AdamW", "params": {"lr": 0.003, "weight_decay": 0.1}}, {"type": "Adam", "params": {"lr": 0.003}},
               {"type": "SGD", "params": {"lr": 0.05, "momentum": 0.9}}, {"type": "SGD", "params": {"lr": 0.05}}]
 TYPES = {"fp32": {}, "bf16": {"bf16": {"enabled": True}},
-         "fp16": {"fp16": {"enabled": True, "initial_scale_power": 21, "hysteresis": 1, "loss_scale_window": 3}}}  # some steps overflow
+         "fp16": {"fp16": {"enabled": True, "initial_scale_power": 21, "hysteresis": 1, "loss_scale_window": 3}},  # some steps overflow
+         "fp8": {"bf16": {"enabled": True}, "shardlab": {"fp8": True, "fp8_amax_history_len": 2}}}
 
 
 NVME = {"device": "nvme", "nvme_path": "."}
@@ -169,7 +170,7 @@ def main():
     parser.add_argument("shardlab")
     parser.add_argument("root", type=pathlib.Path)
     parser.add_argument("--pairs", type=int, default=8)
-    parser.add_argument("--same", type=int, default=6)
+    parser.add_argument("--same", type=int, default=8)
     parser.add_argument("--seed", type=int, default=33)
     args = parser.parse_args()
     os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")

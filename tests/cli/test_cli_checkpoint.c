@@ -3,6 +3,7 @@
  * predicted. */
 #include "tests/support/cli_run.h"
 
+#include <jansson.h>
 #include <sys/resource.h>
 
 #define JOB "--model gpt2-tiny --config " SL_SOURCE_DIR "/examples/ds_zero2.json --world 2 --seq 33"
@@ -31,17 +32,50 @@ static void checkpoints_as_predicted(void **state) {
   assert_int_equal(system(command), 0);
 }
 
-/* Products in fp8 are measured, and scales are no part of a checkpoint. */
-static void scales_are_not_kept(void **state) {
+#define TYPE_JOB                                                                                                       \
+  "measure --model gpt2-tiny --config c.json --world 2 --seq 33 --threads 1 --data " SL_SOURCE_DIR                     \
+  "/examples/corpus.txt "
+
+static void in_type(const char *keys) {
+  char config[400];
+  snprintf(config, sizeof config,
+           "{\"train_micro_batch_size_per_gpu\": 2, \"bf16\": {\"enabled\": true}, \"optimizer\": {\"type\": "
+           "\"AdamW\"}, \"zero_optimization\": {\"stage\": 1}, \"shardlab\": {%s}}",
+           keys);
+  write_file("c.json", config);
+}
+
+static json_t *losses_of(const char *name) {
+  char path[600];
+  snprintf(path, sizeof path, "%s/%s", scratch, name);
+  json_t *record = json_load_file(path, 0, NULL), *losses = json_incref(json_object_get(record, "losses"));
+  json_decref(record);
+  assert_non_null(losses);
+  return losses;
+}
+
+/* Training in fp8 goes on to the bit; what was not saved in fp8 has no scales. */
+static void scales_are_kept(void **state) {
   (void)state;
   if (!has_host()) skip();
-  static const char job[] =
-      "--model gpt2-tiny --config " SL_SOURCE_DIR "/tests/bad_inputs/c_fp8.json --seq 33 --data " SL_SOURCE_DIR
-      "/examples/corpus.txt --threads 1 --checkpoint fp8";
-  if (shardlab(scratch, "measure %s --steps 1", job) != 0) fail_msg("%s", err);
+  in_type("\"fp8\": true");
+  if (shardlab(scratch, TYPE_JOB "--steps 4 --checkpoint ck --save-every 2 --json a.json") != 0) fail_msg("%s", err);
+  if (shardlab(scratch, TYPE_JOB "--steps 4 --resume ck/step-000002 --json b.json") != 0) fail_msg("%s", err);
   assert_null(strstr(err, "scales"));
-  if (shardlab(scratch, "measure %s --steps 2 --resume latest", job) != 0) fail_msg("%s", err);
-  assert_non_null(strstr(err, "shardlab.fp8: a checkpoint has no scales"));
+  if (shardlab(scratch, "checkpoint show ck") != 0) fail_msg("%s", err);
+  assert_non_null(strstr(out, "bf16, adam moments, scales of fp8, "));
+  if (shardlab(scratch, "checkpoint export ck --out fp8weights") != 0) fail_msg("%s", err);
+  json_t *whole = losses_of("a.json"), *resumed = losses_of("b.json");
+  assert_int_equal(json_array_size(resumed), 2);
+  for (size_t s = 0; s < 2; s++) assert_true(json_equal(json_array_get(resumed, s), json_array_get(whole, s + 2)));
+  json_decref(whole);
+  json_decref(resumed);
+  in_type("");
+  if (shardlab(scratch, TYPE_JOB "--steps 3 --resume ck/step-000002 --checkpoint bf") != 0) fail_msg("%s", err);
+  assert_non_null(strstr(err, "was written in fp8; its scales are not used"));
+  in_type("\"fp8\": true");
+  if (shardlab(scratch, TYPE_JOB "--steps 4 --resume bf") != 0) fail_msg("%s", err);
+  assert_non_null(strstr(err, "has no scales, as it was not written in fp8; all scales are 1"));
 }
 
 /* --keep removes nothing but what the same job wrote, and never where it began. */
@@ -107,7 +141,7 @@ static void no_folder_without_a_checkpoint(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(checkpoints_as_predicted), cmocka_unit_test(scales_are_not_kept),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(checkpoints_as_predicted), cmocka_unit_test(scales_are_kept),
                                      cmocka_unit_test(keep_is_of_the_job), cmocka_unit_test(a_larger_model_is_noticed),
                                      cmocka_unit_test(no_folder_without_a_checkpoint)};
   return cmocka_run_group_tests_name("cli_checkpoint", tests, make_scratch, remove_scratch);

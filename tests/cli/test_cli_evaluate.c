@@ -17,13 +17,13 @@ static void write_model(const char *name, double dropout) {
 }
 
 /* With dropout, whose random numbers an evaluation must neither take nor see. */
-static void write_inputs(const char *optimizer) {
-  char text[400];
+static void write_inputs(const char *optimizer, const char *type) {
+  char text[500];
   snprintf(text, sizeof text,
            "{\"train_micro_batch_size_per_gpu\": 1, \"gradient_accumulation_steps\": 2, \"zero_optimization\": "
            "{\"stage\": 3}, "
-           "\"optimizer\": {\"type\": \"AdamW\"%s}, \"csv_monitor\": {\"enabled\": true, \"output_path\": \"m\"}}",
-           optimizer);
+           "\"optimizer\": {\"type\": \"AdamW\"%s}, \"csv_monitor\": {\"enabled\": true, \"output_path\": \"m\"}%s}",
+           optimizer, type);
   write_file("c.json", text);
   write_model("m.json", 0.2);
 }
@@ -46,11 +46,9 @@ static const json_t *list_of(const struct sl_json *doc, const char *key, size_t 
   return list;
 }
 
-static void training_does_not_notice(void **state) {
-  (void)state;
+static void does_not_notice(const char *type) {
   struct sl_json with, without, resumed;
-  if (!has_host()) skip();
-  write_inputs("");
+  write_inputs("", type);
   if (shardlab(scratch, "measure " JOB "--steps 4 --eval-interval 2 --eval-iters 3 --json a.json") != 0)
     fail_msg("%s", err);
   assert_int_equal(lines_with(out, "of 4, validation loss "), 2);
@@ -82,6 +80,14 @@ static void training_does_not_notice(void **state) {
   remove_files("test $(grep -c . m/DeepSpeedJobName/Validation_Samples_val_loss.csv) = 7");
 }
 
+/* Nor do scales of fp8, though an evaluation casts as a step does. */
+static void training_does_not_notice(void **state) {
+  (void)state;
+  if (!has_host()) skip();
+  does_not_notice("");
+  does_not_notice(", \"bf16\": {\"enabled\": true}, \"shardlab\": {\"fp8\": true}");
+}
+
 /* The loss of weights that stay as they are: of sequences held out as of a file that has them, and of a model with
  * dropout as of one without. */
 static void what_is_evaluated(void **state) {
@@ -93,7 +99,7 @@ static void what_is_evaluated(void **state) {
                                      "--model plain.json --val-split 0.02"};
   double losses[3];
   if (!has_host()) skip();
-  write_inputs(", \"params\": {\"lr\": 0}");
+  write_inputs(", \"params\": {\"lr\": 0}", "");
   write_model("plain.json", 0);
   /* of 148476 bytes (148476 - 1) / 33 = 4499 sequences, of which the last 90 begin at byte 4409 * 33 */
   char command[900];
@@ -116,7 +122,7 @@ static void what_is_evaluated(void **state) {
 static void evaluations_are_predicted(void **state) {
   (void)state;
   if (!has_host()) skip();
-  write_inputs("");
+  write_inputs("", "");
   if (shardlab(scratch, "validate " JOB "--world 2 --steps 2 --eval-interval 2 --eval-iters 1 --time-tolerance 1000") !=
       0)
     fail_msg("%s%s", out, err);
@@ -137,7 +143,7 @@ static void tokens_are_made_once_or_anew(void **state) {
   static const char rest[] = "--model m.json --config c.json --seq 33 --steps 2 --quiet --json";
   struct sl_json anew, once;
   if (!has_host()) skip();
-  write_inputs("");
+  write_inputs("", "");
   if (shardlab(scratch, "tokenize %s " TOKENIZER " --out t.npy", text) != 0) fail_msg("%s", err);
   assert_int_equal(strncmp(out, "t.npy: ", 7), 0);
   if (shardlab(scratch, "measure %s a.json --data %s " TOKENIZER, rest, text) != 0) fail_msg("%s", err);
@@ -158,7 +164,7 @@ static void shares_are_as_files_are(void **state) {
   struct sl_json shares, files;
   static const char *const lists[] = {"losses", "evaluation_losses"};
   if (!has_host()) skip();
-  write_inputs("");
+  write_inputs("", "");
   char command[1200];
   snprintf(command, sizeof command,
            "cd '%s' && head -c 40000 %s/examples/corpus.txt > all && head -c 10000 all > a && "

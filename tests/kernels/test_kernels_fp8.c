@@ -122,32 +122,41 @@ static void test_casts(void **state) {
   }
 }
 
-/* Input, weight and gradient of one layer, with a history of three steps. */
-static void test_scales(void **state) {
+static const struct sl_fp8_rule plain = {SL_FP8_E5M2, 0, 1};
+
+/* Input, weight and gradient of one layer, with a history of three steps, in one of which nothing but zeros is cast. */
+static void check_scales(struct sl_fp8_rule rule, const float *largest) {
   enum { N = 3, H = 3, STEPS = 7 };
-  static const float amaxes[STEPS] = {2, 8, 1, 0, 4, 0.5f, 0.5f};
-  static const float largest[STEPS] = {2, 8, 8, 8, 4, 4, 4}; /* of the step and two before */
+  static const float amaxes[STEPS] = {2, 8, 1, 0, 4, 0.5f, 0.5f}, newest[STEPS] = {2, 8, 1, 1, 4, 0.5f, 0.5f};
   float scale[2 * N] = {1, 1, 1, 1, 1, 1}, amax[N], history[N * H] = {0};
-  (void)state;
   for (int s = 0; s < STEPS; s++) {
     for (int i = 0; i < N; i++) amax[i] = amaxes[s] * (float)(i + 1);
-    sl_fp8_scale(scale, amax, history, N, H);
+    sl_fp8_scale(scale, amax, history, N, H, rule);
     for (int i = 0; i < N; i++) {
-      const float most = i == 2 ? 57344 : 448;
+      const float most = i == 2 && rule.gradients == SL_FP8_E5M2 ? 57344 : 448;
       assert_true(amax[i] == 0);
-      assert_true(scale[2 * i] == most / (largest[s] * (float)(i + 1)));
+      assert_true(scale[2 * i] == most * rule.reach / (largest[s] * (float)(i + 1)));
       assert_true(scale[2 * i + 1] == 1 / scale[2 * i]);
-      assert_true(history[i * H] == amaxes[s] * (float)(i + 1));
+      assert_true(history[i * H] == newest[s] * (float)(i + 1));
     }
   }
 }
 
+static void test_scales(void **state) {
+  static const float largest[] = {2, 8, 8, 8, 8, 4, 4}; /* of the step and two before, the one of zeros apart */
+  static const float newest[] = {2, 8, 1, 1, 4, 0.5f, 0.5f};
+  (void)state;
+  check_scales(plain, largest);
+  check_scales((struct sl_fp8_rule){SL_FP8_E4M3, 0, 0.25f}, largest);
+  check_scales((struct sl_fp8_rule){SL_FP8_E5M2, 1, 0.5f}, newest);
+}
+
 /* Nothing was cast; infinity; so small that the scale is none. */
 static void test_scales_that_stay(void **state) {
-  float scale[6] = {3, 1, 5, 1, 7, 1}, amax[3] = {0, INFINITY, 1e-38f}, history[3] = {0};
+  float scale[6] = {3, 1.0f / 3, 5, 1, 7, 1}, amax[3] = {0, INFINITY, 1e-38f}, history[3] = {9, 0, 0};
   (void)state;
-  sl_fp8_scale(scale, amax, history, 3, 1);
-  assert_true(scale[0] == 3 && scale[1] == 1.0f / 3);
+  sl_fp8_scale(scale, amax, history, 3, 1, plain);
+  assert_true(scale[0] == 3 && scale[1] == 1.0f / 3 && history[0] == 9);
   assert_true(scale[2] == 5 && scale[3] == 0.2f);
   assert_true(scale[4] == 3.402823466e38f && scale[5] > 0);
 }

@@ -24,7 +24,7 @@ typedef int64_t grid3d_sent[STEPS][SL_GROUP_COUNT];
 bool grid3d_find_witness(void);
 void grid3d_take_counts(grid3d_sent sent, int64_t step);
 
-/* Compares the arena with the plan, and the states with closed forms of the model's size. */
+/* Compares the arena with the plan, and states of fp32 with closed forms of the model's size. */
 void grid3d_compare_memory(const struct grid_result *r);
 /* Compares rows and order of calls of every rank with a simulated run (which only the first rank has). Collective. */
 void grid3d_compare_traffic(const struct grid_result *r, const struct sl_run *simulated);

@@ -35,7 +35,7 @@ header() { sed -n "s/^# $2: //p" "$1"; }
 wanted() { # the tests that the chosen mutants name; the grid on one rank makes what the others read
   local name
   for name in "${names[@]}"; do header "tests/mutants/$name.sed" tests; done | tr ' ' '\n' |
-    sed '/^grid3d_/i grid3d_1' | sort -u
+    sed '/^grid3d_[0-9]/i grid3d_1' | sort -u
 }
 
 cuda=OFF # GPU kernels take long to build, and are tested emulated
@@ -60,7 +60,7 @@ build() {
   local programs
   # what a test's name stands for: a program of ranks, or the command line that a script runs
   mapfile -t programs < <(wanted | sed '
-    s/^\(golden\|grid3d\|rank_order_train\|same_bits\|quantized\|onebit\|comm\|fp8\|offload_train\)_[0-9]*$/test_\1/
+    s/^\(golden\|grid3d\|grid3d_fp8\|rank_order_train\|same_bits\|quantized\|onebit\|comm\|fp8\|offload_train\)_[0-9]*$/test_\1/
     s/^faults_.*/shardlab\nshardlab_stop_at\nshardlab_fail_at/
     s/^recovery_.*/shardlab/
     s/^\(hang$\|launch_\|monitor_\).*/shardlab/
@@ -79,6 +79,7 @@ ranks() { # N PROGRAM ARGUMENT...
 
 run_test() {
   case $1 in
+  grid3d_fp8_*) ranks "${1#grid3d_fp8_}" test_grid3d_fp8 ;;
   grid3d_*) (cd "$copy" && ranks "${1#grid3d_}" test_grid3d $grid grid3d.reference) ;;
   faults_*) python3 -B tests/faults/faults.py "$copy/build/bin/shardlab" "$root" --stop-at "$copy/build/lib/libshardlab_stop_at.so" --fail-at "$copy/build/lib/libshardlab_fail_at.so" --only "${1#faults_}" --at-once 6 ;;
   families_context) python3 -B tests/golden/families_context.py "$copy/build/bin/shardlab" falcon_new bloom ;;

@@ -15,7 +15,7 @@ from same.strategies import (ALONE, HPZ, MAY_SHARD, MEGATRON, MICS, MUST_SHARD, 
                              allows, micro_batches, strategies)
 
 PYTORCHS = Path(__file__).parents[1] / "golden" / "schedules"
-PRECISIONS = {"fp32": {}, "tf32": {}, "bf16": {"bf16": {"enabled": True}},
+PRECISIONS = {"fp32": {}, "tf32": {}, "bf16": {"bf16": {"enabled": True}}, "fp8": {"bf16": {"enabled": True}},
               "fp16": {"fp16": {"enabled": True, "loss_scale_window": 500}},
               "fp16, static scale": {"fp16": {"enabled": True, "loss_scale": 128}}}
 OPTIMIZERS = {
@@ -161,10 +161,20 @@ class Draw:
         c.ds.update(copy.deepcopy(PRECISIONS[c.precision]))  # a spoiler may write into it
         if c.precision == "tf32":
             self.put(c, "shardlab", "tf32", True)
+        if c.precision == "fp8":
+            self.put_fp8(c)
         if self.chance(0.25):
             c.ds["communication_data_type"] = self.rng.choice(["fp32", "bf16", "fp16"])
         if c.precision not in ("fp32", "tf32") and self.chance(0.25):
             c.ds["data_types"] = {"grad_accum_dtype": "fp32"}
+
+    def put_fp8(self, c):
+        """Products of linear layers in fp8, and how scales are made."""
+        c.ds.setdefault("shardlab", {})["fp8"] = True
+        for key, values in (("fp8_format", ["hybrid", "e4m3"]), ("fp8_margin", [0, 1, 3]), ("fp8_amax_history_len", [1, 7, 1024]),
+                            ("fp8_amax_compute_algo", ["max", "most_recent"])):
+            if self.chance(0.4):
+                c.ds["shardlab"][key] = self.rng.choice(values)
 
     def put_model_and_cluster(self, c):
         model, (cluster, content) = c.model, self.clusters.deal(c.world, c.precision.split(",")[0])

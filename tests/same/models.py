@@ -72,11 +72,11 @@ class Models:
 
 # What each preset of a cluster computes in beside fp32; localhost is a CPU, which takes every type but tf32.
 CLUSTERS = {
-    "localhost": ("bf16", "fp16"), "dgx2-v100": ("fp16",), "dgx-a100-40g": ("bf16", "fp16", "tf32"),
-    "dgx-a100-80g": ("bf16", "fp16", "tf32"), "dgx-h100": ("bf16", "fp16", "tf32"),
-    "dgx-h200": ("bf16", "fp16", "tf32"), "h100x1": ("bf16", "fp16", "tf32"),
-    "h200x1": ("bf16", "fp16", "tf32"),
-    "cpu file": ("bf16", "fp16"), "gpu file": ("bf16", "fp16", "tf32"),
+    "localhost": ("bf16", "fp16", "fp8"), "dgx2-v100": ("fp16",), "dgx-a100-40g": ("bf16", "fp16", "tf32"),
+    "dgx-a100-80g": ("bf16", "fp16", "tf32"), "dgx-h100": ("bf16", "fp16", "tf32", "fp8"),
+    "dgx-h200": ("bf16", "fp16", "tf32", "fp8"), "h100x1": ("bf16", "fp16", "tf32", "fp8"),
+    "h200x1": ("bf16", "fp16", "tf32", "fp8"),
+    "cpu file": ("bf16", "fp16", "fp8"), "gpu file": ("bf16", "fp16", "tf32"),
 }
 
 

@@ -59,8 +59,8 @@ static inline const struct sl_class *ranks_class(const struct ranks *r, int rank
 
 /* The value of element `logical` of a state; all elements of a tensor differ. */
 static inline float ranks_value(enum sl_role role, int tensor, int64_t logical) {
-  const int state = role == SL_ROLE_MOMENT1 ? 1 : role == SL_ROLE_MOMENT2 ? 2 : 0;
-  return (float)(logical + 1) + 0.25F * (float)state + (tensor % 2 ? -0.125F : 0);
+  const int state = role == SL_ROLE_MASTER || role == SL_ROLE_PARAM ? 0 : (int)role - SL_ROLE_GRAD;
+  return (float)(logical + 1) + 0.0625F * (float)state + (tensor % 2 ? -0.125F : 0);
 }
 
 /* Calls `each` with the elements of a state that a rank holds, with logical -1 for padding: with all, or those whose
@@ -74,7 +74,7 @@ static inline void ranks_walk(struct ranks *r, int rank, enum sl_role role, rank
   for (int i = 0; i < plan->pp_ranks[at.pp].tensor_count; i++) {
     const struct sl_located where = sl_job_locate(&r->f.job, rank, role, i);
     const int tensor = plan->pp_ranks[at.pp].tensors[i].tensor;
-    const struct sl_cut cut = sl_cut_of(plan, &plan->model->tensors[tensor]);
+    const struct sl_cut cut = sl_checkpoint_state_of(plan, tensor, role).cut;
     float *x = (float *)(void *)(r->memory[rank][where.buffer] + where.offset);
     for (int64_t local = where.first; local < where.first + where.count;) {
       const struct sl_run_of run = sl_cut_run(&cut, cut.members > 1 ? at.tp : 0, local, where.first + where.count);
@@ -148,8 +148,7 @@ static inline void ranks_fill(struct ranks *r, int64_t step) {
                                     .lr = 0.1,
                                     .momentum = 0.9};
     ranks_walk(r, rank, sl_checkpoint_weight(c), ranks_put);
-    ranks_walk(r, rank, SL_ROLE_MOMENT1, ranks_put);
-    ranks_walk(r, rank, SL_ROLE_MOMENT2, ranks_put);
+    for (int s = 1; s < SL_CHECKPOINT_STATES; s++) ranks_walk(r, rank, sl_checkpoint_roles[s], ranks_put);
   }
 }
 

@@ -131,13 +131,18 @@ static void settings_without_effect_are_named(void **state) {
       {"\"recompute_modules\": [\"layernorm\"]", "\"recompute\": \"selective\"",
        "recompute_modules: has no effect unless shardlab.recompute is \"selective\""},
       {"\"eval_iters\": 7", "\"eval_interval\": 5", "eval_iters: has no effect without shardlab.eval_interval"},
+      {"\"fp8_margin\": 1", "\"fp8\": true", "fp8_margin: has no effect without shardlab.fp8"},
+      {"\"fp8_format\": \"e4m3\"", "\"fp8\": true", "fp8_format: has no effect without shardlab.fp8"},
+      {"\"fp8_amax_history_len\": 1", "\"fp8\": true", "fp8_amax_history_len: has no effect without shardlab.fp8"},
+      {"\"fp8_amax_compute_algo\": \"most_recent\"", "\"fp8\": true",
+       "fp8_amax_compute_algo: has no effect without shardlab.fp8"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     for (int beside = 0; beside < 2; beside++) {
       struct sl_config c;
       char inside[200];
-      snprintf(inside, sizeof inside, "\"shardlab\": {%s%s%s}", cases[i].alone, beside ? ", " : "",
-               beside ? cases[i].beside : "");
+      snprintf(inside, sizeof inside, "\"bf16\": {\"enabled\": true}, \"shardlab\": {%s%s%s}", cases[i].alone,
+               beside ? ", " : "", beside ? cases[i].beside : "");
       accept(&c, inside);
       if ((strstr(warning, cases[i].says) != NULL) != !beside) fail_msg("%s: \"%s\"", inside, warning);
       sl_config_free(&c);

@@ -77,6 +77,50 @@ static void defaults_are_megatrons(void **state) {
 }
 
 /* bf16 sums in fp32 unless told otherwise, fp16 only if told to. */
+/* Delayed scaling with Megatron-LM's defaults, which are not Transformer Engine's. */
+static void fp8_is_delayed_scaling(void **state) {
+  (void)state;
+  static const struct {
+    const char *arguments, *format, *algorithm;
+    int margin, length;
+  } cases[] = {{"--fp8-format hybrid", "hybrid", "most_recent", 0, 1},
+               {"--fp8-format e4m3 --fp8-recipe delayed --fp8-amax-history-len 1024 --fp8-amax-compute-algo max "
+                "--fp8-margin 2 --fp8-interval 1",
+                "e4m3", "max", 2, 1024}};
+  static const char *const refused[][2] = {
+      {"--fp8-format hybrid --fp8-recipe mxfp8", "run.sh: --fp8-recipe: is 'mxfp8'; expected delayed"},
+      {"--fp8-format e5m2", "run.sh: --fp8-format: is 'e5m2'; expected hybrid or e4m3"},
+      {"--fp8-format hybrid --fp8-amax-compute-algo min", "--fp8-amax-compute-algo: is 'min'; expected max or"},
+      {"--fp8-format hybrid --first-last-layers-bf16", "--first-last-layers-bf16: "},
+      {"--fp8-format hybrid --fp8-param-gather", "--fp8-param-gather: "}};
+  json_t *config, *model;
+  char text[600];
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    snprintf(text, sizeof text, "--micro-batch-size 1 --bf16 %s", cases[i].arguments);
+    read_as(text, &config, &model);
+    assert_true(json_is_true(sl_interop_get(config, "shardlab.fp8")));
+    assert_string_equal(json_string_value(sl_interop_get(config, "shardlab.fp8_format")), cases[i].format);
+    assert_string_equal(json_string_value(sl_interop_get(config, "shardlab.fp8_amax_compute_algo")),
+                        cases[i].algorithm);
+    assert_int_equal(integer(config, "shardlab.fp8_margin"), cases[i].margin);
+    assert_int_equal(integer(config, "shardlab.fp8_amax_history_len"), cases[i].length);
+    assert_string_equal(warned, "");
+    json_decref(config);
+    json_decref(model);
+  }
+  read_as("--micro-batch-size 1 --bf16 --fp8-margin 3", &config, &model);
+  assert_null(sl_interop_get(config, "shardlab.fp8"));
+  assert_non_null(strstr(warned, "--fp8-margin"));
+  json_decref(config);
+  json_decref(model);
+  for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+    snprintf(text, sizeof text, MODEL "--micro-batch-size 1 --bf16 %s", refused[i][0]);
+    sl_error_clear();
+    assert_int_equal(sl_megatron_read("run.sh", text, true, true, &config, &model), SL_ERR_INPUT);
+    if (strstr(sl_error_message(), refused[i][1]) == NULL) fail_msg("%s: %s", refused[i][0], sl_error_message());
+  }
+}
+
 static void gradients_have_the_type_that_is_said(void **state) {
   (void)state;
   static const char *const cases[][2] = {{"", NULL},
@@ -351,6 +395,7 @@ static void what_has_no_effect_is_named(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(a_launch_script_is_read),
                                      cmocka_unit_test(defaults_are_megatrons),
+                                     cmocka_unit_test(fp8_is_delayed_scaling),
                                      cmocka_unit_test(gradients_have_the_type_that_is_said),
                                      cmocka_unit_test(kernels_are_those_of_the_implementation),
                                      cmocka_unit_test(attention_is_that_of_the_release),

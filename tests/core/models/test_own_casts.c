@@ -9,34 +9,15 @@
 
 #include <cmocka.h>
 
-#include "core/check/rendezvous.h"
 #include "core/op/flops.h"
 #include "core/op/operands.h"
-#include "tests/support/job_fixture.h"
+#include "tests/core/models/small_llama.h"
 
-/* A small Llama: 3 layers, 4 heads of 16, 2 key/value heads, inner width 96, 2 sequences of 24 tokens, vocabulary 80. */
-enum { LAYERS = 3, HEADS = 4, KV = 2, HEAD = 16, INNER = 96, B = 2, T = 24, V = 80, C = HEADS * HEAD, R = B * T };
-enum { KVS = KV * HEAD, WEIGHTS = 2 * C * C + 2 * C * KVS + 3 * C * INNER }; /* of a block */
+enum { T = 24, R = B * T };
 #define FP8 ", \"fp8\": true"
 
 static void open_job(struct fixture *f, int world, const char *keys) {
-  char model[256], config[512];
-  snprintf(model, sizeof model, "%s/own_casts.json", SL_BINARY_DIR);
-  FILE *file = fopen(model, "w");
-  assert_non_null(file);
-  fprintf(
-      file,
-      "{\"model_type\": \"llama\", \"num_hidden_layers\": %d, \"hidden_size\": %d, \"num_attention_heads\": %d, "
-      "\"num_key_value_heads\": %d, \"intermediate_size\": %d, \"vocab_size\": %d, \"max_position_embeddings\": %d}",
-      LAYERS, C, HEADS, KV, INNER, V, T);
-  fclose(file);
-  snprintf(
-      config, sizeof config,
-      "{\"train_micro_batch_size_per_gpu\": %d, \"bf16\": {\"enabled\": true}, \"optimizer\": {\"type\": \"AdamW\"}, "
-      "\"shardlab\": {\"attention\": \"flash\", \"seq_len\": %d%s}}",
-      B, T, keys);
-  if (fixture_open(f, model, config, "dgx-h100", world, NULL) != SL_OK || sl_check(&f->job) != SL_OK)
-    fail_msg("%s: %s", keys, sl_error_message());
+  small_llama_open(f, world, T, keys);
 }
 
 static int count_of(const char *keys, int world, enum sl_op_kind kind, unsigned flags) {

@@ -132,6 +132,8 @@ static void casts(enum sl_number type) {
 static void scales(enum sl_number type) {
   enum { N = 6 };
   static const size_t lengths[] = {1, 3, 256, 1024};
+  static const struct sl_fp8_rule rules[] = {
+      {SL_FP8_E5M2, 0, 1}, {SL_FP8_E4M3, 1, 0.25f}, {SL_FP8_E5M2, 1, 1}, {SL_FP8_E5M2, 0, 1}};
   (void)type;
   for (size_t k = 0; k < sizeof lengths / sizeof *lengths; k++) {
     const size_t H = lengths[k], bytes = N * H * sizeof(float);
@@ -142,8 +144,8 @@ static void scales(enum sl_number type) {
       float amax[N] = {0, INFINITY, 0.3f, 7, 1e-38f, 2};
       for (int i = 2; i < 4; i++) amax[i] /= (float)(step + 1);
       void *d_amax = device_copy(amax, sizeof amax);
-      RUN(sl_cuda_fp8_scale(NULL, d_scale, d_amax, d_history, N, H));
-      sl_fp8_scale(scale, amax, history, N, H);
+      RUN(sl_cuda_fp8_scale(NULL, d_scale, d_amax, d_history, N, H, rules[k]));
+      sl_fp8_scale(scale, amax, history, N, H, rules[k]);
       bytes_same(d_scale, scale, sizeof scale, "scales");
       bytes_same(d_history, history, bytes, "history");
       bytes_same(d_amax, amax, sizeof amax, "largest magnitudes, cleared");
