@@ -244,18 +244,6 @@ static void copy_issue(struct linker *k, const struct sl_mark *step, uint32_t pe
   p->lane_ops[lane]++;
 }
 
-/* What comes behind the copies looks at no ops of lanes but those from `since` on, moved by `jump`. */
-static enum sl_status move_lanes(struct linker *k, const struct sl_mark *since, const struct sl_mark *here,
-                                 const struct sl_mark *jump) {
-  for (int lane = 0; lane < SL_LANE_COUNT; lane++) {
-    SL_TRY(sl_grow(&k->lane_issue[lane], &k->lane_capacity[lane], (size_t)here->lane_ops[lane] + jump->lane_ops[lane],
-                   sizeof(uint32_t)));
-    for (uint32_t i = here->lane_ops[lane]; i-- > since->lane_ops[lane];)
-      k->lane_issue[lane][i + jump->lane_ops[lane]] = k->lane_issue[lane][i] + jump->issue;
-  }
-  return SL_OK;
-}
-
 /* Adds `copies` more periods like the last, of `step`: as one repetition, or written out. */
 static enum sl_status copy_issues(struct sl_periods *s, const struct sl_mark *step, uint32_t copies) {
   struct sl_program *p = s->k->p;
@@ -272,14 +260,16 @@ static enum sl_status copy_issues(struct sl_periods *s, const struct sl_mark *st
   return SL_OK;
 }
 
-/* What follows the copies refers to the last of them: moves the clocks from `since` on by `jump`. */
+/* What follows the copies looks at no op of a lane but those in front of `since`, and those from there on as they stand
+ * in the last copies: these take the rows of the ones that were derived. */
 static void move_clocks(struct linker *k, const struct sl_mark *since, const struct sl_mark *here,
                         const struct sl_mark *jump) {
-  for (uint32_t i = here->issue; i-- > since->issue;) {
-    const uint32_t *before = &k->clocks[(size_t)i * SL_LANE_COUNT];
-    uint32_t *clock = &k->clocks[(size_t)(i + jump->issue) * SL_LANE_COUNT];
-    for (int lane = 0; lane < SL_LANE_COUNT; lane++) clock[lane] = before[lane] + jump->lane_ops[lane];
+  for (uint32_t i = since->issue; i < here->issue; i++) {
+    uint32_t *clock = &k->clocks[(size_t)i * SL_LANE_COUNT];
+    for (int lane = 0; lane < SL_LANE_COUNT; lane++) clock[lane] += jump->lane_ops[lane];
   }
+  k->kept = *since;
+  k->copied = *jump;
 }
 
 /* Advances a count of `lane` that was reached after `since`. */
@@ -374,7 +364,6 @@ static enum sl_status try_copies(struct sl_periods *s, uint32_t copies, bool *do
   if (turns && !goes_on(s, &t, copies)) goto done;
   const struct sl_mark *const since = turns ? &s->marks[s->alike] : here - 1;
   SL_GO(copy_issues(s, &step, copies));
-  SL_GO(move_lanes(k, since, here, &jump));
   move_clocks(k, since, here, &jump);
   SL_GO(move_slots(s, &t, &jump, copies));
   for (int lane = 0; lane < SL_LANE_COUNT; lane++) move_on(&k->blocking[lane], lane, here - 1, &jump);

@@ -4,11 +4,6 @@
 #include "core/place/linker.h"
 #include "core/place/repeat.h"
 
-/* Where a period begins. */
-struct sl_mark {
-  uint32_t issue, lane_ops[SL_LANE_COUNT];
-};
-
 /* The position of a slot in its cycle: the at-th of `length` slots that become each other, from order[first] on. */
 struct sl_turn {
   uint32_t first, at, length;

@@ -147,9 +147,14 @@ static enum sl_status access_slot(struct linker *k, const struct sl_use *use, ui
 
 /* ---- waits ---- */
 
-/* What is known when op `count - 1` of `lane` starts. */
+/* The row of op `count - 1` of `lane`. Rows are in the order of issues. */
+static uint32_t row_behind(const struct linker *k, int lane, uint32_t count) {
+  return k->lane_rows[lane][sl_lane_place(k, lane, count - 1)];
+}
+
+/* What is known when that op starts. */
 static const uint32_t *clock_behind(const struct linker *k, int lane, uint32_t count) {
-  return &k->clocks[(size_t)k->lane_issue[lane][count - 1] * SL_LANE_COUNT];
+  return &k->clocks[(size_t)row_behind(k, lane, count) * SL_LANE_COUNT];
 }
 
 /* Adds what is known once op `count - 1` of `lane` is complete. */
@@ -172,7 +177,7 @@ static enum sl_status add_waits(struct linker *k, struct sl_issue *e, struct nee
       const int lane = __builtin_ctz(lanes);
       if (count[lane] <= clock[lane])
         needs->lanes &= ~(UINT32_C(1) << lane);
-      else if (best < 0 || k->lane_issue[lane][count[lane] - 1] > k->lane_issue[best][count[best] - 1])
+      else if (best < 0 || row_behind(k, lane, count[lane]) > row_behind(k, best, count[best]))
         best = lane;
     }
     if (best < 0) break;
@@ -222,7 +227,7 @@ static enum sl_status begin_life(struct linker *k, uint32_t slot, int32_t buffer
                            .last = issue,
                            .lanes = UINT32_C(1) << own_lane,
                            .before = k->last_life[slot]};
-  memcpy(life->known, &k->clocks[(size_t)issue * SL_LANE_COUNT], sizeof life->known);
+  memcpy(life->known, sl_clock_of(k, issue), sizeof life->known);
   life->done[own_lane] = own + 1;
   k->last_life[slot] = (int32_t)k->lives->count++;
   return SL_OK;
@@ -244,7 +249,7 @@ static enum sl_status record_life(struct linker *k, const struct sl_use *use, ui
     return begin_life(k, slot, use->buffer, key, issue, own_lane, own);
   life->last = issue;
   if (!(life->lanes >> own_lane & 1)) { /* later ops of a lane know no less than its first, which is what counts */
-    const uint32_t *clock = &k->clocks[(size_t)issue * SL_LANE_COUNT];
+    const uint32_t *clock = sl_clock_of(k, issue);
     for (int lane = 0; lane < SL_LANE_COUNT; lane++)
       life->known[lane] = clock[lane] < life->known[lane] ? clock[lane] : life->known[lane];
     life->lanes |= UINT32_C(1) << own_lane;
@@ -318,18 +323,19 @@ static enum sl_status link_op(struct linker *k, uint32_t op_index, uint32_t inst
   const uint32_t issue = (uint32_t)p->issue_count, own = p->lane_ops[op->lane];
   struct needs needs;
   needs.lanes = 0;
-  SL_TRY(sl_grow(&k->lane_issue[op->lane], &k->lane_capacity[op->lane], (size_t)own + 1, sizeof(uint32_t)));
+  const uint32_t place = sl_lane_place(k, (int)op->lane, own);
+  SL_TRY(sl_grow(&k->lane_rows[op->lane], &k->lane_capacity[op->lane], (size_t)place + 1, sizeof(uint32_t)));
   struct sl_issue *e = &p->issues[issue - sl_issues_repeated(p)];
   p->issue_count++;
   *e = (struct sl_issue){.op = op_index, .instance = instance, .lane_index = own & 0xffffff};
   k->rank_class->work.derived++;
-  k->lane_issue[op->lane][own] = issue;
+  k->lane_rows[op->lane][place] = issue - k->copied.issue;
 
   for (const struct sl_use *use = uses; use < uses + op->slice_count; use++)
     SL_TRY(access_slot(k, use, slot_of(use, p, n), (int)op->lane, own, &needs));
   need_control(k, op, &needs);
   needs.lanes &= ~(UINT32_C(1) << op->lane); /* FIFO */
-  uint32_t *clock = &k->clocks[(size_t)issue * SL_LANE_COUNT];
+  uint32_t *clock = sl_clock_of(k, issue);
   if (own > 0)
     memcpy(clock, clock_behind(k, (int)op->lane, own), SL_LANE_COUNT * sizeof *clock);
   else
@@ -402,14 +408,14 @@ enum sl_status sl_waits_derive(const struct sl_plan *plan, struct sl_class *rank
   p->issue_capacity = issues;
   SL_GO(open_histories(&k, slots));
   SL_GO(sl_calloc(&k.last_life, slots, sizeof *k.last_life));
-  SL_GO(sl_malloc(&k.clocks, issues, SL_LANE_COUNT * sizeof *k.clocks)); /* of copied issues, most are never read */
+  SL_GO(sl_malloc(&k.clocks, issues, SL_LANE_COUNT * sizeof *k.clocks)); /* most are never written */
   for (size_t i = 0; i < slots; i++) k.last_life[i] = -1;
   for (int g = 0; g < SL_GROUP_COUNT; g++)
     k.places[g] = sl_plan_group(plan, (enum sl_group)g, rank_class->first_rank).size;
   SL_GO(list_uses(&k));
   SL_GO(link_instances(&k, options->memory_curve));
 done:
-  for (int lane = 0; lane < SL_LANE_COUNT; lane++) free(k.lane_issue[lane]);
+  for (int lane = 0; lane < SL_LANE_COUNT; lane++) free(k.lane_rows[lane]);
   close_histories(&k, slots);
   free(k.last_life);
   free(k.clocks);
