@@ -73,3 +73,6 @@ static inline uint32_t *sl_clock_of(const struct linker *k, uint32_t issue) {
 static inline uint32_t sl_lane_place(const struct linker *k, int lane, uint32_t op) {
   return op < k->kept.lane_ops[lane] ? op : op - k->copied.lane_ops[lane];
 }
+
+/* waits.c: records that an issue of the program, whose clock is known, uses its operands, as lifetimes in k->lives. */
+enum sl_status sl_lives_record(struct linker *k, uint32_t issue);

@@ -16,7 +16,8 @@ struct sl_periods {
   size_t count, capacity;
   struct sl_turn *turns; /* per slot */
   uint32_t *order, longest;
-  size_t alike; /* the first period from which on all are identical */
+  uint32_t lanes; /* bit l: ops of lane l use slots that change */
+  size_t alike;   /* the first period from which on all are identical */
 };
 
 /* Ops of a lane from one mark to another. */

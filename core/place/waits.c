@@ -261,7 +261,7 @@ static enum sl_status record_life(struct linker *k, const struct sl_use *use, ui
 /* The same for the pieces that slice `s` of an op touches, of a buffer that consists of such. A member's own part of a
  * range is somewhere in that range, which begins where the first member's does (op/wire.h, sl_share_piece). */
 static enum sl_status record_pieces(struct linker *k, const struct sl_use *use, const struct sl_op *op,
-                                    const struct sl_slice *s, uint32_t issue) {
+                                    const struct sl_slice *s, uint32_t issue, uint32_t own) {
   const struct sl_class *c = k->rank_class;
   const bool range = op->flags & SL_OP_SHARE_RANGE && s->shard_stride != 0;
   const int64_t element = sl_dtype_bytes(op->dtype), lo = range ? use->lo + op->dim[1] * element : use->lo,
@@ -271,8 +271,27 @@ static enum sl_status record_pieces(struct linker *k, const struct sl_use *use, 
   for (int32_t i = use->buffer + 1 + sl_pieces_find(c, use->buffer, lo); i < end; i++) {
     const struct sl_use piece = {.buffer = i};
     if (c->buffers[i].piece_at >= hi) break;
-    SL_TRY(
-        record_life(k, &piece, (uint32_t)c->buffers[i].first_slot, -1, issue, (int)op->lane, k->p->lane_ops[op->lane]));
+    SL_TRY(record_life(k, &piece, (uint32_t)c->buffers[i].first_slot, -1, issue, (int)op->lane, own));
+  }
+  return SL_OK;
+}
+
+/* The slot that an instance uses, in class->slot_offsets. */
+static uint32_t slot_of(const struct sl_use *use, const struct sl_program *p, const struct sl_instance *n) {
+  return use->number < 0 ? use->slot : use->slot + (uint32_t)p->slots[n->slots + use->number];
+}
+
+enum sl_status sl_lives_record(struct linker *k, uint32_t issue) {
+  const struct sl_program *p = k->p;
+  const struct sl_issue *e = &p->issues[issue - sl_issues_repeated(p)];
+  const struct sl_op *op = &p->ops[e->op];
+  const struct sl_instance *n = &p->instances[e->instance];
+  const struct sl_use *uses = &k->uses[k->first_use[e->op]];
+  for (const struct sl_use *use = uses; use < uses + op->slice_count; use++) {
+    if (use->pieces)
+      SL_TRY(record_pieces(k, use, op, &p->slices[op->slice + (use - uses)], issue, e->lane_index));
+    else if (use->lives)
+      SL_TRY(record_life(k, use, slot_of(use, p, n), n->micro_batch, issue, (int)op->lane, e->lane_index));
   }
   return SL_OK;
 }
@@ -310,11 +329,6 @@ static enum sl_status list_uses(struct linker *k) {
   return SL_OK;
 }
 
-/* The slot that an instance uses, in class->slot_offsets. */
-static uint32_t slot_of(const struct sl_use *use, const struct sl_program *p, const struct sl_instance *n) {
-  return use->number < 0 ? use->slot : use->slot + (uint32_t)p->slots[n->slots + use->number];
-}
-
 static enum sl_status link_op(struct linker *k, uint32_t op_index, uint32_t instance) {
   struct sl_program *p = k->p;
   const struct sl_op *op = &p->ops[op_index];
@@ -342,12 +356,7 @@ static enum sl_status link_op(struct linker *k, uint32_t op_index, uint32_t inst
     memset(clock, 0, SL_LANE_COUNT * sizeof *clock);
   clock[op->lane] = own;
   SL_TRY(add_waits(k, e, &needs, clock));
-  for (const struct sl_use *use = uses; use < uses + op->slice_count; use++) {
-    if (use->pieces)
-      SL_TRY(record_pieces(k, use, op, &p->slices[op->slice + (use - uses)], issue));
-    else if (use->lives)
-      SL_TRY(record_life(k, use, slot_of(use, p, n), n->micro_batch, issue, (int)op->lane, own));
-  }
+  SL_TRY(sl_lives_record(k, issue));
   p->lane_ops[op->lane]++;
   if (op->flags & SL_OP_BLOCKING) k->blocking[op->lane] = own + 1, k->blocks |= UINT32_C(1) << op->lane;
   return SL_OK;
