@@ -146,6 +146,10 @@ static void meet_group(struct flow *f, int local, int lane) {
   const struct sl_sim_call *call = &w->rank->now_calls[l->call];
   const struct sl_sim_group *group = &f->sim->groups[call->partner];
   struct meeting *m = &f->meetings[call->partner];
+  if (group->count == 1 && lane == group->lane) { /* all other members are folded into this one */
+    complete(f, local, lane, l->ready + call->seconds);
+    return;
+  }
   if (m->arrived++ == 0) {
     m->opener = local;
     m->ready = l->ready;

@@ -156,7 +156,7 @@ static bool conflict(const struct planner *p, const struct sl_item *x, const str
 /* Adds the spans of `x`, which gets the place of `placed`, to those that share it. */
 static enum sl_status share(const struct planner *p, struct sl_item *placed, const struct sl_item *x) {
   if (placed->shared_count == 0 && placed != x) SL_TRY(share(p, placed, placed));
-  SL_TRY(sl_grow(&placed->shared, &placed->shared_capacity, placed->shared_count + x->lives, sizeof *placed->shared));
+  SL_TRY(sl_room(&placed->shared, &placed->shared_capacity, placed->shared_count + x->lives, sizeof *placed->shared));
   size_t to = placed->shared_count += x->lives, kept = to - x->lives;
   for (size_t left = x->lives; left > 0; to--) { /* from the latest on, as in merging two sorted lists */
     const uint32_t own = (uint32_t)(x->first_life + left - 1);

@@ -181,7 +181,7 @@ static enum sl_status add_waits(struct linker *k, struct sl_issue *e, struct nee
         best = lane;
     }
     if (best < 0) break;
-    SL_TRY(sl_grow(&p->waits, &p->wait_capacity, p->wait_count + 1, sizeof *p->waits));
+    SL_TRY(sl_room(&p->waits, &p->wait_capacity, p->wait_count + 1, sizeof *p->waits));
     p->waits[p->wait_count++] = (struct sl_wait){(uint32_t)best, count[best]};
     learn(k, clock, best, count[best]);
   }
@@ -338,7 +338,7 @@ static enum sl_status link_op(struct linker *k, uint32_t op_index, uint32_t inst
   struct needs needs;
   needs.lanes = 0;
   const uint32_t place = sl_lane_place(k, (int)op->lane, own);
-  SL_TRY(sl_grow(&k->lane_rows[op->lane], &k->lane_capacity[op->lane], (size_t)place + 1, sizeof(uint32_t)));
+  SL_TRY(sl_room(&k->lane_rows[op->lane], &k->lane_capacity[op->lane], (size_t)place + 1, sizeof(uint32_t)));
   struct sl_issue *e = &p->issues[issue - sl_issues_repeated(p)];
   p->issue_count++;
   *e = (struct sl_issue){.op = op_index, .instance = instance, .lane_index = own & 0xffffff};
