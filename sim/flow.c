@@ -136,10 +136,6 @@ static void complete(struct flow *f, int local, int lane, double end) {
 
 /* ---- rendezvous ---- */
 
-static enum sl_op_kind kind_of(const struct walker *w, int32_t call) {
-  return w->table->program->ops[w->table->call_ops[call]].kind;
-}
-
 static void meet_group(struct flow *f, int local, int lane) {
   const struct walker *w = &f->walkers[local];
   const struct lane *l = &w->lanes[lane];
@@ -156,10 +152,9 @@ static void meet_group(struct flow *f, int local, int lane) {
   }
   if (l->ready > m->ready) m->ready = l->ready;
   const struct walker *other = &f->walkers[m->opener];
-  const int32_t theirs = other->lanes[lane].call;
-  const struct sl_sim_call *opening = &other->rank->now_calls[theirs];
+  const struct sl_sim_call *opening = &other->rank->now_calls[other->lanes[lane].call];
   f->astray |= opening->bytes != call->bytes || opening->seconds != call->seconds || lane != group->lane ||
-               kind_of(other, theirs) != kind_of(w, l->call);
+               opening->kind != call->kind;
   if (f->astray || m->arrived < group->count) return;
   m->arrived = 0;
   for (int i = 0; i < group->count; i++) complete(f, f->sim->members[group->first + i], lane, m->ready + call->seconds);
