@@ -149,19 +149,17 @@ static void move_newest(struct sl_periods *s, size_t slot, const struct sl_mark 
   for (int lane = 0; lane < SL_LANE_COUNT; lane++) move_on(&life->done[lane], lane, since, jump);
 }
 
-/* For a slot that changes: its newest lifetime ends in the copies, and the one after them is that of the slot that
- * takes its place. */
-static enum sl_status turn_slot(struct sl_periods *s, struct sl_turning *t, size_t slot, const struct sl_mark *jump,
-                                uint32_t copies) {
+/* For a slot that changes: its newest lifetime ends in the copies, and the one after them is that of the slot whose
+ * place it takes. */
+static enum sl_status turn_slot(struct sl_periods *s, struct sl_turning *t, size_t slot, const struct sl_mark *jump) {
   struct linker *k = s->k;
+  const struct sl_life *renewed = &t->renewed[slot];
   SL_TRY(sl_lives_room(k->lives, k->rank_class->slot_count));
-  struct sl_life life = sl_life_shifted(s, &t->now[slot], copies);
   k->lives->items[k->last_life[slot]] = t->over[slot];
-  life.slot = sl_slot_turned(s, slot, copies);
-  t->newest[life.slot] = (int32_t)k->lives->count;
-  k->lives->items[k->lives->count++] = life;
+  t->newest[renewed->slot] = (int32_t)k->lives->count;
+  k->lives->items[k->lives->count++] = *renewed;
   move_history(k, slot, &s->marks[s->alike], jump);
-  t->moved[life.slot] = k->histories[slot];
+  t->moved[renewed->slot] = k->histories[slot];
   return SL_OK;
 }
 
@@ -172,7 +170,7 @@ static enum sl_status move_slots(struct sl_periods *s, struct sl_turning *t, con
   const int32_t further = (int32_t)copies * s->r.micro_batches;
   for (size_t i = 0; i < slots; i++) {
     if (sl_slot_changes(s, i)) {
-      SL_TRY(turn_slot(s, t, i, jump, copies));
+      SL_TRY(turn_slot(s, t, i, jump));
     } else {
       move_history(k, i, &s->marks[s->count - 2], jump);
       move_newest(s, i, jump, further);

@@ -106,7 +106,8 @@ static bool begins(const struct sl_periods *s, const struct sl_life *piece) {
   return false;
 }
 
-struct sl_life sl_life_shifted(const struct sl_periods *s, const struct sl_life *life, int64_t periods) {
+/* A lifetime as it is `periods` later, or earlier, if negative, where all are identical; its slot stays. */
+static struct sl_life shifted(const struct sl_periods *s, const struct sl_life *life, int64_t periods) {
   const struct sl_mark *here = &s->marks[s->count - 1], by = sl_mark_distance(here - 1, here, (uint32_t)periods);
   struct sl_life out = *life;
   out.first += by.issue;
@@ -160,20 +161,21 @@ static struct sl_life finished(const struct sl_turning *t, const struct sl_perio
   struct sl_life out = s->k->lives->items[s->k->last_life[slot]];
   uint32_t after = 0;
   for (const struct sl_life *piece; (piece = next_piece(t, s, slot, &after)) != NULL;) {
-    const struct sl_life more = sl_life_shifted(s, piece, after);
+    const struct sl_life more = shifted(s, piece, after);
     out = join(&out, &more);
   }
   return out;
 }
 
-/* What a slot's newest lifetime would be by now if all periods had been like the last; false: it never begins. */
-static bool as_always(const struct sl_turning *t, const struct sl_periods *s, uint32_t slot, struct sl_life *out) {
+/* The newest lifetime, after `copies` more periods, of what a slot is then; false: it never begins. */
+static bool renewed(const struct sl_turning *t, const struct sl_periods *s, uint32_t slot, uint32_t copies,
+                    struct sl_life *out) {
   const uint32_t length = s->turns[slot].length;
   uint32_t ago = t->ahead[slot];
   for (bool found = false; ago < length; found = true) {
     const uint32_t reached = sl_slot_turned(s, slot, ago);
     const struct sl_life *piece = newest_piece(t, reached);
-    const struct sl_life part = sl_life_shifted(s, piece, -(int64_t)ago);
+    const struct sl_life part = shifted(s, piece, (int64_t)copies - ago);
     *out = found ? join(&part, out) : part;
     if (begins(s, piece)) return true;
     ago += 1 + t->ahead[sl_slot_turned(s, reached, 1)];
@@ -243,19 +245,19 @@ static bool all_meet(const struct sl_turning *t, const struct sl_periods *s) {
 
 /* ---- all of them ---- */
 
-/* Fills `over` and `now`, if all slots that change go on. */
+/* Fills `over` and `renewed`, if all slots that change go on. */
 static bool put_together(struct sl_turning *t, const struct sl_periods *s, uint32_t copies) {
   const struct linker *k = s->k;
-  const struct sl_mark *here = &s->marks[s->count - 1], jump = sl_mark_distance(here - 1, here, copies);
   const uint32_t slots = (uint32_t)k->rank_class->slot_count;
   if (!all_meet(t, s)) return false;
   for (uint32_t i = 0; i < slots; i++) {
     if (!sl_slot_changes(s, i)) continue;
     t->over[i] = finished(t, s, i);
-    if (!as_always(t, s, i, &t->now[i])) return false;
-    /* after the copies a slot has another lifetime than now; one that would have begun before the program did not */
-    const int64_t first = (int64_t)(int32_t)t->now[i].first + jump.issue;
-    if (first <= k->lives->items[k->last_life[sl_slot_turned(s, i, copies)]].first) return false;
+    if (!renewed(t, s, i, copies, &t->renewed[i])) return false;
+    /* after the copies a slot has another lifetime than now; with few copies it may have begun before the program */
+    const int64_t first = (int32_t)t->renewed[i].first;
+    t->renewed[i].slot = sl_slot_turned(s, i, copies);
+    if (first <= k->lives->items[k->last_life[t->renewed[i].slot]].first) return false;
   }
   return true;
 }
@@ -265,7 +267,7 @@ enum sl_status sl_turning_open(struct sl_turning *t, const struct sl_periods *s,
   *t = (struct sl_turning){.goes_on = s->longest == 1};
   if (t->goes_on || !ripe(s)) return SL_OK;
   SL_TRY(sl_malloc(&t->over, slots, sizeof *t->over));
-  SL_TRY(sl_malloc(&t->now, slots, sizeof *t->now));
+  SL_TRY(sl_malloc(&t->renewed, slots, sizeof *t->renewed));
   SL_TRY(sl_malloc(&t->moved, slots, sizeof *t->moved));
   SL_TRY(sl_malloc(&t->newest, slots, sizeof *t->newest));
   SL_TRY(list_pieces(t, s));
@@ -275,7 +277,7 @@ enum sl_status sl_turning_open(struct sl_turning *t, const struct sl_periods *s,
 
 void sl_turning_close(struct sl_turning *t) {
   free(t->over);
-  free(t->now);
+  free(t->renewed);
   free(t->moved);
   free(t->newest);
   free(t->pieces.items);

@@ -7,9 +7,10 @@
 /* What is known about the slots that change when copying is considered; of the others nothing is filled in. */
 struct sl_turning {
   bool goes_on; /* they can be assumed to go on as they did in the last period; only then the rest is filled in */
-  struct sl_life *over, *now; /* per slot: its newest lifetime, finished; and as if all had been like the last period */
-  struct sl_history *moved;   /* per slot: room for its history after the copies, and ... */
-  int32_t *newest;            /* ... for its newest lifetime then */
+  struct sl_life *over;     /* per slot: its newest lifetime, finished */
+  struct sl_life *renewed;  /* per slot: the newest lifetime of what it is after the copies */
+  struct sl_history *moved; /* per slot: room for its history after the copies, and ... */
+  int32_t *newest;          /* ... for its newest lifetime then */
   /* below: while that is found out */
   struct sl_lives pieces; /* what the last period alone adds to the lifetimes of each slot ... */
   int32_t *newest_piece;  /* ... of which this is the last; -1: nothing */
@@ -30,8 +31,6 @@ static inline uint32_t sl_slot_turned(const struct sl_periods *s, size_t slot, i
   return s->order[t->first + (uint32_t)at];
 }
 
-/* A lifetime as it is `periods` later, or earlier, if negative, where all are identical; its slot stays. */
-struct sl_life sl_life_shifted(const struct sl_periods *s, const struct sl_life *life, int64_t periods);
 /* Finds out whether `copies` more periods can be copied. Close it after a failure too. */
 enum sl_status sl_turning_open(struct sl_turning *t, const struct sl_periods *s, uint32_t copies);
 void sl_turning_close(struct sl_turning *t);
