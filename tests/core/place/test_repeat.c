@@ -295,6 +295,85 @@ static void every_lifetime_is_one_of_all(void **state) {
   }
 }
 
+/* ---- a lane that lags ---- */
+
+enum { LAG = 9, MICRO_BATCHES = 60, NUMBERS = SL_SLOT_ACTIVATION + 1, INSTANCES = 2 * MICRO_BATCHES + 3 };
+
+/* A program made by hand: compute writes a buffer of each micro-batch, from which another lane copies LAG micro-batches
+ * later. Its waits therefore name ops from before anything repeats, for as many periods; and the gaps between those are
+ * once those of a period, once not. At the end a third lane reads what the first op wrote. */
+struct lagging {
+  struct sl_buffer buffers[2];
+  struct sl_op ops[5];
+  struct sl_slice slices[4];
+  struct sl_instance instances[INSTANCES];
+  int32_t slots[INSTANCES * NUMBERS];
+  struct sl_class c;
+  struct sl_lives lives;
+};
+
+enum { WRITE, COPY_OUT, MORE, FIRST, LAST };
+
+static void do_once(struct lagging *t, int op, int micro_batch) {
+  struct sl_program *p = &t->c.programs[SL_PROGRAM_STEP];
+  t->slots[p->slot_count + SL_SLOT_ACTIVATION] = micro_batch < 0 ? 0 : micro_batch % (LAG + 1);
+  p->instances[p->instance_count++] = (struct sl_instance){.action = {SL_ACTION_FORWARD, 0, micro_batch},
+                                                           .first_op = op,
+                                                           .op_count = 1,
+                                                           .micro_batch = micro_batch,
+                                                           .slots = (int32_t)p->slot_count};
+  p->slot_count += NUMBERS;
+}
+
+static void make_lagging(struct lagging *t, const struct sl_plan *plan, bool all) {
+  static const enum sl_lane lanes[] = {SL_LANE_COMPUTE, SL_LANE_D2H, SL_LANE_COMPUTE, SL_LANE_COMPUTE, SL_LANE_H2D};
+  static const enum sl_scope scopes[] = {SL_SCOPE_MICRO, SL_SCOPE_PROGRAM};
+  const struct sl_build_options options = {.memory_curve = all};
+  *t = (struct lagging){
+      .buffers = {{.bytes = 256, .slots = LAG + 1, .slot = SL_SLOT_ACTIVATION}, {.bytes = 256, .slots = 1}},
+      .slices = {{.buffer = 0, .access = SL_WRITE, .slot = SL_SLOT_ACTIVATION, .bytes = 256},
+                 {.buffer = 0, .access = SL_READ, .slot = SL_SLOT_ACTIVATION, .bytes = 256},
+                 {.buffer = 1, .access = SL_WRITE, .bytes = 256},
+                 {.buffer = 1, .access = SL_READ, .bytes = 256}}};
+  t->buffers[1].first_slot = LAG + 1;
+  for (int i = 0; i < 5; i++) {
+    t->ops[i] = sl_op_plain(SL_OP_FILL, SL_F32, SL_PHASE_FORWARD);
+    t->ops[i].lane = lanes[i];
+    t->ops[i].slice = i > MORE ? i - 1 : i;
+    t->ops[i].slice_count = i != MORE;
+  }
+  t->c = (struct sl_class){.buffers = t->buffers, .buffer_count = 2, .slot_count = LAG + 2, .rank_count = 1};
+  struct sl_program *p = &t->c.programs[SL_PROGRAM_STEP];
+  *p = (struct sl_program){.kind = SL_PROGRAM_STEP, .ops = t->ops, .op_count = 5, .slices = t->slices};
+  p->slice_count = 4, p->instances = t->instances, p->slots = t->slots;
+  do_once(t, FIRST, -1);
+  for (int i = 0; i < MICRO_BATCHES + LAG; i++) {
+    if (i == LAG / 2) do_once(t, MORE, -1);
+    if (i < MICRO_BATCHES) do_once(t, WRITE, i);
+    if (i >= LAG) do_once(t, COPY_OUT, i - LAG);
+  }
+  do_once(t, LAST, -1);
+  assert_int_equal(p->instance_count, INSTANCES);
+  assert_int_equal(sl_waits_derive(plan, &t->c, scopes, &options, p, &t->lives), SL_OK);
+}
+
+static void a_lane_that_lags_is_waited_for(void **state) {
+  (void)state;
+  static struct lagging all, some;
+  struct fixture f;
+  open_point(&f, &(struct point){"1f1b", 1, 1, 2, "gpt2-tiny", "", 1, 1, 0}, COPIED);
+  make_lagging(&all, &f.plan, true);
+  make_lagging(&some, &f.plan, false);
+  same_program(&all.c.programs[SL_PROGRAM_STEP], &some.c.programs[SL_PROGRAM_STEP]);
+  assert_true(some.c.work.derived < all.c.work.derived);
+  for (struct lagging *t = &all; t != NULL; t = t == &all ? &some : NULL) {
+    free(t->c.programs[SL_PROGRAM_STEP].issues);
+    free(t->c.programs[SL_PROGRAM_STEP].waits);
+    free(t->lives.items);
+  }
+  fixture_close(&f);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_same_over_schedules_and_strategies),
@@ -302,6 +381,7 @@ int main(void) {
       cmocka_unit_test(layers_cost_no_more_than_in_proportion),
       cmocka_unit_test(no_turn_is_waited_for),
       cmocka_unit_test(every_lifetime_is_one_of_all),
+      cmocka_unit_test(a_lane_that_lags_is_waited_for),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
