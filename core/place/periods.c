@@ -5,11 +5,13 @@
  * before left in that of s, shifted by the ops of a period. What an op waits for follows from those histories and from
  * the clocks of the ops that they name. Periods are copied once
  *   - three consecutive ones are identical, in waits and in clocks, and
- *   - every op named in the history of a slot that changes is in a period from which on all are identical.
- * Then the next period finds the same histories and clocks, shifted by a period, so it is identical as well, and so on.
- * For a slot that does not change, what no period touches stays the same.
- * In copied periods only lifetimes that reach into or out of them are recorded. arena.c needs to know which pairs of
- * slots ever overlap in time, and every such pair is among the recorded lifetimes:
+ *   - what the histories of slots that change name from before that does not matter: every lane that uses such slots
+ *     knows that it is complete, so nothing waits for it, or nothing of the kind is named.
+ * Then the next period finds the same histories and clocks, shifted by a period, as far as they matter, so it is
+ * identical as well, and so on. For a slot that does not change, what no period touches stays the same.
+ * In copied periods only lifetimes that reach into or out of them are recorded; for slots that change, turning.c puts
+ * them together. arena.c needs to know which pairs of slots ever overlap in time, and every such pair is among the
+ * recorded lifetimes:
  *   - slots that do not change overlap in each period as in the one before;
  *   - a slot that changes must live through one whole derived period, and so overlaps all that lives in one;
  *   - two slots that change must share a period, or be in positions of their cycles that were derived twice. */
