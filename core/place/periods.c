@@ -23,10 +23,8 @@
 #include <string.h>
 
 enum {
-  SETTLED = 4, /* periods that are derived at least: one, and three identical ones */
-  ALIKE = 3,
-  PATIENCE = 12, /* periods, beyond the longest cycle, after which only whole cycles are considered */
-  MOST_KINDS = 256
+  SETTLED = 4,  /* periods that are derived at least: one, and three identical ones */
+  PATIENCE = 12 /* periods, beyond the longest cycle, after which only whole cycles are considered */
 };
 
 static struct sl_mark mark_here(const struct linker *k) {
@@ -279,7 +277,7 @@ enum sl_status sl_periods_skip(struct sl_periods *s, uint32_t *instance) {
   const uint32_t copies = at < s->r.end ? (s->r.end - at) / s->r.period : 0;
   if (copies == 0) s->r.period = 0;
   if (derived >= 2 && !period_alike(s->k, &s->marks[s->count - 3])) s->alike = derived - 1;
-  if (copies == 0 || derived < SETTLED || derived - s->alike < ALIKE) return SL_OK;
+  if (copies == 0 || derived < SETTLED || derived - s->alike < SL_ALIKE) return SL_OK;
   SL_TRY(try_copies(s, copies, &done));
   if (done) {
     *instance += copies * s->r.period;

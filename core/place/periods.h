@@ -4,6 +4,8 @@
 #include "core/place/linker.h"
 #include "core/place/repeat.h"
 
+enum { SL_ALIKE = 3 }; /* identical periods in a row, after which others may be copied */
+
 /* The position of a slot in its cycle: the at-th of `length` slots that become each other, from order[first] on. */
 struct sl_turn {
   uint32_t first, at, length;

@@ -1,16 +1,15 @@
 /* The slots that change; see turning.h.
  *
  * Most lifetimes that are in progress when copying is considered began before periods were identical, and end in a
- * period that is copied; none that was derived need be whole. But all that may happen to a slot in a period happened in
- * the last one, to some slot of its cycle: a slot is used in m periods as the slot that is m periods ahead of it ... is
- * used now. So the last period is taken apart into what it alone adds to each lifetime, its pieces, and a lifetime of
- * identical periods is put together from these, each shifted by the number of periods between. */
+ * period that is copied, so none need be derived from beginning to end. But whatever happens to a slot in an identical
+ * period happened in the last one to another slot of its cycle. So what the last period alone adds to each lifetime, its
+ * pieces, is recorded once more, and lifetimes are put together from these, each shifted by the periods between. */
 #include "core/place/turning.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { ALIKE = 3, MOST_KINDS = 256 };
+enum { MOST_KINDS = 256 };
 
 /* ---- histories ---- */
 
@@ -27,7 +26,9 @@ static bool named_since(const struct linker *k, size_t slot, const struct sl_mar
   return true;
 }
 
-/* Do all lanes that use slots that change know that all ops before the second of the identical periods are complete? */
+/* Do all lanes that use slots that change know that all ops before the second of the identical periods are complete? A
+ * period ago they then knew it of those before the first, so the last period, which is copied, did not wait for such
+ * ops either. */
 static bool all_known(const struct sl_periods *s) {
   const struct linker *k = s->k;
   const struct sl_mark *here = &s->marks[s->count - 1], *since = &s->marks[s->alike + 1];
@@ -213,7 +214,7 @@ struct kind {
 /* The relation of two kinds of slots repeats when both have completed their cycles. Was that derived twice, including
  * the lifetimes that began before? */
 static bool seen_twice(const struct sl_periods *s, const struct kind *a, const struct kind *b) {
-  return s->count - s->alike > 2 * (size_t)sl_repeat_multiple(a->length, b->length) + ALIKE;
+  return s->count - s->alike > 2 * (size_t)sl_repeat_multiple(a->length, b->length) + SL_ALIKE;
 }
 
 /* The kind in `kinds` that is `own`, or `count`. The slots of a buffer are often of as many kinds as those of the one
