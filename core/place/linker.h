@@ -74,5 +74,7 @@ static inline uint32_t sl_lane_place(const struct linker *k, int lane, uint32_t 
   return op < k->kept.lane_ops[lane] ? op : op - k->copied.lane_ops[lane];
 }
 
-/* waits.c: records that an issue of the program, whose clock is known, uses its operands, as lifetimes in k->lives. */
-enum sl_status sl_lives_record(struct linker *k, uint32_t issue);
+/* The slot that an instance uses, in class->slot_offsets. */
+static inline uint32_t sl_use_slot(const struct sl_use *use, const struct sl_program *p, const struct sl_instance *n) {
+  return use->number < 0 ? use->slot : use->slot + (uint32_t)p->slots[n->slots + use->number];
+}
