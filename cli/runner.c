@@ -31,9 +31,9 @@ static void observe(void *context, int local, int64_t step, const struct sl_prog
 }
 
 /* For runs whose ops nobody observes one by one. */
-static void observe_run(void *context, int local, int64_t step, const struct sl_program *program,
-                        const struct sl_issue *issues, const double *times, uint32_t count) {
-  sl_timeline_add_run(&((struct observer *)context)->timeline, local, step, program, issues, times, count);
+static void observe_many(void *context, int local, int64_t step, const struct sl_program *program,
+                         const struct sl_stretch *stretches, uint32_t count) {
+  sl_timeline_add_many(&((struct observer *)context)->timeline, local, step, program, stretches, count);
 }
 
 static void forget(void *context) {
@@ -91,7 +91,7 @@ enum sl_status sl_runner_run(const struct sl_runner *runner, json_t **record) {
                        .job = &runner->setup->job,
                        .steps = o->steps,
                        .observe = observe,
-                       .observe_run = runner->trace == NULL && runner->watch == NULL ? observe_run : NULL,
+                       .observe_many = runner->trace == NULL && runner->watch == NULL ? observe_many : NULL,
                        .observe_context = &observer,
                        .forget = runner->trace == NULL ? forget : NULL, /* a trace needs completions in order of time */
                        .progress = runner->progress,

@@ -26,6 +26,20 @@ struct lane {
   const struct sl_issue *stored;
 };
 
+enum {
+  MOST_OPS = 64, /* of compute that run one behind the other, told as one stretch */
+  MOST_STRETCHES = 16,
+  MOST_TIMES = 192
+};
+
+/* What the observer has not been told yet of a rank's ops: it is told of many at once. */
+struct untold {
+  struct sl_stretch stretches[MOST_STRETCHES];
+  uint32_t first[MOST_STRETCHES]; /* issue of each */
+  double times[MOST_TIMES];
+  uint32_t count, time_count;
+};
+
 struct walker {
   struct lane lanes[SL_LANE_COUNT];
   uint32_t next, end;          /* issue; behind the last one */
@@ -34,6 +48,7 @@ struct walker {
   int parked;                  /* the lane whose end it needs; -1: none */
   struct sl_sim_rank *rank;
   const struct sl_sim_program *table;
+  struct untold untold;
 };
 
 struct meeting {
@@ -54,23 +69,56 @@ struct flow {
   const struct sl_run *run; /* whose observer is told */
 };
 
-/* ---- one op is complete ---- */
+/* ---- the observer ---- */
 
-/* Reports `count` ops of a lane that follow each other without a gap, from issue `first` on, which are stored from
- * `stored` on: in one call if the observer supports that. */
-static void emit(const struct flow *f, int local, uint32_t first, const struct sl_issue *stored, const double *times,
-                 uint32_t count) {
-  const struct sl_run *run = f->run;
-  const struct sl_program *program = f->walkers[local].table->program;
-  if (run->observe_run != NULL) {
-    run->observe_run(run->observe_context, local, f->step, program, stored, times, count);
-    return;
-  }
-  for (uint32_t i = 0; i < count && run->observe != NULL; i++) {
-    const struct sl_completion done = {.local = local, .index = first + i, .start_s = times[i], .end_s = times[i + 1]};
-    run->observe(run->observe_context, local, f->step, program, &done);
+static void tell_one_by_one(const struct sl_run *run, const struct sl_program *program, const struct walker *w,
+                            int local, int64_t step) {
+  const struct untold *u = &w->untold;
+  for (uint32_t k = 0; k < u->count; k++) {
+    const struct sl_stretch *s = &u->stretches[k];
+    for (uint32_t i = 0; i < s->count; i++) {
+      const struct sl_completion done = {local, u->first[k] + i, s->times[i], s->times[i + 1]};
+      run->observe(run->observe_context, local, step, program, &done);
+    }
   }
 }
+
+static void tell(const struct flow *f, int local) {
+  const struct sl_run *run = f->run;
+  struct walker *w = &f->walkers[local];
+  struct untold *u = &w->untold;
+  const struct sl_program *program = w->table->program;
+  if (run->observe_many != NULL) {
+    run->observe_many(run->observe_context, local, f->step, program, u->stretches, u->count);
+  } else if (run->observe != NULL) {
+    tell_one_by_one(run, program, w, local, f->step);
+  }
+  u->count = u->time_count = 0;
+}
+
+/* Room for the times of a stretch of up to `ops`, for note(). */
+static inline double *times_of(const struct flow *f, int local, uint32_t ops) {
+  struct untold *u = &f->walkers[local].untold;
+  if (u->count == MOST_STRETCHES || u->time_count + ops + 1 > MOST_TIMES) tell(f, local);
+  return &u->times[u->time_count];
+}
+
+/* Notes `count` ops of a lane that follow each other without a gap, from issue `first` on, which are stored from
+ * `stored` on. Their times stand where times_of() says. */
+static inline void note(struct untold *u, uint32_t first, const struct sl_issue *stored, uint32_t count) {
+  u->stretches[u->count] = (struct sl_stretch){stored, &u->times[u->time_count], count};
+  u->first[u->count++] = first;
+  u->time_count += count + 1;
+}
+
+static inline void note_one(const struct flow *f, int local, uint32_t issue, const struct sl_issue *stored,
+                            double start, double end) {
+  double *times = times_of(f, local, 1);
+  times[0] = start, times[1] = end;
+  note(&f->walkers[local].untold, issue, stored, 1);
+}
+
+/* ---- one op is complete ---- */
 
 /* Completes the communication that is the newest op of a lane. */
 static void complete(struct flow *f, int local, int lane, double end) {
@@ -80,7 +128,7 @@ static void complete(struct flow *f, int local, int lane, double end) {
   l->open = false;
   if (end > f->end) f->end = end;
   if (w->rank->counting) sl_sim_count_call(w->rank, lane, l->call, end - l->ready);
-  emit(f, local, l->issue, l->stored, (const double[]){l->ready, end}, 1);
+  note_one(f, local, l->issue, l->stored, l->ready, end);
   if (w->parked != lane) return;
   w->parked = -1;
   f->able[f->able_count++] = local;
@@ -88,26 +136,25 @@ static void complete(struct flow *f, int local, int lane, double end) {
 
 /* ---- rendezvous ---- */
 
-static enum sl_op_kind kind_of(const struct walker *w, int32_t call) {
-  return w->table->program->ops[w->table->call_ops[call]].kind;
-}
-
 static void meet_group(struct flow *f, int local, int lane) {
   const struct walker *w = &f->walkers[local];
   const struct lane *l = &w->lanes[lane];
   const struct sl_sim_call *call = &w->rank->now_calls[l->call];
   const struct sl_sim_group *group = &f->sim->groups[call->partner];
   struct meeting *m = &f->meetings[call->partner];
+  if (group->count == 1 && lane == group->lane) { /* all other members are folded into this one */
+    complete(f, local, lane, l->ready + call->seconds);
+    return;
+  }
   if (m->arrived++ == 0) {
     m->opener = local;
     m->ready = l->ready;
   }
   if (l->ready > m->ready) m->ready = l->ready;
   const struct walker *other = &f->walkers[m->opener];
-  const int32_t theirs = other->lanes[lane].call;
-  const struct sl_sim_call *opening = &other->rank->now_calls[theirs];
+  const struct sl_sim_call *opening = &other->rank->now_calls[other->lanes[lane].call];
   f->astray |= opening->bytes != call->bytes || opening->seconds != call->seconds || lane != group->lane ||
-               kind_of(other, theirs) != kind_of(w, l->call);
+               opening->kind != call->kind;
   if (f->astray || m->arrived < group->count) return;
   m->arrived = 0;
   for (int i = 0; i < group->count; i++) complete(f, f->sim->members[group->first + i], lane, m->ready + call->seconds);
@@ -180,22 +227,21 @@ static inline const struct sl_issue *stored_end(const struct walker *w) {
 /* Runs the next op of a rank, of the compute lane, which can start at `ready`, and those behind it that begin when the
  * one before them ends: compute ops, which are no rendezvous, that wait for nothing else. */
 static void compute_on(struct flow *f, int local, double ready) {
-  enum { MOST = 64 };
   struct walker *w = &f->walkers[local];
   struct lane *l = &w->lanes[SL_LANE_COMPUTE];
   const struct sl_sim_cost *costs = w->table->costs;
   const struct sl_issue *issue = w->at.stored, *const behind = stored_end(w);
-  double times[MOST + 1], end = ready;
+  double *times = times_of(f, local, MOST_OPS), end = ready;
   uint32_t count = 0;
   times[0] = ready;
   do {
     end += sl_jitter_seconds(f->sim, w->rank, w->next + count, costs[issue->op].seconds);
     l->ends[(l->count + count) & l->mask] = times[count + 1] = end;
     count++, issue++;
-  } while (count < MOST && issue < behind && issue->wait_count == 0 && costs[issue->op].lane == SL_LANE_COMPUTE);
+  } while (count < MOST_OPS && issue < behind && issue->wait_count == 0 && costs[issue->op].lane == SL_LANE_COMPUTE);
   l->count += count;
   if (end > f->end) f->end = end;
-  emit(f, local, w->next, w->at.stored, times, count);
+  note(&w->untold, w->next, w->at.stored, count);
   go_on_by(w, count);
 }
 
@@ -209,7 +255,7 @@ static void run_beside(struct flow *f, int local, int lane, double ready) {
   l->ends[l->count++ & l->mask] = end;
   if (end > f->end) f->end = end;
   if (sl_lane_is_link((enum sl_lane)lane) && w->rank->counting) sl_sim_count_copy(w->rank, stored->op, end - ready);
-  emit(f, local, issue, stored, (const double[]){ready, end}, 1);
+  note_one(f, local, issue, stored, ready, end);
 }
 
 /* The rank reaches its next op, a communication, at `ready`. */
@@ -325,6 +371,7 @@ enum sl_status sl_flow_run(struct sl_sim *sim, enum sl_program_kind kind, int64_
   for (int i = sim->count; i-- > 0;) f.able[f.able_count++] = i;
   while (f.able_count > 0 && !f.astray) walk(&f, f.able[--f.able_count]);
   *ran = !f.astray && all_over(&f);
+  for (int i = 0; *ran && i < sim->count; i++) tell(&f, i);
   if (*ran) sim->time = f.end;
 done:
   free(reach);

@@ -88,20 +88,19 @@ static void run_transfer(struct sl_sim *sim, int local, int lane) {
 
 /* ---- traffic counts ---- */
 
-void sl_sim_hash_call(struct sl_sim_rank *rank, int32_t call) {
-  const struct sl_op *op = &rank->now->program->ops[rank->now->call_ops[call]];
+void sl_sim_hash_call(struct sl_sim_rank *rank, int32_t index) {
+  const struct sl_sim_call *call = &rank->now_calls[index];
   if (!sl_program_is_step(rank->now->program->kind)) return;
-  rank->call_hash = sl_hash_call(rank->call_hash, op->group, op->kind, rank->now_calls[call].bytes);
+  rank->call_hash = sl_hash_call(rank->call_hash, call->group, call->kind, call->bytes);
 }
 
 void sl_sim_count_call(struct sl_sim_rank *rank, int lane, int32_t index, double seconds) {
   const struct sl_sim_call *call = &rank->now_calls[index];
-  const uint32_t row = rank->now->costs[rank->now->call_ops[index]].row;
-  struct sl_traffic *t = &rank->traffic.items[row];
+  struct sl_traffic *t = &rank->traffic.items[call->row];
   t->calls++;
   t->bytes += call->bytes;
   t->wire_bytes += call->wire;
-  rank->call_s[row * SL_LANE_COUNT + (uint32_t)lane] += seconds;
+  rank->call_s[call->row * SL_LANE_COUNT + (uint32_t)lane] += seconds;
 }
 
 void sl_sim_count_copy(struct sl_sim_rank *rank, uint32_t op, double seconds) {

@@ -45,8 +45,10 @@ struct sl_sim_call {
   double seconds;
   double host; /* the host's seconds for the call */
   int64_t bytes, wire;
-  double beside;   /* share of its speed that compute loses while bytes move */
-  int32_t partner; /* collective: index in sim->groups; send, receive: the other side's local index */
+  double beside;       /* share of its speed that compute loses while bytes move */
+  int32_t partner;     /* collective: index in sim->groups; send, receive: the other side's local index */
+  uint16_t row;        /* of the traffic list */
+  uint8_t group, kind; /* enum sl_group, enum sl_op_kind */
 };
 
 /* What a call takes of the caller's own link of each level, in each direction, if it is the only one: from 0 to 1. */
@@ -209,7 +211,7 @@ void sl_sim_try(struct sl_sim *sim, int local, int lane);
 void sl_sim_event(struct sl_sim *sim, uint32_t source);
 /* Count a call of a step: its hash when `rank` reaches it, in program order; its traffic when it completes, `seconds`
  * later. */
-void sl_sim_hash_call(struct sl_sim_rank *rank, int32_t call);
+void sl_sim_hash_call(struct sl_sim_rank *rank, int32_t index);
 void sl_sim_count_call(struct sl_sim_rank *rank, int lane, int32_t call, double seconds);
 /* Counts a copy between memories in a step, which took `seconds` from when the copying began. Its link counts for at
  * least the time that it takes to carry the bytes. */

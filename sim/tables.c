@@ -222,7 +222,11 @@ static enum sl_status fill_call(const struct sl_sim *sim, int local, const struc
   const struct sl_op *op = &table->program->ops[index];
   const struct sl_work *work = &table->works[index];
   int rank = sim->ranks[local].rank;
+  _Static_assert(SL_OP_COUNT <= UINT8_MAX && SL_GROUP_COUNT <= UINT8_MAX, "a call has a byte for each");
   call->bytes = sl_op_comm_bytes(op);
+  call->row = table->costs[index].row;
+  call->group = (uint8_t)op->group;
+  call->kind = (uint8_t)op->kind;
   if (sl_op_class_of(op->kind) == SL_CLASS_P2P) {
     const int own = sim->job->classes[sim->ranks[local].class_index].pp_rank;
     if (op->peer < 0 || op->peer >= plan->pp || op->peer == own) {

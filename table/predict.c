@@ -12,9 +12,9 @@ static void observe(void *context, int local, int64_t step, const struct sl_prog
   sl_timeline_add(context, local, step, program, done);
 }
 
-static void observe_run(void *context, int local, int64_t step, const struct sl_program *program,
-                        const struct sl_issue *issues, const double *times, uint32_t count) {
-  sl_timeline_add_run(context, local, step, program, issues, times, count);
+static void observe_many(void *context, int local, int64_t step, const struct sl_program *program,
+                         const struct sl_stretch *stretches, uint32_t count) {
+  sl_timeline_add_many(context, local, step, program, stretches, count);
 }
 
 static void forget(void *context) {
@@ -72,7 +72,7 @@ enum sl_status sl_predict_job(struct sl_prediction *out, const struct sl_job *jo
                        .job = job,
                        .steps = 1,
                        .observe = observe,
-                       .observe_run = observe_run,
+                       .observe_many = observe_many,
                        .observe_context = &timeline,
                        .forget = forget,
                        .options = {.fold = true, .fail_rank = -1, .fail_step = -1}};

@@ -74,16 +74,24 @@ enum sl_status sl_malloc(void *out, size_t count, size_t size) {
   return SL_OK;
 }
 
-enum sl_status sl_grow_beyond(void *items, size_t *capacity, size_t count, size_t size) {
+enum sl_status sl_room_beyond(void *items, size_t *capacity, size_t count, size_t size) {
   size_t grown = *capacity > 0 ? *capacity : 16;
   while (grown < count) grown *= 2;
   void *block;
   memcpy(&block, items, sizeof block);
   block = reallocarray(block, grown, size);
   if (block == NULL) return sl_fail(SL_ERR_MEMORY, "out of memory: %zu elements of %zu bytes", grown, size);
-  memset((char *)block + *capacity * size, 0, (grown - *capacity) * size);
   memcpy(items, &block, sizeof block);
   *capacity = grown;
+  return SL_OK;
+}
+
+enum sl_status sl_grow_beyond(void *items, size_t *capacity, size_t count, size_t size) {
+  const size_t had = *capacity;
+  void *block;
+  SL_TRY(sl_room_beyond(items, capacity, count, size));
+  memcpy(&block, items, sizeof block);
+  memset((char *)block + had * size, 0, (*capacity - had) * size);
   return SL_OK;
 }
 

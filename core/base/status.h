@@ -71,5 +71,10 @@ enum sl_status sl_grow_beyond(void *items, size_t *capacity, size_t count, size_
 static inline enum sl_status sl_grow(void *items, size_t *capacity, size_t count, size_t size) {
   return count <= *capacity ? SL_OK : sl_grow_beyond(items, capacity, count, size);
 }
+/* The same without zeroing. */
+enum sl_status sl_room_beyond(void *items, size_t *capacity, size_t count, size_t size);
+static inline enum sl_status sl_room(void *items, size_t *capacity, size_t count, size_t size) {
+  return count <= *capacity ? SL_OK : sl_room_beyond(items, capacity, count, size);
+}
 /* Frees the memory of the array beyond its `count` elements. */
 enum sl_status sl_shrink(void *items, size_t *capacity, size_t count, size_t size);

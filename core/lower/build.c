@@ -207,7 +207,7 @@ enum sl_status sl_build_emit(struct sl_program *p, struct sl_op op, int operand_
 }
 
 enum sl_status sl_build_instance(struct sl_program *p, struct sl_action action, int32_t first, int32_t op_count) {
-  SL_TRY(sl_grow(&p->instances, &p->instance_capacity, p->instance_count + 1, sizeof *p->instances));
+  SL_TRY(sl_room(&p->instances, &p->instance_capacity, p->instance_count + 1, sizeof *p->instances));
   p->instances[p->instance_count++] = (struct sl_instance){
       .action = action, .first_op = first, .op_count = op_count, .micro_batch = action.micro_batch};
   return SL_OK;

@@ -150,7 +150,7 @@ static bool is_too_long(const struct walk *w) {
 static enum sl_status number_slots(struct walk *w, const struct sl_action *a) {
   struct sl_program *p = w->p;
   const size_t count = (size_t)sl_slots_count(w->l);
-  SL_TRY(sl_grow(&p->slots, &p->slot_capacity, p->slot_count + count, sizeof *p->slots));
+  SL_TRY(sl_room(&p->slots, &p->slot_capacity, p->slot_count + count, sizeof *p->slots));
   sl_slots_take(w->l, a, &p->slots[p->slot_count]);
   p->slot_count += count;
   return SL_OK;

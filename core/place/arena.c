@@ -100,6 +100,13 @@ static const struct span *span_at(const struct planner *p, const struct line *li
   return &p->spans[line->at != NULL ? line->at[i] : line->first + i];
 }
 
+/* Those at the place of `item`, the first that got it. */
+static struct line line_of(const struct sl_item *item) {
+  const bool alone = item->shared_count == 0;
+  return (struct line){
+      .at = alone ? NULL : item->shared, .first = item->first_life, .count = alone ? item->lives : item->shared_count};
+}
+
 /* The first span of a line, from `low` on, that is not over before issue `first`. */
 static size_t not_over(const struct planner *p, const struct line *line, size_t low, uint32_t first) {
   for (size_t high = line->count; low < high;) {
@@ -129,7 +136,7 @@ static bool noted_at_once(const struct sl_item *x, const struct sl_item *y) {
  * over before the earlier is over before the later too. */
 static bool conflict(const struct planner *p, const struct sl_item *x, const struct sl_item *placed) {
   struct line few = {.first = x->first_life, .count = x->lives};
-  struct line many = {.at = placed->shared, .count = placed->shared_count};
+  struct line many = line_of(placed);
   if (noted_at_once(x, placed)) return true;
   if (few.count > many.count) {
     const struct line other = few;
@@ -146,9 +153,10 @@ static bool conflict(const struct planner *p, const struct sl_item *x, const str
   return false;
 }
 
-/* Adds the spans of `x`, which has the place of `placed`, to those that share it. */
+/* Adds the spans of `x`, which gets the place of `placed`, to those that share it. */
 static enum sl_status share(const struct planner *p, struct sl_item *placed, const struct sl_item *x) {
-  SL_TRY(sl_grow(&placed->shared, &placed->shared_capacity, placed->shared_count + x->lives, sizeof *placed->shared));
+  if (placed->shared_count == 0 && placed != x) SL_TRY(share(p, placed, placed));
+  SL_TRY(sl_room(&placed->shared, &placed->shared_capacity, placed->shared_count + x->lives, sizeof *placed->shared));
   size_t to = placed->shared_count += x->lives, kept = to - x->lives;
   for (size_t left = x->lives; left > 0; to--) { /* from the latest on, as in merging two sorted lists */
     const uint32_t own = (uint32_t)(x->first_life + left - 1);
@@ -260,7 +268,7 @@ static enum sl_status put(struct planner *p, struct sl_item *x) {
     if (sl_items_at(l, i)->bytes == x->bytes) return share(p, sl_items_at(l, i), x);
   sl_items_insert(l, at, x);
   p->used |= UINT64_C(1) << sl_size_class(x->bytes);
-  return share(p, x, x);
+  return SL_OK;
 }
 
 /* Places items in their turn above the persistent buffers; *top: the arena's size, or, once one ends there or above,

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-size_t sl_items_from(const struct sl_items *l, size_t low, int64_t offset) {
-  size_t high = low;
+size_t sl_items_behind(const struct sl_items *l, size_t low, int64_t offset) {
+  size_t high = ++low;
   for (size_t step = 1; high < l->count && sl_items_at(l, high)->offset < offset; step *= 2)
     low = high + 1, high += step;
   for (high = high < l->count ? high : l->count; low < high;) {

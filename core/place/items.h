@@ -19,8 +19,8 @@ struct sl_item {
   bool fixed;   /* the offset is given */
   bool at_peak; /* live at the peak */
   struct sl_busy_life noted[SL_NOTED_LIVES];
-  /* for the first item placed at its offset among those of its size: all their spans in order of time, which never
-   * overlap */
+  /* for the first item placed at its offset among those of its size, if it is not the only one: all their spans in
+   * order of time, which never overlap */
   uint32_t *shared;
   size_t shared_count, shared_capacity;
 };
@@ -45,7 +45,11 @@ static inline struct sl_item *sl_items_at(const struct sl_items *placed, size_t 
   return placed->all[i < placed->low ? i : i + placed->capacity - placed->count];
 }
 
-/* The first from the low-th on that is at `offset` or above: seldom far from there. */
-size_t sl_items_from(const struct sl_items *placed, size_t low, int64_t offset);
+/* The first behind the low-th, which is below `offset`, that is there or above: seldom far from there. */
+size_t sl_items_behind(const struct sl_items *placed, size_t low, int64_t offset);
+/* The first from the low-th on that is at `offset` or above. */
+static inline size_t sl_items_from(const struct sl_items *placed, size_t low, int64_t offset) {
+  return low < placed->count && sl_items_at(placed, low)->offset < offset ? sl_items_behind(placed, low, offset) : low;
+}
 /* Inserts `item` before the at-th; there is room for all. */
 void sl_items_insert(struct sl_items *placed, size_t at, struct sl_item *item);

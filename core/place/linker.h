@@ -36,6 +36,11 @@ struct sl_use {
   bool renews;   /* ... a new one begins, unless the same op reads the content of before */
 };
 
+/* How far a program is linked: issues, and ops of each lane. */
+struct sl_mark {
+  uint32_t issue, lane_ops[SL_LANE_COUNT];
+};
+
 struct linker {
   const struct sl_plan *plan;
   struct sl_class *rank_class;
@@ -46,12 +51,30 @@ struct linker {
   struct sl_history *histories; /* one per slot of the class */
   struct sl_span *first_spans;  /* one per slot, where a history of no more than one span lies */
   int32_t *last_life;           /* newest life of each slot in this program, -1 none */
-  uint32_t *clocks;             /* SL_LANE_COUNT per issue: ops that are complete for certain at its start */
-  struct sl_use *uses;          /* one per operand: those of an op from first_use[op] on */
+  /* SL_LANE_COUNT per row, of which every issue that is not copied has one: ops that are complete for certain at its
+   * start */
+  uint32_t *clocks;
+  struct sl_use *uses; /* one per operand: those of an op from first_use[op] on */
   uint32_t *first_use;
-  uint32_t *lane_issue[SL_LANE_COUNT]; /* issue index of each op of a lane */
+  uint32_t *lane_rows[SL_LANE_COUNT]; /* the row of each op of a lane */
   size_t lane_capacity[SL_LANE_COUNT];
+  struct sl_mark kept, copied;      /* copies: how much they are, behind what rows stay as they were */
   int places[SL_GROUP_COUNT];       /* ranks of the class's group of each kind */
   uint32_t blocking[SL_LANE_COUNT]; /* what the next compute op must wait for ... */
   uint32_t blocks;                  /* ... bit l: on lane l */
 };
+
+/* The clock of an issue that is not copied, at the end of what is linked. */
+static inline uint32_t *sl_clock_of(const struct linker *k, uint32_t issue) {
+  return &k->clocks[(size_t)(issue - k->copied.issue) * SL_LANE_COUNT];
+}
+
+/* Where lane_rows has op `op` of a lane. */
+static inline uint32_t sl_lane_place(const struct linker *k, int lane, uint32_t op) {
+  return op < k->kept.lane_ops[lane] ? op : op - k->copied.lane_ops[lane];
+}
+
+/* The slot that an instance uses, in class->slot_offsets. */
+static inline uint32_t sl_use_slot(const struct sl_use *use, const struct sl_program *p, const struct sl_instance *n) {
+  return use->number < 0 ? use->slot : use->slot + (uint32_t)p->slots[n->slots + use->number];
+}

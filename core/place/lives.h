@@ -34,3 +34,8 @@ static inline enum sl_status sl_lives_room(struct sl_lives *lives, size_t slots)
   lives->capacity = capacity;
   return SL_OK;
 }
+
+/* Records in k->lives that an issue of the program, whose clock is known, uses its operands. Errors: SL_ERR_MEMORY.
+ * Internal to core/place. */
+struct linker;
+enum sl_status sl_lives_record(struct linker *k, uint32_t issue);

@@ -5,24 +5,26 @@
  * before left in that of s, shifted by the ops of a period. What an op waits for follows from those histories and from
  * the clocks of the ops that they name. Periods are copied once
  *   - three consecutive ones are identical, in waits and in clocks, and
- *   - every op named in the history of a slot that changes is in a period from which on all are identical.
- * Then the next period finds the same histories and clocks, shifted by a period, so it is identical as well, and so on.
- * For a slot that does not change, what no period touches stays the same.
- * In copied periods only lifetimes that reach into or out of them are recorded. arena.c needs to know which pairs of
- * slots ever overlap in time, and every such pair is among the recorded lifetimes:
+ *   - what the histories of slots that change name from before that does not matter: every lane that uses such slots
+ *     knows that it is complete, so nothing waits for it, or nothing of the kind is named.
+ * Then the next period finds the same histories and clocks, shifted by a period, as far as they matter, so it is
+ * identical as well, and so on. For a slot that does not change, what no period touches stays the same.
+ * In copied periods only lifetimes that reach into or out of them are recorded; for slots that change, turning.c puts
+ * them together. arena.c needs to know which pairs of slots ever overlap in time, and every such pair is among the
+ * recorded lifetimes:
  *   - slots that do not change overlap in each period as in the one before;
  *   - a slot that changes must live through one whole derived period, and so overlaps all that lives in one;
  *   - two slots that change must share a period, or be in positions of their cycles that were derived twice. */
 #include "core/place/periods.h"
 
+#include "core/place/turning.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-  SETTLED = 4, /* periods that are derived at least: one, and three identical ones */
-  ALIKE = 3,
-  PATIENCE = 12, /* periods, beyond the longest cycle, after which only whole cycles are considered */
-  MOST_KINDS = 256
+  SETTLED = 4,  /* periods that are derived at least: one, and three identical ones */
+  PATIENCE = 12 /* periods, beyond the longest cycle, after which only whole cycles are considered */
 };
 
 static struct sl_mark mark_here(const struct linker *k) {
@@ -58,172 +60,6 @@ static bool period_alike(const struct linker *k, const struct sl_mark *m) {
   return true;
 }
 
-/* ---- slots that change ---- */
-
-static bool changes(const struct sl_periods *s, size_t slot) {
-  return s->r.next[slot] != slot;
-}
-
-/* Are all ops that the history of `slot` names after `since`? */
-static bool named_since(const struct linker *k, size_t slot, const struct sl_mark *since) {
-  for (size_t i = 0; i < k->histories[slot].count; i++) {
-    const struct sl_span *x = sl_span_at(&k->histories[slot], i);
-    if (x->writer_lane >= 0 && x->written <= since->lane_ops[x->writer_lane]) return false;
-    for (uint32_t lanes = x->readers; lanes != 0; lanes &= lanes - 1) {
-      const int lane = __builtin_ctz(lanes);
-      if (x->read[lane] <= since->lane_ops[lane]) return false;
-    }
-  }
-  return true;
-}
-
-/* The slot that `slot` becomes after `steps` periods; before, if negative. */
-static uint32_t turned(const struct sl_periods *s, size_t slot, int64_t steps) {
-  const struct sl_turn *t = &s->turns[slot];
-  int64_t at = ((int64_t)t->at + steps) % t->length;
-  if (at < 0) at += t->length;
-  return s->order[t->first + (uint32_t)at];
-}
-
-/* A finished lifetime that the newest one of `slot` repeats `ago` periods later; NULL: there is none. */
-static const struct sl_life *finished_ago(const struct sl_periods *s, size_t slot, uint32_t ago) {
-  const struct linker *k = s->k;
-  const uint32_t step = s->marks[s->count - 1].issue - s->marks[s->count - 2].issue;
-  const struct sl_life *newest = &k->lives->items[k->last_life[slot]];
-  const struct sl_life *life = &k->lives->items[k->last_life[turned(s, slot, -(int64_t)ago)]];
-  if (newest->first < s->marks[s->alike].issue + ago * step) return NULL;
-  while (life->before >= 0 && life->first > newest->first - ago * step) {
-    life = &k->lives->items[life->before];
-    if (life->first == newest->first - ago * step) return life->buffer == newest->buffer ? life : NULL;
-  }
-  return NULL;
-}
-
-/* The same for any number of periods, stored in *ago; the previous value for the slot is tried first. */
-static const struct sl_life *finished_like(const struct sl_periods *s, size_t slot, uint32_t *ago) {
-  const struct sl_life *like = *ago > 0 ? finished_ago(s, slot, *ago) : NULL;
-  if (like != NULL) return like;
-  for (*ago = 1; *ago < s->count; ++*ago) {
-    like = finished_ago(s, slot, *ago);
-    if (like != NULL) return like;
-  }
-  return NULL;
-}
-
-/* The newest lifetime of a slot as it will be when finished: like `like`, shifted by `steps`. */
-static struct sl_life finished(const struct sl_life *life, const struct sl_life *like, const struct sl_mark *steps) {
-  struct sl_life out = *like;
-  out.slot = life->slot;
-  out.micro_batch = life->micro_batch;
-  out.first = life->first;
-  out.last += steps->issue;
-  for (int lane = 0; lane < SL_LANE_COUNT; lane++) {
-    if (out.lanes >> lane & 1) out.done[lane] += steps->lane_ops[lane];
-    out.known[lane] += steps->lane_ops[lane];
-  }
-  return out;
-}
-
-/* Bit i: the lifetime covers the i-th of the latest derived periods. */
-static uint64_t periods_of(const struct sl_periods *s, const struct sl_life *life) {
-  const size_t last = s->count - 1, first = last > 64 ? last - 64 : 0;
-  const size_t from = sl_mark_behind(s, first, last, life->first), end = sl_mark_behind(s, from, last + 1, life->last);
-  const size_t count = end > from ? end - from - 1 : 0;
-  return count == 0 ? 0 : UINT64_MAX >> (64 - count) << (from - first);
-}
-
-/* What is known about the slots that change when copying is considered; of the others nothing is filled in. */
-struct turning {
-  struct sl_life *over;     /* per slot: its newest lifetime, finished */
-  uint64_t *through;        /* per slot: periods that it lives through */
-  struct sl_history *moved; /* per slot: its history after the copies */
-  int32_t *newest;          /* per slot: its newest lifetime after the copies */
-};
-
-static enum sl_status open_turning(struct turning *t, const struct sl_periods *s) {
-  const size_t slots = s->k->rank_class->slot_count;
-  *t = (struct turning){0};
-  SL_TRY(sl_malloc(&t->over, slots, sizeof *t->over));
-  SL_TRY(sl_malloc(&t->through, slots, sizeof *t->through));
-  SL_TRY(sl_malloc(&t->moved, slots, sizeof *t->moved));
-  return sl_malloc(&t->newest, slots, sizeof *t->newest);
-}
-
-static void close_turning(struct turning *t) {
-  free(t->over);
-  free(t->through);
-  free(t->moved);
-  free(t->newest);
-}
-
-/* Slots that live through the same periods and have cycles of the same length. */
-struct kind {
-  uint64_t through;
-  uint32_t length;
-};
-
-/* The relation of two kinds of slots repeats when both have completed their cycles. Was that derived twice, including
- * the lifetimes that began before? */
-static bool seen_twice(const struct sl_periods *s, const struct kind *a, const struct kind *b) {
-  return s->count - s->alike > 2 * (size_t)sl_repeat_multiple(a->length, b->length) + ALIKE;
-}
-
-/* The kind in `kinds` that is `own`, or `count`. The slots of a buffer are often of as many kinds as those of the one
- * before it, in the same order, so the one behind `last`, which was found last, is tried first. */
-static size_t find_kind(const struct kind *kinds, size_t count, size_t last, struct kind own) {
-  for (size_t tried = 0; tried < count; tried++) {
-    if (++last >= count) last = 0;
-    if (kinds[last].through == own.through && kinds[last].length == own.length) return last;
-  }
-  return count;
-}
-
-/* Does every pair of slots that change live through one derived period, or have all their relations been derived? */
-static bool all_meet(const struct sl_periods *s, const struct turning *t) {
-  struct kind kinds[MOST_KINDS];
-  size_t count = 0, j = 0;
-  for (size_t i = 0; i < s->k->rank_class->slot_count; i++) {
-    const struct kind own = {t->through[i], s->turns[i].length};
-    if (!changes(s, i)) continue;
-    if (own.through == 0) return false;
-    if ((j = find_kind(kinds, count, j, own)) < count) continue;
-    if (count == MOST_KINDS) return false;
-    for (j = 0; j < count; j++)
-      if ((kinds[j].through & own.through) == 0 && !seen_twice(s, &kinds[j], &own)) return false;
-    kinds[count++] = own;
-  }
-  return true;
-}
-
-/* Does every slot that changes have a lifetime, and no history from before periods are identical? */
-static bool ripe(const struct sl_periods *s) {
-  const struct linker *k = s->k;
-  for (size_t i = 0; i < k->rank_class->slot_count; i++)
-    if (changes(s, i) && (k->last_life[i] < 0 || !named_since(k, i, &s->marks[s->alike]))) return false;
-  return true;
-}
-
-/* Can the slots that change be assumed to continue as they did? Fills `over` and `through`. */
-static bool goes_on(const struct sl_periods *s, struct turning *t, uint32_t copies) {
-  const struct linker *k = s->k;
-  const struct sl_mark *here = &s->marks[s->count - 1], jump = sl_mark_distance(here - 1, here, copies);
-  uint32_t ago = 0;
-  for (size_t i = 0; i < k->rank_class->slot_count; i++) {
-    if (!changes(s, i)) continue;
-    const struct sl_life *newest = &k->lives->items[k->last_life[i]];
-    const struct sl_life *like = finished_like(s, i, &ago);
-    if (like == NULL) return false;
-    const struct sl_mark steps = sl_mark_distance(here - 1, here, ago);
-    t->over[i] = finished(newest, like, &steps);
-    t->through[i] = periods_of(s, &t->over[i]);
-    for (int32_t before = newest->before; before >= 0; before = k->lives->items[before].before)
-      t->through[i] |= periods_of(s, &k->lives->items[before]);
-    /* after the copies the slot has another lifetime than now */
-    if (newest->first + jump.issue <= k->lives->items[k->last_life[turned(s, i, copies)]].first) return false;
-  }
-  return all_meet(s, t);
-}
-
 /* ---- copying ---- */
 
 /* The issue a period before the next one, once more; `step`: a period, of `period` instances. */
@@ -244,18 +80,6 @@ static void copy_issue(struct linker *k, const struct sl_mark *step, uint32_t pe
   p->lane_ops[lane]++;
 }
 
-/* What comes behind the copies looks at no ops of lanes but those from `since` on, moved by `jump`. */
-static enum sl_status move_lanes(struct linker *k, const struct sl_mark *since, const struct sl_mark *here,
-                                 const struct sl_mark *jump) {
-  for (int lane = 0; lane < SL_LANE_COUNT; lane++) {
-    SL_TRY(sl_grow(&k->lane_issue[lane], &k->lane_capacity[lane], (size_t)here->lane_ops[lane] + jump->lane_ops[lane],
-                   sizeof(uint32_t)));
-    for (uint32_t i = here->lane_ops[lane]; i-- > since->lane_ops[lane];)
-      k->lane_issue[lane][i + jump->lane_ops[lane]] = k->lane_issue[lane][i] + jump->issue;
-  }
-  return SL_OK;
-}
-
 /* Adds `copies` more periods like the last, of `step`: as one repetition, or written out. */
 static enum sl_status copy_issues(struct sl_periods *s, const struct sl_mark *step, uint32_t copies) {
   struct sl_program *p = s->k->p;
@@ -272,14 +96,16 @@ static enum sl_status copy_issues(struct sl_periods *s, const struct sl_mark *st
   return SL_OK;
 }
 
-/* What follows the copies refers to the last of them: moves the clocks from `since` on by `jump`. */
+/* What follows the copies looks at no op of a lane but those in front of `since`, and those from there on as they stand
+ * in the last copies: these take the rows of the ones that were derived. */
 static void move_clocks(struct linker *k, const struct sl_mark *since, const struct sl_mark *here,
                         const struct sl_mark *jump) {
-  for (uint32_t i = here->issue; i-- > since->issue;) {
-    const uint32_t *before = &k->clocks[(size_t)i * SL_LANE_COUNT];
-    uint32_t *clock = &k->clocks[(size_t)(i + jump->issue) * SL_LANE_COUNT];
-    for (int lane = 0; lane < SL_LANE_COUNT; lane++) clock[lane] = before[lane] + jump->lane_ops[lane];
+  for (uint32_t i = since->issue; i < here->issue; i++) {
+    uint32_t *clock = &k->clocks[(size_t)i * SL_LANE_COUNT];
+    for (int lane = 0; lane < SL_LANE_COUNT; lane++) clock[lane] += jump->lane_ops[lane];
   }
+  k->kept = *since;
+  k->copied = *jump;
 }
 
 /* Advances a count of `lane` that was reached after `since`. */
@@ -323,37 +149,35 @@ static void move_newest(struct sl_periods *s, size_t slot, const struct sl_mark 
   for (int lane = 0; lane < SL_LANE_COUNT; lane++) move_on(&life->done[lane], lane, since, jump);
 }
 
-/* For a slot that changes: its newest lifetime ends in the copies, and the one after them is that of the slot that
- * takes its place. */
-static enum sl_status turn_slot(struct sl_periods *s, struct turning *t, size_t slot, const struct sl_mark *jump,
-                                uint32_t copies) {
+/* For a slot that changes: its newest lifetime ends in the copies, and the one after them is that of the slot whose
+ * place it takes. */
+static enum sl_status turn_slot(struct sl_periods *s, struct sl_turning *t, size_t slot, const struct sl_mark *jump) {
   struct linker *k = s->k;
+  const struct sl_life *renewed = &t->renewed[slot];
   SL_TRY(sl_lives_room(k->lives, k->rank_class->slot_count));
-  struct sl_life life = k->lives->items[k->last_life[slot]];
   k->lives->items[k->last_life[slot]] = t->over[slot];
-  move_life(&life, &s->marks[0], jump, (int32_t)copies * s->r.micro_batches);
-  life.slot = turned(s, slot, copies);
-  t->newest[life.slot] = (int32_t)k->lives->count;
-  k->lives->items[k->lives->count++] = life;
-  move_history(k, slot, &s->marks[0], jump);
-  t->moved[life.slot] = k->histories[slot];
+  t->newest[renewed->slot] = (int32_t)k->lives->count;
+  k->lives->items[k->lives->count++] = *renewed;
+  move_history(k, slot, &s->marks[s->alike], jump);
+  t->moved[renewed->slot] = k->histories[slot];
   return SL_OK;
 }
 
-static enum sl_status move_slots(struct sl_periods *s, struct turning *t, const struct sl_mark *jump, uint32_t copies) {
+static enum sl_status move_slots(struct sl_periods *s, struct sl_turning *t, const struct sl_mark *jump,
+                                 uint32_t copies) {
   struct linker *k = s->k;
   const size_t slots = k->rank_class->slot_count;
   const int32_t further = (int32_t)copies * s->r.micro_batches;
   for (size_t i = 0; i < slots; i++) {
-    if (changes(s, i)) {
-      SL_TRY(turn_slot(s, t, i, jump, copies));
+    if (sl_slot_changes(s, i)) {
+      SL_TRY(turn_slot(s, t, i, jump));
     } else {
       move_history(k, i, &s->marks[s->count - 2], jump);
       move_newest(s, i, jump, further);
     }
   }
   for (size_t i = 0; i < slots; i++) {
-    if (!changes(s, i)) continue;
+    if (!sl_slot_changes(s, i)) continue;
     k->histories[i] = t->moved[i];
     k->last_life[i] = t->newest[i];
   }
@@ -367,20 +191,18 @@ static enum sl_status try_copies(struct sl_periods *s, uint32_t copies, bool *do
   const struct sl_mark *here = &s->marks[s->count - 1], step = sl_mark_distance(here - 1, here, 1),
                        jump = sl_mark_distance(here - 1, here, copies);
   const bool turns = s->longest > 1;
-  struct turning t = {0};
+  struct sl_turning t = {0};
   *done = false;
-  if (turns && !ripe(s)) return SL_OK;
-  SL_GO(open_turning(&t, s));
-  if (turns && !goes_on(s, &t, copies)) goto done;
+  SL_GO(sl_turning_open(&t, s, copies));
+  if (!t.goes_on) goto done;
   const struct sl_mark *const since = turns ? &s->marks[s->alike] : here - 1;
   SL_GO(copy_issues(s, &step, copies));
-  SL_GO(move_lanes(k, since, here, &jump));
   move_clocks(k, since, here, &jump);
   SL_GO(move_slots(s, &t, &jump, copies));
   for (int lane = 0; lane < SL_LANE_COUNT; lane++) move_on(&k->blocking[lane], lane, here - 1, &jump);
   *done = true;
 done:
-  close_turning(&t);
+  sl_turning_close(&t);
   return status;
 }
 
@@ -405,11 +227,28 @@ static enum sl_status list_turns(struct sl_periods *s) {
   return SL_OK;
 }
 
+/* Finds the lanes that use slots that change. */
+static void find_lanes(struct sl_periods *s) {
+  const struct linker *k = s->k;
+  for (size_t i = 0; i < k->p->op_count; i++) {
+    const struct sl_op *op = &k->p->ops[i];
+    const struct sl_use *uses = &k->uses[k->first_use[i]];
+    for (const struct sl_use *use = uses; use < uses + op->slice_count; use++) {
+      const uint32_t slots = use->number >= 0 ? (uint32_t)k->rank_class->buffers[use->buffer].slots : 0;
+      for (uint32_t slot = use->slot; slot < use->slot + slots; slot++)
+        if (sl_slot_changes(s, slot)) s->lanes |= UINT32_C(1) << op->lane;
+    }
+  }
+}
+
 enum sl_status sl_periods_open(struct sl_periods *s, struct linker *k, bool active) {
   *s = (struct sl_periods){.k = k};
   if (!active) return SL_OK;
   SL_TRY(sl_repeat_find(k->rank_class, k->p, &s->r));
-  return s->r.period > 0 ? list_turns(s) : SL_OK;
+  if (s->r.period == 0) return SL_OK;
+  SL_TRY(list_turns(s));
+  find_lanes(s);
+  return SL_OK;
 }
 
 void sl_periods_close(struct sl_periods *s) {
@@ -438,7 +277,7 @@ enum sl_status sl_periods_skip(struct sl_periods *s, uint32_t *instance) {
   const uint32_t copies = at < s->r.end ? (s->r.end - at) / s->r.period : 0;
   if (copies == 0) s->r.period = 0;
   if (derived >= 2 && !period_alike(s->k, &s->marks[s->count - 3])) s->alike = derived - 1;
-  if (copies == 0 || derived < SETTLED || derived - s->alike < ALIKE) return SL_OK;
+  if (copies == 0 || derived < SETTLED || derived - s->alike < SL_ALIKE) return SL_OK;
   SL_TRY(try_copies(s, copies, &done));
   if (done) {
     *instance += copies * s->r.period;

@@ -4,10 +4,7 @@
 #include "core/place/linker.h"
 #include "core/place/repeat.h"
 
-/* Where a period begins. */
-struct sl_mark {
-  uint32_t issue, lane_ops[SL_LANE_COUNT];
-};
+enum { SL_ALIKE = 3 }; /* identical periods in a row, after which others may be copied */
 
 /* The position of a slot in its cycle: the at-th of `length` slots that become each other, from order[first] on. */
 struct sl_turn {
@@ -21,7 +18,8 @@ struct sl_periods {
   size_t count, capacity;
   struct sl_turn *turns; /* per slot */
   uint32_t *order, longest;
-  size_t alike; /* the first period from which on all are identical */
+  uint32_t lanes; /* bit l: ops of lane l use slots that change */
+  size_t alike;   /* the first period from which on all are identical */
 };
 
 /* Ops of a lane from one mark to another. */

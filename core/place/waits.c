@@ -9,7 +9,6 @@
 #include "core/place/waits.h"
 
 #include "core/place/periods.h"
-#include "core/place/pieces.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -147,9 +146,14 @@ static enum sl_status access_slot(struct linker *k, const struct sl_use *use, ui
 
 /* ---- waits ---- */
 
-/* What is known when op `count - 1` of `lane` starts. */
+/* The row of op `count - 1` of `lane`. Rows are in the order of issues. */
+static uint32_t row_behind(const struct linker *k, int lane, uint32_t count) {
+  return k->lane_rows[lane][sl_lane_place(k, lane, count - 1)];
+}
+
+/* What is known when that op starts. */
 static const uint32_t *clock_behind(const struct linker *k, int lane, uint32_t count) {
-  return &k->clocks[(size_t)k->lane_issue[lane][count - 1] * SL_LANE_COUNT];
+  return &k->clocks[(size_t)row_behind(k, lane, count) * SL_LANE_COUNT];
 }
 
 /* Adds what is known once op `count - 1` of `lane` is complete. */
@@ -172,11 +176,11 @@ static enum sl_status add_waits(struct linker *k, struct sl_issue *e, struct nee
       const int lane = __builtin_ctz(lanes);
       if (count[lane] <= clock[lane])
         needs->lanes &= ~(UINT32_C(1) << lane);
-      else if (best < 0 || k->lane_issue[lane][count[lane] - 1] > k->lane_issue[best][count[best] - 1])
+      else if (best < 0 || row_behind(k, lane, count[lane]) > row_behind(k, best, count[best]))
         best = lane;
     }
     if (best < 0) break;
-    SL_TRY(sl_grow(&p->waits, &p->wait_capacity, p->wait_count + 1, sizeof *p->waits));
+    SL_TRY(sl_room(&p->waits, &p->wait_capacity, p->wait_count + 1, sizeof *p->waits));
     p->waits[p->wait_count++] = (struct sl_wait){(uint32_t)best, count[best]};
     learn(k, clock, best, count[best]);
   }
@@ -201,78 +205,13 @@ static void need_control(struct linker *k, const struct sl_op *op, struct needs 
   }
 }
 
-/* ---- lifetimes ---- */
+/* ---- one op ---- */
 
 /* Does the op overwrite the slot's previous content, so that a new lifetime begins? */
 static bool overwrites(const struct sl_op *op, const struct sl_buffer *b, const struct sl_slice *s) {
   const bool piece = op->flags & (SL_OP_SHARE_CHUNK | SL_OP_SHARE_RANGE); /* it writes less than its slice */
   return s->access == SL_WRITE && !piece && s->shard_stride == 0 && s->offset == 0 && s->bytes == b->bytes;
 }
-
-/* A lifetime of a slot begins with `issue`, op `own` of a lane. */
-static enum sl_status begin_life(struct linker *k, uint32_t slot, int32_t buffer, int32_t micro_batch, uint32_t issue,
-                                 int own_lane, uint32_t own) {
-  SL_TRY(sl_lives_room(k->lives, k->rank_class->slot_count));
-  struct sl_life *life = &k->lives->items[k->lives->count];
-  *life = (struct sl_life){.slot = slot,
-                           .buffer = buffer,
-                           .program = k->p->kind,
-                           .micro_batch = micro_batch,
-                           .first = issue,
-                           .last = issue,
-                           .lanes = UINT32_C(1) << own_lane,
-                           .before = k->last_life[slot]};
-  memcpy(life->known, &k->clocks[(size_t)issue * SL_LANE_COUNT], sizeof life->known);
-  life->done[own_lane] = own + 1;
-  k->last_life[slot] = (int32_t)k->lives->count++;
-  return SL_OK;
-}
-
-/* Does the newest lifetime of a slot go on when `issue` uses it for `key`, its micro-batch if that matters? */
-static inline bool life_goes_on(const struct sl_life *life, const struct sl_use *use, int32_t key, uint32_t issue) {
-  if (life->buffer != use->buffer || life->micro_batch != key)
-    return false;                             /* passed on to another stage, or renewed */
-  return !use->renews || life->last == issue; /* read and overwritten by one op */
-}
-
-/* Op `own` of a lane, which has `issue`, uses a slot for `micro_batch`. */
-static enum sl_status record_life(struct linker *k, const struct sl_use *use, uint32_t slot, int32_t micro_batch,
-                                  uint32_t issue, int own_lane, uint32_t own) {
-  const int32_t key = use->of_micro ? micro_batch : -1, newest = k->last_life[slot];
-  struct sl_life *life = newest >= 0 ? &k->lives->items[newest] : NULL;
-  if (life == NULL || !life_goes_on(life, use, key, issue))
-    return begin_life(k, slot, use->buffer, key, issue, own_lane, own);
-  life->last = issue;
-  if (!(life->lanes >> own_lane & 1)) { /* later ops of a lane know no less than its first, which is what counts */
-    const uint32_t *clock = &k->clocks[(size_t)issue * SL_LANE_COUNT];
-    for (int lane = 0; lane < SL_LANE_COUNT; lane++)
-      life->known[lane] = clock[lane] < life->known[lane] ? clock[lane] : life->known[lane];
-    life->lanes |= UINT32_C(1) << own_lane;
-  }
-  life->done[own_lane] = own + 1;
-  return SL_OK;
-}
-
-/* The same for the pieces that slice `s` of an op touches, of a buffer that consists of such. A member's own part of a
- * range is somewhere in that range, which begins where the first member's does (op/wire.h, sl_share_piece). */
-static enum sl_status record_pieces(struct linker *k, const struct sl_use *use, const struct sl_op *op,
-                                    const struct sl_slice *s, uint32_t issue) {
-  const struct sl_class *c = k->rank_class;
-  const bool range = op->flags & SL_OP_SHARE_RANGE && s->shard_stride != 0;
-  const int64_t element = sl_dtype_bytes(op->dtype), lo = range ? use->lo + op->dim[1] * element : use->lo,
-                hi = range ? use->lo + op->dim[2] * element : use->hi;
-  const int32_t end = use->buffer + 1 + c->buffers[use->buffer].pieces;
-  if (hi <= lo) return SL_OK;
-  for (int32_t i = use->buffer + 1 + sl_pieces_find(c, use->buffer, lo); i < end; i++) {
-    const struct sl_use piece = {.buffer = i};
-    if (c->buffers[i].piece_at >= hi) break;
-    SL_TRY(
-        record_life(k, &piece, (uint32_t)c->buffers[i].first_slot, -1, issue, (int)op->lane, k->p->lane_ops[op->lane]));
-  }
-  return SL_OK;
-}
-
-/* ---- one op ---- */
 
 static struct sl_use use_of(const struct linker *k, const struct sl_op *op, const struct sl_slice *s) {
   const struct sl_buffer *b = &k->rank_class->buffers[s->buffer];
@@ -305,11 +244,6 @@ static enum sl_status list_uses(struct linker *k) {
   return SL_OK;
 }
 
-/* The slot that an instance uses, in class->slot_offsets. */
-static uint32_t slot_of(const struct sl_use *use, const struct sl_program *p, const struct sl_instance *n) {
-  return use->number < 0 ? use->slot : use->slot + (uint32_t)p->slots[n->slots + use->number];
-}
-
 static enum sl_status link_op(struct linker *k, uint32_t op_index, uint32_t instance) {
   struct sl_program *p = k->p;
   const struct sl_op *op = &p->ops[op_index];
@@ -318,30 +252,26 @@ static enum sl_status link_op(struct linker *k, uint32_t op_index, uint32_t inst
   const uint32_t issue = (uint32_t)p->issue_count, own = p->lane_ops[op->lane];
   struct needs needs;
   needs.lanes = 0;
-  SL_TRY(sl_grow(&k->lane_issue[op->lane], &k->lane_capacity[op->lane], (size_t)own + 1, sizeof(uint32_t)));
+  const uint32_t place = sl_lane_place(k, (int)op->lane, own);
+  SL_TRY(sl_room(&k->lane_rows[op->lane], &k->lane_capacity[op->lane], (size_t)place + 1, sizeof(uint32_t)));
   struct sl_issue *e = &p->issues[issue - sl_issues_repeated(p)];
   p->issue_count++;
   *e = (struct sl_issue){.op = op_index, .instance = instance, .lane_index = own & 0xffffff};
   k->rank_class->work.derived++;
-  k->lane_issue[op->lane][own] = issue;
+  k->lane_rows[op->lane][place] = issue - k->copied.issue;
 
   for (const struct sl_use *use = uses; use < uses + op->slice_count; use++)
-    SL_TRY(access_slot(k, use, slot_of(use, p, n), (int)op->lane, own, &needs));
+    SL_TRY(access_slot(k, use, sl_use_slot(use, p, n), (int)op->lane, own, &needs));
   need_control(k, op, &needs);
   needs.lanes &= ~(UINT32_C(1) << op->lane); /* FIFO */
-  uint32_t *clock = &k->clocks[(size_t)issue * SL_LANE_COUNT];
+  uint32_t *clock = sl_clock_of(k, issue);
   if (own > 0)
     memcpy(clock, clock_behind(k, (int)op->lane, own), SL_LANE_COUNT * sizeof *clock);
   else
     memset(clock, 0, SL_LANE_COUNT * sizeof *clock);
   clock[op->lane] = own;
   SL_TRY(add_waits(k, e, &needs, clock));
-  for (const struct sl_use *use = uses; use < uses + op->slice_count; use++) {
-    if (use->pieces)
-      SL_TRY(record_pieces(k, use, op, &p->slices[op->slice + (use - uses)], issue));
-    else if (use->lives)
-      SL_TRY(record_life(k, use, slot_of(use, p, n), n->micro_batch, issue, (int)op->lane, own));
-  }
+  SL_TRY(sl_lives_record(k, issue));
   p->lane_ops[op->lane]++;
   if (op->flags & SL_OP_BLOCKING) k->blocking[op->lane] = own + 1, k->blocks |= UINT32_C(1) << op->lane;
   return SL_OK;
@@ -402,14 +332,14 @@ enum sl_status sl_waits_derive(const struct sl_plan *plan, struct sl_class *rank
   p->issue_capacity = issues;
   SL_GO(open_histories(&k, slots));
   SL_GO(sl_calloc(&k.last_life, slots, sizeof *k.last_life));
-  SL_GO(sl_malloc(&k.clocks, issues, SL_LANE_COUNT * sizeof *k.clocks)); /* of copied issues, most are never read */
+  SL_GO(sl_malloc(&k.clocks, issues, SL_LANE_COUNT * sizeof *k.clocks)); /* most are never written */
   for (size_t i = 0; i < slots; i++) k.last_life[i] = -1;
   for (int g = 0; g < SL_GROUP_COUNT; g++)
     k.places[g] = sl_plan_group(plan, (enum sl_group)g, rank_class->first_rank).size;
   SL_GO(list_uses(&k));
   SL_GO(link_instances(&k, options->memory_curve));
 done:
-  for (int lane = 0; lane < SL_LANE_COUNT; lane++) free(k.lane_issue[lane]);
+  for (int lane = 0; lane < SL_LANE_COUNT; lane++) free(k.lane_rows[lane]);
   close_histories(&k, slots);
   free(k.last_life);
   free(k.clocks);

@@ -50,11 +50,13 @@ static bool uses(const struct sl_plan *plan, const struct sl_stage *c, int i) {
   return t->layer >= c->first_layer && t->layer < c->first_layer + c->layer_count;
 }
 
-static void place_tensor(struct sl_pp_rank *pp_rank, const struct sl_plan *plan, int tensor, int stage) {
+static enum sl_status place_tensor(struct sl_pp_rank *pp_rank, const struct sl_plan *plan, int tensor, int stage) {
   const struct sl_tensor *t = &plan->model->tensors[tensor];
   const bool linear = t->n_dim == 2 && t->layer >= 0 && t->layer < plan->model->n_layer;
   int64_t numel = 1;
   for (int d = 0; d < t->n_dim; d++) numel *= sl_cut_local_size(plan, t, d);
+  SL_TRY(sl_grow(&pp_rank->tensors, &pp_rank->tensor_capacity, (size_t)pp_rank->tensor_count + 1,
+                 sizeof *pp_rank->tensors));
   pp_rank->placed_of[tensor] = pp_rank->tensor_count;
   pp_rank->tensors[pp_rank->tensor_count++] = (struct sl_placed){.tensor = tensor,
                                                                  .stage = stage,
@@ -67,6 +69,7 @@ static void place_tensor(struct sl_pp_rank *pp_rank, const struct sl_plan *plan,
                                                                            plan->stage_count > 1 && !sl_plan_ties(plan),
                                                                  .linear = linear ? pp_rank->linear_count++ : -1};
   pp_rank->numel += numel;
+  return SL_OK;
 }
 
 /* Is tensor `i` of the model outside the blocks? */
@@ -76,29 +79,30 @@ static bool in_root(const struct sl_model *model, int i) {
 
 /* Places the tensors of group `group` of the rank's stage `local` that no earlier stage has placed; if units are
  * layers, only those of the root, or only the others. */
-static void order_stage(struct sl_pp_rank *pp_rank, const struct sl_plan *plan, int group, int local, bool root) {
+static enum sl_status order_stage(struct sl_pp_rank *pp_rank, const struct sl_plan *plan, int group, int local,
+                                  bool root) {
   const struct sl_model *model = plan->model;
   const bool split = plan->strategy.units == SL_UNITS_LAYER;
   for (int i = 0; i < model->tensor_count; i++) {
     if (model->tensors[i].group != group || (split && in_root(model, i) != root)) continue;
     if (pp_rank->placed_of[i] >= 0 || !uses(plan, &plan->stages[pp_rank->stages[local]], i)) continue;
-    place_tensor(pp_rank, plan, i, local);
+    SL_TRY(place_tensor(pp_rank, plan, i, local));
   }
+  return SL_OK;
 }
 
 /* The flat space: group by group, stage by stage in model order. If units are layers, what is outside the blocks comes
  * first, as FSDP's root unit. */
 static enum sl_status order_tensors(struct sl_pp_rank *pp_rank, const struct sl_plan *plan) {
   const struct sl_model *model = plan->model;
-  SL_TRY(sl_calloc(&pp_rank->tensors, (size_t)model->tensor_count, sizeof *pp_rank->tensors));
   SL_TRY(sl_calloc(&pp_rank->placed_of, (size_t)model->tensor_count, sizeof *pp_rank->placed_of));
   for (int i = 0; i < model->tensor_count; i++) pp_rank->placed_of[i] = -1;
   for (int g = 0; g < plan->group_count; g++) {
     struct sl_layout *layout = &pp_rank->layouts[g];
     *layout = (struct sl_layout){.group = plan->groups[g], .first_tensor = pp_rank->tensor_count};
     for (int c = 0; c < pp_rank->stage_count; c++) {
-      order_stage(pp_rank, plan, g, c, true);
-      order_stage(pp_rank, plan, g, c, false);
+      SL_TRY(order_stage(pp_rank, plan, g, c, true));
+      SL_TRY(order_stage(pp_rank, plan, g, c, false));
     }
     layout->tensor_count = pp_rank->tensor_count - layout->first_tensor;
   }

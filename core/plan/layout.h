@@ -69,6 +69,7 @@ struct sl_pp_rank {
   int stage_count;
   struct sl_placed *tensors; /* in the order of the flat space */
   int tensor_count;
+  size_t tensor_capacity;
   int linear_count;          /* of the weights of linear layers in blocks */
   int *placed_of;            /* for each tensor of the model its index in `tensors`, -1: on another rank */
   struct sl_layout *layouts; /* of each parameter group, in the order of the flat space */

@@ -233,7 +233,7 @@ static enum sl_status eval_batch(struct sl_run *run, struct cursor *cursors, int
   enum sl_status status;
   struct sl_step_state *kept, seen;
   struct sl_run unseen = *run; /* observers only see steps */
-  unseen.observe = NULL, unseen.observe_run = NULL;
+  unseen.observe = NULL, unseen.observe_many = NULL;
   SL_TRY(sl_calloc(&kept, (size_t)run->local_count, sizeof *kept));
   SL_GO(move_states(run, kept, false));
   SL_GO(run_program(&unseen, cursors, SL_PROGRAM_EVAL, batch));

@@ -135,10 +135,16 @@ struct sl_exec_devices {
 /* Called for every completion, in order of completion unless sl_run.forget is set; for traces and breakdowns. */
 typedef void (*sl_observe_fn)(void *context, int local, int64_t step, const struct sl_program *program,
                               const struct sl_completion *done);
-/* The same for `count` ops of one lane that are consecutive in the program, are stored one behind another and ran without
- * a gap: issues[i] from times[i] to times[i + 1]. */
-typedef void (*sl_observe_run_fn)(void *context, int local, int64_t step, const struct sl_program *program,
-                                  const struct sl_issue *issues, const double *times, uint32_t count);
+/* `count` ops of one lane that are consecutive in the program, are stored one behind another and ran without a gap:
+ * issues[i] from times[i] to times[i + 1]. */
+struct sl_stretch {
+  const struct sl_issue *issues;
+  const double *times;
+  uint32_t count;
+};
+/* Called for many completions of a rank at once, those of every lane in order; all is read before it returns. */
+typedef void (*sl_observe_many_fn)(void *context, int local, int64_t step, const struct sl_program *program,
+                                   const struct sl_stretch *stretches, uint32_t count);
 
 struct sl_run;
 
@@ -228,7 +234,7 @@ struct sl_run {
   int64_t steps;                    /* of this run; the first one is options.first_step */
   const struct sl_run_hooks *hooks; /* (optional) */
   sl_observe_fn observe;            /* (optional) */
-  sl_observe_run_fn observe_run;    /* (optional) may be called for ops instead of `observe` */
+  sl_observe_many_fn observe_many;  /* (optional) may be called for ops instead of `observe` */
   void *observe_context;
   /* (optional) Discards what was observed of this program so far: it is run once more. An observer that has this
    * accepts completions in any order, so that a backend may run a program at once. */

@@ -73,12 +73,18 @@ static enum sl_status add_op(struct sl_timeline_rank *rank, const struct sl_op *
 }
 
 /* Adds ops of the compute lane, all of which are kept as compute, at once. */
-static enum sl_status add_compute(struct sl_timeline_rank *rank, const struct sl_op *ops, const struct sl_issue *issues,
-                                  const double *times, uint32_t count) {
+static enum sl_status add_compute(struct sl_timeline_rank *rank, const struct sl_op *ops, const struct sl_stretch *s) {
+  const double *times = s->times;
   double *busy = rank->busy_s[SL_LANE_COMPUTE];
-  for (uint32_t i = 0; i < count; i++) busy[sl_op_class_of(ops[issues[i].op].kind)] += times[i + 1] - times[i];
-  SL_TRY(add(&rank->kept[SL_KEPT_COMPUTE], times[0], times[count]));
-  return add(&rank->kept[SL_KEPT_OWN], times[0], times[count]);
+  for (uint32_t i = 0; i < s->count; i++) busy[sl_op_class_of(ops[s->issues[i].op].kind)] += times[i + 1] - times[i];
+  SL_TRY(add(&rank->kept[SL_KEPT_COMPUTE], times[0], times[s->count]));
+  return add(&rank->kept[SL_KEPT_OWN], times[0], times[s->count]);
+}
+
+static enum sl_status add_stretch(struct sl_timeline_rank *rank, const struct sl_op *ops, const struct sl_stretch *s) {
+  if (ops[s->issues[0].op].lane == SL_LANE_COMPUTE) return add_compute(rank, ops, s);
+  for (uint32_t i = 0; i < s->count; i++) SL_TRY(add_op(rank, &ops[s->issues[i].op], s->times[i], s->times[i + 1]));
+  return SL_OK;
 }
 
 static void begin_step(struct sl_timeline_rank *rank, int64_t step) {
@@ -109,17 +115,11 @@ void sl_timeline_add(struct sl_timeline *timeline, int local, int64_t step, cons
   timeline->status = add_op(rank, sl_issue_op(program, done->index), done->start_s, done->end_s);
 }
 
-void sl_timeline_add_run(struct sl_timeline *timeline, int local, int64_t step, const struct sl_program *program,
-                         const struct sl_issue *issues, const double *times, uint32_t count) {
+void sl_timeline_add_many(struct sl_timeline *timeline, int local, int64_t step, const struct sl_program *program,
+                          const struct sl_stretch *stretches, uint32_t count) {
   struct sl_timeline_rank *rank = rank_of(timeline, local, step, program);
-  if (rank == NULL) return;
-  const struct sl_op *ops = program->ops;
-  if (ops[issues[0].op].lane == SL_LANE_COMPUTE) {
-    timeline->status = add_compute(rank, ops, issues, times, count);
-    return;
-  }
-  for (uint32_t i = 0; i < count && timeline->status == SL_OK; i++)
-    timeline->status = add_op(rank, &ops[issues[i].op], times[i], times[i + 1]);
+  for (uint32_t i = 0; rank != NULL && i < count && timeline->status == SL_OK; i++)
+    timeline->status = add_stretch(rank, program->ops, &stretches[i]);
 }
 
 void sl_timeline_forget(struct sl_timeline *timeline) {

@@ -59,9 +59,9 @@ struct sl_breakdown {
 /* Adds one completion of the step program; others are ignored. */
 void sl_timeline_add(struct sl_timeline *timeline, int local, int64_t step, const struct sl_program *program,
                      const struct sl_completion *done);
-/* Adds consecutive ops of a lane, as sl_observe_run_fn reports them. */
-void sl_timeline_add_run(struct sl_timeline *timeline, int local, int64_t step, const struct sl_program *program,
-                         const struct sl_issue *issues, const double *times, uint32_t count);
+/* Adds ops as sl_observe_many_fn reports them. */
+void sl_timeline_add_many(struct sl_timeline *timeline, int local, int64_t step, const struct sl_program *program,
+                          const struct sl_stretch *stretches, uint32_t count);
 /* Discards what was added. */
 void sl_timeline_forget(struct sl_timeline *timeline);
 /* The breakdown of a rank. A rank without ops gives zeros. Errors: SL_ERR_MEMORY. */

@@ -73,8 +73,8 @@ void sl_traffic_free(struct sl_traffic_list *list) {
   *list = (struct sl_traffic_list){0};
 }
 
-/* FNV-1a of the lowest `bytes` bytes of `value`, lowest first, up to 8. A byte of 0 only multiplies by the prime, so
- * those at the end are one multiplication by its power. */
+/* FNV-1a of the lowest `bytes` bytes of `value`, lowest first, from 1 to 8. A byte of 0 only multiplies by the prime, so
+ * the last other byte and those of 0 at the end are one multiplication by its power. */
 static uint64_t hash_bytes(uint64_t hash, uint64_t value, int bytes) {
   static const uint64_t power[] = {
       0x1,
@@ -87,8 +87,8 @@ static uint64_t hash_bytes(uint64_t hash, uint64_t value, int bytes) {
       UINT64_C(0xc5527b8a51d3d2db),
       0x1efac7090aef4a21,
   };
-  for (; value > 0 && bytes > 0; value >>= 8, bytes--) hash = (hash ^ (value & 0xff)) * power[1];
-  return hash * power[bytes];
+  for (; value > 0xff && bytes > 1; value >>= 8, bytes--) hash = (hash ^ (value & 0xff)) * power[1];
+  return (hash ^ (value & 0xff)) * power[bytes];
 }
 
 /* Records are compared across versions, so the hash must not change when ops are added or removed. A kind counts as its

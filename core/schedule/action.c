@@ -37,7 +37,7 @@ enum sl_status sl_schedule_add_idle(struct sl_schedule *s, int more) {
 }
 
 enum sl_status sl_schedule_append(struct sl_schedule *s, int rank, struct sl_action action) {
-  SL_TRY(sl_grow(&s->actions[rank], &s->capacities[rank], s->counts[rank] + 1, sizeof action));
+  SL_TRY(sl_room(&s->actions[rank], &s->capacities[rank], s->counts[rank] + 1, sizeof action));
   s->actions[rank][s->counts[rank]++] = action;
   return SL_OK;
 }

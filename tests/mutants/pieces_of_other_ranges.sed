@@ -1,4 +1,4 @@
 # A member's own part of a range may be anywhere in its partition.
-# file: core/place/waits.c
+# file: core/place/lives.c
 # tests: test_pieces
 s/const bool range = .*$/const bool range = s->shard_stride < 0;/

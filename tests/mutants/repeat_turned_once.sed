@@ -1,4 +1,4 @@
 # Behind the copied periods a slot stands where it would after one period more.
-# file: core/place/periods.c
+# file: core/place/turning.c
 # tests: test_repeat
-s/life.slot = turned(s, slot, copies)/life.slot = turned(s, slot, (int64_t)copies + 1)/
+s/t->renewed\[i\].slot = sl_slot_turned(s, i, copies)/t->renewed[i].slot = sl_slot_turned(s, i, (int64_t)copies + 1)/

@@ -67,14 +67,15 @@ static void see(void *context, int local, int64_t step, const struct sl_program 
 }
 
 /* All issues of these programs are stored. */
-static void see_run(void *context, int local, int64_t step, const struct sl_program *program,
-                    const struct sl_issue *issues, const double *times, uint32_t count) {
+static void see_many(void *context, int local, int64_t step, const struct sl_program *program,
+                     const struct sl_stretch *stretches, uint32_t count) {
   struct seen *s = context;
-  const uint32_t first = (uint32_t)(issues - program->issues);
-  sl_timeline_add_run(&s->timeline, local, step, program, issues, times, count);
-  for (uint32_t i = 0; i < count; i++)
-    keep(s, step, program,
-         &(struct sl_completion){.local = local, .index = first + i, .start_s = times[i], .end_s = times[i + 1]});
+  sl_timeline_add_many(&s->timeline, local, step, program, stretches, count);
+  for (const struct sl_stretch *at = stretches; at < stretches + count; at++) {
+    const uint32_t first = (uint32_t)(at->issues - program->issues);
+    for (uint32_t i = 0; i < at->count; i++)
+      keep(s, step, program, &(struct sl_completion){local, first + i, at->times[i], at->times[i + 1]});
+  }
 }
 
 static void forget(void *context) {
@@ -90,7 +91,7 @@ static struct sl_run start(const struct fixture *f, bool fold, bool at_once, str
                          .options = {.fold = fold, .fail_rank = -1},
                          .steps = STEPS,
                          .observe = see,
-                         .observe_run = at_once ? see_run : NULL,
+                         .observe_many = at_once ? see_many : NULL,
                          .observe_context = seen,
                          .forget = at_once ? forget : NULL};
 }
@@ -174,9 +175,9 @@ static void see_times(void *context, int local, int64_t step, const struct sl_pr
   sl_timeline_add(context, local, step, program, done);
 }
 
-static void see_times_of_run(void *context, int local, int64_t step, const struct sl_program *program,
-                             const struct sl_issue *issues, const double *times, uint32_t count) {
-  sl_timeline_add_run(context, local, step, program, issues, times, count);
+static void see_times_of_many(void *context, int local, int64_t step, const struct sl_program *program,
+                              const struct sl_stretch *stretches, uint32_t count) {
+  sl_timeline_add_many(context, local, step, program, stretches, count);
 }
 
 static void forget_times(void *context) {
@@ -201,7 +202,7 @@ static void what_is_stored_once_takes_as_long(void **state) {
                                .options = {.fold = true, .fail_rank = -1},
                                .steps = STEPS,
                                .observe = see_times,
-                               .observe_run = i == 1 ? see_times_of_run : NULL,
+                               .observe_many = i == 1 ? see_times_of_many : NULL,
                                .observe_context = &seen[i].timeline,
                                .forget = i == 1 ? forget_times : NULL};
       assert_int_equal(sl_run_execute(&run[i]), SL_OK);

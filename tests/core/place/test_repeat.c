@@ -2,6 +2,9 @@
  * What repeats in a step is placed once, and stored once where that is asked for: with and without that, and on one
  * thread and on three, the programs are the same, byte for byte, over schedules, strategies and numbers of
  * micro-batches; and what placing takes, counted in steps, grows no faster than the configuration. */
+#include "core/job/draft.h"
+#include "core/job/programs.h"
+#include "core/place/waits.h"
 #include "core/program/memory_report.h"
 #include "tests/support/job_fixture.h"
 
@@ -19,6 +22,11 @@ struct point {
   const char *model, *more; /* more keys of the shardlab section */
   int tp, dp, zero;
 };
+
+/* More keys for deep pipelines whose checkpointed activations are kept in host memory: its lanes lag behind compute. */
+#define HOST_CHECKPOINTS                                                                                               \
+  ", \"recompute\": \"full\"}, \"activation_checkpointing\": {\"partition_activations\": true, "                       \
+  "\"cpu_checkpointing\": true"
 
 /* A curve: nothing is left out. Else what repeats is copied, or stored once. */
 enum form { CURVE, COPIED, STORED_ONCE };
@@ -125,9 +133,14 @@ static void the_same_over_schedules_and_strategies(void **state) {
       {"1f1b", 8, 1, 70, "gpt2", "", 1, 1, 0},
       {"1f1b", 12, 1, 64, "gpt2", ", \"recompute\": \"full\"", 1, 1, 0},
       {"1f1b", 9, 1, 47, "gpt2", "", 2, 1, 0},
+      {"1f1b", 24, 1, 90, "gpt2-xl", "", 1, 1, 0},
+      {"1f1b", 16, 1, 75, "gpt2-xl", ", \"recompute\": \"selective\"", 5, 2, 1},
       {"1f1b", 6, 1, 90, "gpt2", ", \"sequence_parallel\": true", 2, 2, 1},
       {"1f1b", 5, 1, 120, "gpt2", "", 1, 2, 2},
       {"zb-h1", 7, 1, 110, "gpt2", "", 1, 1, 0},
+      {"zb-h1", 8, 1, 60, "gpt2", HOST_CHECKPOINTS, 1, 2, 0},
+      {"zbv", 6, 2, 60, "gpt2", HOST_CHECKPOINTS, 2, 2, 0},
+      {"1f1b", 12, 1, 60, "gpt2", HOST_CHECKPOINTS, 1, 2, 0},
       {"zbv", 6, 2, 100, "gpt2", "", 1, 1, 0},
       {"interleaved", 4, 3, 96, "gpt2", "", 1, 1, 0},
       {"interleaved", 6, 2, 96, "gpt2", "", 1, 2, 0},
@@ -196,11 +209,179 @@ static void layers_cost_no_more_than_in_proportion(void **state) {
   for (int i = 0; i < 2; i++) remove(path[i]);
 }
 
+/* Of a deep pipeline, no more is derived than what fills and empties it and a few periods: slots that hold a
+ * micro-batch from its forward to its backward need not have taken all their turns. */
+static void no_turn_is_waited_for(void **state) {
+  (void)state;
+  enum { RANKS = 48, IN_FLIGHT = RANKS - 1, FEW = 16 }; /* two micro-batches a period */
+  const struct point p = {"1f1b", RANKS, 1, 400, "gpt2-xl", "", 1, 1, 0};
+  struct fixture f;
+  open_point(&f, &p, STORED_ONCE);
+  const struct sl_class *second = &f.job.classes[1];
+  const size_t of_micro_batch = second->programs[SL_PROGRAM_STEP].issue_count / (size_t)p.m;
+  assert_true(second->work.derived > of_micro_batch * IN_FLIGHT);
+  assert_true(second->work.derived <
+              of_micro_batch * (IN_FLIGHT + FEW) + second->programs[SL_PROGRAM_INIT].issue_count);
+  fixture_close(&f);
+}
+
+/* ---- lifetimes ---- */
+
+/* A class as it is before it is placed, and the lifetimes of its step. */
+struct derived {
+  struct sl_job job;
+  struct sl_lives lives;
+};
+
+static void derive(struct derived *d, const struct sl_plan *plan, const struct sl_class *like, bool all) {
+  const struct sl_build_options options = {.memory_curve = all, .repeated = !all};
+  const struct sl_class ranks = {.pp_rank = like->pp_rank,
+                                 .rank_count = like->rank_count,
+                                 .first_rank = like->first_rank,
+                                 .last_rank = like->last_rank};
+  struct sl_lowering drafted;
+  enum sl_scope *scopes = NULL;
+  *d = (struct derived){.job = {.classes = calloc(1, sizeof ranks), .class_count = 1}};
+  struct sl_class *c = d->job.classes;
+  assert_non_null(c);
+  *c = ranks;
+  assert_int_equal(sl_job_draft(&drafted, plan, &options, c, -1), SL_OK);
+  assert_int_equal(sl_job_lower(c, &scopes, &drafted), SL_OK);
+  assert_int_equal(sl_waits_derive(plan, c, scopes, &options, &c->programs[SL_PROGRAM_STEP], &d->lives), SL_OK);
+  free(scopes);
+  sl_job_draft_free(&drafted);
+}
+
+static void forget(struct derived *d) {
+  sl_job_free(&d->job);
+  free(d->lives.items);
+}
+
+static int by_slot(const void *a, const void *b) {
+  const struct sl_life *x = a, *y = b;
+  if (x->slot != y->slot) return x->slot < y->slot ? -1 : 1;
+  return (x->first > y->first) - (x->first < y->first);
+}
+
+/* Lifetimes that were put together, or moved behind copies, are those that would have been derived. */
+static void every_lifetime_is_one_of_all(void **state) {
+  (void)state;
+  static const struct point points[] = {{"1f1b", 12, 1, 64, "gpt2", "", 1, 1, 0},
+                                        {"1f1b", 6, 1, 41, "gpt2", ", \"recompute\": \"selective\"", 2, 2, 1},
+                                        {"zb-h1", 7, 1, 110, "gpt2", "", 1, 1, 0},
+                                        {"1f1b", 12, 1, 60, "gpt2", HOST_CHECKPOINTS, 1, 2, 0}};
+  for (size_t i = 0; i < sizeof points / sizeof *points; i++) {
+    struct fixture f;
+    size_t left_out = 0;
+    open_point(&f, &points[i], STORED_ONCE);
+    for (int k = 0; k < f.job.class_count; k++) {
+      struct derived all, some;
+      derive(&all, &f.plan, &f.job.classes[k], true);
+      derive(&some, &f.plan, &f.job.classes[k], false);
+      left_out += all.lives.count - some.lives.count;
+      qsort(all.lives.items, all.lives.count, sizeof *all.lives.items, by_slot);
+      for (size_t j = 0; j < some.lives.count; j++) {
+        struct sl_life *own = &some.lives.items[j];
+        struct sl_life *same = bsearch(own, all.lives.items, all.lives.count, sizeof *own, by_slot);
+        assert_non_null(same);
+        own->before = same->before; /* their numbers */
+        assert_memory_equal(own, same, sizeof *own);
+      }
+      forget(&all);
+      forget(&some);
+    }
+    assert_true(left_out > 0);
+    fixture_close(&f);
+  }
+}
+
+/* ---- a lane that lags ---- */
+
+enum { LAG = 9, MICRO_BATCHES = 60, NUMBERS = SL_SLOT_ACTIVATION + 1, INSTANCES = 2 * MICRO_BATCHES + 3 };
+
+/* A program made by hand: compute writes a buffer of each micro-batch, from which another lane copies LAG micro-batches
+ * later. Its waits therefore name ops from before anything repeats, for as many periods; and the gaps between those are
+ * once those of a period, once not. At the end a third lane reads what the first op wrote. */
+struct lagging {
+  struct sl_buffer buffers[2];
+  struct sl_op ops[5];
+  struct sl_slice slices[4];
+  struct sl_instance instances[INSTANCES];
+  int32_t slots[INSTANCES * NUMBERS];
+  struct sl_class c;
+  struct sl_lives lives;
+};
+
+enum { WRITE, COPY_OUT, MORE, FIRST, LAST };
+
+static void do_once(struct lagging *t, int op, int micro_batch) {
+  struct sl_program *p = &t->c.programs[SL_PROGRAM_STEP];
+  t->slots[p->slot_count + SL_SLOT_ACTIVATION] = micro_batch < 0 ? 0 : micro_batch % (LAG + 1);
+  p->instances[p->instance_count++] = (struct sl_instance){.action = {SL_ACTION_FORWARD, 0, micro_batch},
+                                                           .first_op = op,
+                                                           .op_count = 1,
+                                                           .micro_batch = micro_batch,
+                                                           .slots = (int32_t)p->slot_count};
+  p->slot_count += NUMBERS;
+}
+
+static void make_lagging(struct lagging *t, const struct sl_plan *plan, bool all) {
+  static const enum sl_lane lanes[] = {SL_LANE_COMPUTE, SL_LANE_D2H, SL_LANE_COMPUTE, SL_LANE_COMPUTE, SL_LANE_H2D};
+  static const enum sl_scope scopes[] = {SL_SCOPE_MICRO, SL_SCOPE_PROGRAM};
+  const struct sl_build_options options = {.memory_curve = all};
+  *t = (struct lagging){
+      .buffers = {{.bytes = 256, .slots = LAG + 1, .slot = SL_SLOT_ACTIVATION}, {.bytes = 256, .slots = 1}},
+      .slices = {{.buffer = 0, .access = SL_WRITE, .slot = SL_SLOT_ACTIVATION, .bytes = 256},
+                 {.buffer = 0, .access = SL_READ, .slot = SL_SLOT_ACTIVATION, .bytes = 256},
+                 {.buffer = 1, .access = SL_WRITE, .bytes = 256},
+                 {.buffer = 1, .access = SL_READ, .bytes = 256}}};
+  t->buffers[1].first_slot = LAG + 1;
+  for (int i = 0; i < 5; i++) {
+    t->ops[i] = sl_op_plain(SL_OP_FILL, SL_F32, SL_PHASE_FORWARD);
+    t->ops[i].lane = lanes[i];
+    t->ops[i].slice = i > MORE ? i - 1 : i;
+    t->ops[i].slice_count = i != MORE;
+  }
+  t->c = (struct sl_class){.buffers = t->buffers, .buffer_count = 2, .slot_count = LAG + 2, .rank_count = 1};
+  struct sl_program *p = &t->c.programs[SL_PROGRAM_STEP];
+  *p = (struct sl_program){.kind = SL_PROGRAM_STEP, .ops = t->ops, .op_count = 5, .slices = t->slices};
+  p->slice_count = 4, p->instances = t->instances, p->slots = t->slots;
+  do_once(t, FIRST, -1);
+  for (int i = 0; i < MICRO_BATCHES + LAG; i++) {
+    if (i == LAG / 2) do_once(t, MORE, -1);
+    if (i < MICRO_BATCHES) do_once(t, WRITE, i);
+    if (i >= LAG) do_once(t, COPY_OUT, i - LAG);
+  }
+  do_once(t, LAST, -1);
+  assert_int_equal(p->instance_count, INSTANCES);
+  assert_int_equal(sl_waits_derive(plan, &t->c, scopes, &options, p, &t->lives), SL_OK);
+}
+
+static void a_lane_that_lags_is_waited_for(void **state) {
+  (void)state;
+  static struct lagging all, some;
+  struct fixture f;
+  open_point(&f, &(struct point){"1f1b", 1, 1, 2, "gpt2-tiny", "", 1, 1, 0}, COPIED);
+  make_lagging(&all, &f.plan, true);
+  make_lagging(&some, &f.plan, false);
+  same_program(&all.c.programs[SL_PROGRAM_STEP], &some.c.programs[SL_PROGRAM_STEP]);
+  assert_true(some.c.work.derived < all.c.work.derived);
+  for (struct lagging *t = &all; t != NULL; t = t == &all ? &some : NULL) {
+    free(t->c.programs[SL_PROGRAM_STEP].issues);
+    free(t->c.programs[SL_PROGRAM_STEP].waits);
+    free(t->lives.items);
+  }
+  fixture_close(&f);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_same_over_schedules_and_strategies),
       cmocka_unit_test(micro_batches_cost_nothing_once_they_repeat),
       cmocka_unit_test(layers_cost_no_more_than_in_proportion),
+      cmocka_unit_test(no_turn_is_waited_for),
+      cmocka_unit_test(every_lifetime_is_one_of_all),
+      cmocka_unit_test(a_lane_that_lags_is_waited_for),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
