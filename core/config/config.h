@@ -41,7 +41,8 @@
 
 enum sl_optimizer { SL_OPT_SGD, SL_OPT_ADAM, SL_OPT_ADAMW, SL_OPT_ONEBIT_ADAM };
 /* FLASH is FlashAttention 2 on devices that distinguish the kernels; the following ones up to CUDNN are only predicted.
- * ON_GPU, the default, becomes FLASH on a GPU and MATERIALISED on a CPU in the plan's configuration. */
+ * ON_GPU, the default, becomes FLASH on a GPU (with some kernel sets CUDNN, plan/kernels.h) and MATERIALISED on a CPU in
+ * the plan's configuration. */
 enum sl_attention {
   SL_ATTENTION_MATERIALISED,
   SL_ATTENTION_FLASH,

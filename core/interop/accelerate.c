@@ -225,7 +225,8 @@ static enum sl_status put_megatron_attention(struct accelerate *a) {
   char backend[32] = "";
   SL_TRY(sl_settings_word(&a->s, MEGATRON "attention_backend", "flash|fused|unfused|auto|local", backend));
   if (backend[0] == '\0') return SL_OK;
-  const bool flash = strcmp(backend, "flash") == 0 || strcmp(backend, "auto") == 0;
+  const bool flash = strcmp(backend, "flash") == 0;
+  if (strcmp(backend, "auto") == 0) return SL_OK; /* our default, too */
   put(a, "shardlab.attention", json_string(flash ? "flash" : strcmp(backend, "fused") == 0 ? "cudnn" : "materialised"));
   return SL_OK;
 }

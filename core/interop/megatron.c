@@ -96,12 +96,12 @@ static enum sl_status put_kernels(json_t *config, const struct sl_arguments *a) 
   return SL_OK;
 }
 
-/* Transformer Engine's choice ("auto", the default) is flash attention wherever that is there. */
+/* Transformer Engine's choice ("auto", the default) depends on the device; older code has flash attention. */
 static enum sl_status put_attention(json_t *config, const struct sl_arguments *a) {
   static const char *const words[][2] = {{"flash", "flash"},
                                          {"fused", "cudnn"},
                                          {"unfused", "materialised"},
-                                         {"auto", "flash"},
+                                         {"auto", "flash-on-gpu"},
                                          {"local", "materialised"}};
   const bool cp = json_integer_value(sl_interop_get(config, "shardlab.cp")) > 1; /* which no unfused attention does */
   bool legacy;
@@ -110,7 +110,8 @@ static enum sl_status put_attention(json_t *config, const struct sl_arguments *a
   if (sl_arguments_has(a, "attention-backend")) SL_TRY(sl_arguments_text(a, "attention-backend", &backend));
   for (size_t i = 0; i < sizeof words / sizeof *words; i++)
     if (strcmp(words[i][0], backend) == 0) {
-      sl_interop_put(config, "shardlab.attention", json_string(words[i][1]));
+      const bool older = legacy && strcmp(backend, "auto") == 0;
+      sl_interop_put(config, "shardlab.attention", json_string(older ? "flash" : words[i][1]));
       return SL_OK;
     }
   return sl_arguments_fail(a, "attention-backend", "flash, fused, unfused, local or auto");

@@ -300,7 +300,7 @@ static const struct sl_kernel_set sets[] = {
                   "(is_first_microbatch of core/extensions/transformer_engine.py), and a head in 16 bits; core/tensor_parallel/layers.py, "
                   "wgrad_gemm_accum_fp32 and _fp16",
         .accumulation = SL_ACCUMULATE_FUSED_ANY, .recomputes_all = true, .repeats_flash = true, .packing = SL_PACKS_ALL,
-        .packs_in_context = true, .fp8_casts = SL_CASTS_TRANSFORMER_ENGINE_CACHED, .rows = megatron_core},
+        .packs_in_context = true, .cudnn_from = 9, .fp8_casts = SL_CASTS_TRANSFORMER_ENGINE_CACHED, .rows = megatron_core},
 };
 #undef PYTHON
 /* clang-format on */

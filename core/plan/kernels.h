@@ -120,6 +120,9 @@ struct sl_kernel_set {
   bool waits_for_sums;
   /* gate and up are separate modules: each sums the gradient of its input, and then the two are added */
   bool sums_apart;
+  /* "flash-on-gpu" is cuDNN's attention from this compute capability on; 0: on no device. Transformer Engine's choice
+   * (pytorch/attention/dot_product_attention/utils.py, get_attention_backend: Hopper and later). */
+  double cudnn_from;
   bool keeps_products; /* recomputation by op keeps the tensors that it selected even where no backward reads them */
   bool recomputes_all; /* full recomputation repeats a block to its end, otherwise only as far as its backward needs */
   bool repeats_flash;  /* selective recomputation repeats flash attention, too, though it keeps no probabilities */

@@ -266,8 +266,10 @@ static void warn_pageable(const struct sl_plan *plan) {
 static void choose_attention(struct sl_config *config, const struct sl_cluster *cluster) {
   const bool others = config->sl.cp > 1 && config->sl.cp_comm == SL_CP_ALL_GATHER;
   const bool flash = cluster->device.kind == SL_DEVICE_GPU || others;
+  const double cudnn_from = sl_kernel_set(config->sl.kernels)->cudnn_from;
   if (config->sl.attention != SL_ATTENTION_ON_GPU) return;
   config->sl.attention = flash ? SL_ATTENTION_FLASH : SL_ATTENTION_MATERIALISED;
+  if (cudnn_from > 0 && cluster->device.compute_capability >= cudnn_from) config->sl.attention = SL_ATTENTION_CUDNN;
 }
 
 enum sl_status sl_plan_build(struct sl_plan *plan, const struct sl_model *model, const struct sl_config *config,

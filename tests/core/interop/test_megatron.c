@@ -71,7 +71,7 @@ static void defaults_are_megatrons(void **state) {
   assert_true(json_number_value(sl_interop_get(config, "gradient_clipping")) == 1.0);
   assert_true(json_number_value(sl_interop_get(config, "optimizer.params.weight_decay")) == 0.01);
   assert_int_equal(integer(config, "shardlab.make_vocab_size_divisible_by"), 128);
-  assert_string_equal(json_string_value(sl_interop_get(config, "shardlab.attention")), "flash");
+  assert_string_equal(json_string_value(sl_interop_get(config, "shardlab.attention")), "flash-on-gpu");
   assert_true(json_is_false(sl_interop_get(config, "zero_optimization.overlap_comm")));
   json_decref(config);
 }
@@ -174,8 +174,10 @@ static void kernels_are_those_of_the_implementation(void **state) {
  * local. */
 static void attention_is_that_of_the_release(void **state) {
   (void)state;
-  static const char *const cases[][2] = {{"", "flash"},
-                                         {"--attention-backend auto", "flash"},
+  static const char *const cases[][2] = {{"", "flash-on-gpu"},
+                                         {"--attention-backend auto", "flash-on-gpu"},
+                                         {"--attention-backend flash", "flash"},
+                                         {"--transformer-impl local --attention-backend auto", "flash"},
                                          {"--attention-backend unfused", "materialised"},
                                          {"--transformer-impl local", "materialised"},
                                          {"--transformer-impl local --use-flash-attn", "flash"},

@@ -108,11 +108,39 @@ static void context_parallelism_is_the_frameworks(void **state) {
   fixture_close(&f);
 }
 
+/* Without a word of the configuration: flash on GPUs, but Transformer Engine takes cuDNN's where it is faster. */
+static void attention_is_the_frameworks_choice(void **state) {
+  (void)state;
+  const struct {
+    const char *kernels, *said, *cluster;
+    enum sl_attention attention;
+  } cases[] = {{"megatron-core", "", "dgx-a100-80g", SL_ATTENTION_FLASH},
+               {"megatron-core", "", "dgx-h100", SL_ATTENTION_CUDNN},
+               {"megatron-core", "", "dgx-b200", SL_ATTENTION_CUDNN},
+               {"megatron-core", "", "mi300x-8", SL_ATTENTION_FLASH},
+               {"megatron-core", "", "localhost", SL_ATTENTION_MATERIALISED},
+               {"megatron-core", ", \"attention\": \"flash\"", "dgx-h100", SL_ATTENTION_FLASH},
+               {"megatron-fused", "", "dgx-h100", SL_ATTENTION_FLASH},
+               {"shardlab", "", "dgx-h100", SL_ATTENTION_FLASH}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct fixture f;
+    char config[512];
+    snprintf(config, sizeof config,
+             "{\"train_micro_batch_size_per_gpu\": 1, \"bf16\": {\"enabled\": true}, \"optimizer\": {\"type\": "
+             "\"AdamW\"}, \"shardlab\": {\"seq_len\": 64, \"kernels\": \"%s\"%s}}",
+             cases[i].kernels, cases[i].said);
+    if (fixture_open(&f, "gpt2", config, cases[i].cluster, 1, NULL) != SL_OK) fail_msg("%s", sl_error_message());
+    assert_int_equal(f.plan.config->sl.attention, cases[i].attention);
+    fixture_close(&f);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(flash_backward_has_room_for_its_parts),
       cmocka_unit_test(selective_recomputation_repeats_flash_where_the_framework_does),
       cmocka_unit_test(context_parallelism_is_the_frameworks),
+      cmocka_unit_test(attention_is_the_frameworks_choice),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
