@@ -208,3 +208,7 @@ enum sl_status sl_table_framework(const struct sl_table_framework **out, const s
       "ddp, accelerate or aleph-alpha-scaling%s%s%s",
       name, near != NULL ? "; did you mean " : "", near != NULL ? near : "", near != NULL ? "?" : "");
 }
+
+bool sl_table_fuses_loss(const struct sl_table_row *row) {
+  return strcmp(row->framework, "nemo") == 0 || strcmp(row->framework, "megatron-bridge") == 0;
+}

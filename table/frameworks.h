@@ -42,3 +42,6 @@ struct sl_table_framework {
 /* `cluster`: where the row was measured. Errors: SL_ERR_INPUT for an unknown framework. */
 enum sl_status sl_table_framework(const struct sl_table_framework **out, const struct sl_table_row *row,
                                   const struct sl_cluster *cluster);
+/* Is --cross-entropy-loss-fusion on, as in NeMo's and Megatron Bridge's models (nemo/collections/llm/gpt/model/base.py,
+ * GPTConfig; src/megatron/bridge/models/gpt_provider.py), but not in Megatron-LM's own? */
+bool sl_table_fuses_loss(const struct sl_table_row *row);

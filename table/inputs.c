@@ -236,6 +236,7 @@ static json_t *section_of(const struct sl_table_row *r, const struct sl_table_fr
   json_object_set_new(section, "kernels", json_string(kernels_of(r, f)));
   json_object_set_new(section, "fused_norm", json_boolean(r->fused_norm == 1));
   json_object_set_new(section, "fused_softmax", json_boolean(strcmp(r->attention, "materialised_fused_softmax") == 0));
+  json_object_set_new(section, "cross_entropy_loss_fusion", json_boolean(sl_table_fuses_loss(r)));
   json_object_set_new(section, "seq_len", json_integer(r->seq_len));
   if (r->tp > 1) json_object_set_new(section, "sequence_parallel", json_boolean(r->sequence_parallel == 1));
   if (f->expandable_segments) json_object_set_new(section, "expandable_segments", json_true());

@@ -218,6 +218,7 @@ struct sl_config {
     /* PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: a framework's allocator reserves one segment that grows */
     bool expandable_segments;
     bool fused_norm, fused_softmax; /* for a kernel set that has both forms: one kernel each */
+    bool cross_entropy_loss_fusion; /* Megatron-LM's switch, for its kernels on Transformer Engine */
     int vocab_multiple;             /* make_vocab_size_divisible_by; 0: the plan's choice, see core/plan/plan.h */
     bool tf32;                      /* fp32 products are SL_TF32: HF's tf32, PyTorch's cuda.matmul.allow_tf32 */
     bool fp8;                       /* bf16 products are SL_F8. The kernel set determines the casts; our own run */

@@ -228,6 +228,7 @@ const struct sl_field sl_fields[] = {
   M("shardlab", "kernels", WORD, sl.kernels, D("\"shardlab\""), WORDS("shardlab|megatron-fused|megatron-unfused|torch-eager|torch-compile|llm-foundry|nanotron|megatron-deepspeed|aleph-alpha-scaling|torch-compile-blocks|megatron-core")),
   M("shardlab", "fused_norm", BOOL, sl.fused_norm, D("false")),
   M("shardlab", "fused_softmax", BOOL, sl.fused_softmax, D("false")),
+  M("shardlab", "cross_entropy_loss_fusion", BOOL, sl.cross_entropy_loss_fusion, D("false")),
   M("shardlab", "expandable_segments", BOOL, sl.expandable_segments, D("false")),
   M("shardlab", "launch_blocking", BOOL, sl.launch_blocking, D("false")),
   M("shardlab", "fuse_epilogues", WORD, sl.fuse_epilogues, D("\"gpu\""), WORDS("gpu|always|never")),

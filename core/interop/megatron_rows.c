@@ -17,6 +17,7 @@ const struct sl_argument sl_megatron_arguments[] = {
     {"sequence-parallel", SL_ARGUMENT_FLAG, "shardlab.sequence_parallel", "false"},
     {"tp-comm-overlap", SL_ARGUMENT_FLAG, "shardlab.tp_comm_overlap", "false"},
     {"overlap-param-gather", SL_ARGUMENT_FLAG, "shardlab.overlap_param_gather", "false"},
+    {"cross-entropy-loss-fusion", SL_ARGUMENT_FLAG, "shardlab.cross_entropy_loss_fusion", "false"},
     {"seq-length", SL_ARGUMENT_INT, "shardlab.seq_len", NULL},
     {"make-vocab-size-divisible-by", SL_ARGUMENT_INT, "shardlab.make_vocab_size_divisible_by", "128"},
     {"seed", SL_ARGUMENT_INT, "shardlab.seed", "1234"},

@@ -44,14 +44,16 @@ enum sl_accumulation {
   SL_ACCUMULATE_FUSED_ANY /* by the product, to fp32 or to sums in the type of the factors */
 };
 
-/* When a row applies: always; depending on shardlab.fused_norm or shardlab.fused_softmax, for a set that has both
- * forms; for an op with dropout; for fp16; with recomputation by op; for attention over more
+/* When a row applies: always; depending on shardlab.fused_norm, fused_softmax or cross_entropy_loss_fusion, for a set that
+ * has both forms; for an op with dropout; for fp16; with recomputation by op; for attention over more
  * than one sequence; under context parallelism, or only without it; or for a gate and what it gates in one tensor. */
 enum sl_kernel_when {
   SL_ALWAYS,
   SL_UNLESS_FUSED_NORM,
   SL_IF_FUSED_SOFTMAX,
   SL_UNLESS_FUSED_SOFTMAX,
+  SL_IF_FUSED_LOSS,
+  SL_UNLESS_FUSED_LOSS,
   SL_IF_DROPOUT,
   SL_IF_FP16,
   SL_IF_SELECTIVE_OP,

@@ -202,6 +202,7 @@ static const struct key {
     {"shardlab", "kernels", "\"torch-eager\"", ""},
     {"shardlab", "fused_norm", "true", PLAN("\"kernels\": \"megatron-unfused\"")},
     {"shardlab", "fused_softmax", "true", PLAN("\"kernels\": \"megatron-unfused\"")},
+    {"shardlab", "cross_entropy_loss_fusion", "true", PLAN("\"kernels\": \"megatron-core\"")},
     {"shardlab", "eval_interval", "3", ""},
     {"shardlab", "eval_iters", "3", PLAN("\"eval_interval\": 2")},
     {"shardlab", "shuffle", "false", ""},

@@ -72,6 +72,7 @@ def megatron_config(r):
             "seq_len": r.choice([32, 64]), "attention": r.choice(["materialised", "flash", "cudnn"]), "recompute": r.choice(["none", "selective", "full"]),
             "rank_order": r.choice(["tp-dp-pp", "tp-pp-dp"]), "make_vocab_size_divisible_by": r.choice([None, 1, 8, 64, 128])}
     ours.update(r.choice([{"kernels": "megatron-core"}, {"kernels": "megatron-fused"}, {"kernels": "megatron-unfused", "fused_norm": True}]))
+    ours["cross_entropy_loss_fusion"] = r.random() < 0.5
     overlaps = r.choice([None, True, False])
     if ours["recompute"] == "selective":
         ours["recompute_modules"] = r.choice([["core_attn"], ["core_attn", "layernorm"]])

@@ -178,6 +178,8 @@ static void megatron_on_transformer_engine(void **state) {
                 rows[i].precision, "attention", rows[i].attention, "framework_version", rows[i].version, "arch",
                 "llama", "d_ff", "4096", "zero_stage", "1", "grad_reduce_dtype", i == 5 ? "bf16" : ""));
     assert_string_equal(sl_kernel_set(in.config.sl.kernels)->name, rows[i].kernels);
+    const bool nemo = strcmp(rows[i].framework, "nemo") == 0 || strcmp(rows[i].framework, "megatron-bridge") == 0;
+    assert_int_equal(in.config.sl.cross_entropy_loss_fusion, nemo);
     assert_string_equal(in.config.sl.preset, "megatron-distributed-optimizer");
     const json_t *sums = sl_config_at(&in.config, "data_types.grad_accum_dtype"); /* unsaid they would be fp32 */
     if (i == 5) assert_string_equal(json_string_value(sums), "bf16");
