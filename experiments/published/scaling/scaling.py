@@ -30,7 +30,8 @@ SC21 = {"1.7B": (24, 1, 1), "3.6B": (32, 2, 1), "7.5B": (32, 4, 1), "18B": (48, 
 
 def weak():
     """Megatron-LM's two tables of weak scaling. The first recomputes all and has materialised attention with a fused softmax; the
-    second has the distributed optimizer, sequence parallelism, flash attention and no recomputation, of which its README says nothing."""
+    second has the distributed optimizer, sequence parallelism, cuDNN's attention (Transformer Engine's choice on an H100) and no
+    recomputation, of which its README says nothing."""
     for r in raw("megatron_sc21_a100_weak_scaling.csv"):
         heads, tp, pp = SC21[r["model_size"]]
         yield dict(name=f"A100 {r['model_size']}", cluster="selene-a100", gpu="a100-sxm-80g", arch="gpt", n_layers=r["n_layers"],
@@ -48,7 +49,7 @@ def megatron_h100(r):
     --overlap-param-gather), tensor-parallel (--tp-comm-overlap) and pipeline-parallel communication (enabled by default)"."""
     return dict(cluster="dgx-h100", gpu="h100-sxm-80g", arch="gpt", n_layers=r["n_layers"], d_model=r["d_model"],
                 n_heads=r["n_heads"], d_ff=4 * int(r["d_model"]), vocab_size=r["vocab_size"], seq_len=r["seq_len"], tp=r["tp"],
-                pp=r["pp"], sequence_parallel=int(int(r["tp"]) > 1), zero_stage=1, recompute="none", attention="flash2",
+                pp=r["pp"], sequence_parallel=int(int(r["tp"]) > 1), zero_stage=1, recompute="none", attention="cudnn",
                 precision="bf16", framework="megatron", recomputed=0, overlap_param_gather=1, tp_comm_overlap=int(int(r["tp"]) > 1))
 
 
