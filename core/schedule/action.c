@@ -1,4 +1,4 @@
-/* The storage of a schedule, and what follows from the kind of an action; see action.h. */
+/* The storage of a schedule; see action.h. */
 #include "core/schedule/action.h"
 
 #include <stdlib.h>
@@ -49,14 +49,4 @@ void sl_schedule_free(struct sl_schedule *s) {
   free(s->counts);
   free(s->capacities);
   *s = (struct sl_schedule){0};
-}
-
-bool sl_action_computes(enum sl_action_kind kind) {
-  return kind == SL_ACTION_FORWARD || kind == SL_ACTION_BACKWARD || kind == SL_ACTION_BACKWARD_INPUT ||
-         kind == SL_ACTION_BACKWARD_WEIGHT;
-}
-
-int sl_action_peer_stage(const struct sl_action *a) {
-  const bool down = a->kind == SL_ACTION_SEND_F || a->kind == SL_ACTION_RECV_B;
-  return down ? a->stage + 1 : a->stage - 1;
 }

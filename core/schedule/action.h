@@ -152,9 +152,15 @@ enum sl_status sl_schedule_dry_run(const struct sl_schedule *schedule, const str
 void sl_schedule_run_free(struct sl_schedule_run *run);
 
 /* Shared by the files of core/schedule. */
-bool sl_action_computes(enum sl_action_kind kind);
+static inline bool sl_action_computes(enum sl_action_kind kind) {
+  return kind == SL_ACTION_FORWARD || kind == SL_ACTION_BACKWARD || kind == SL_ACTION_BACKWARD_INPUT ||
+         kind == SL_ACTION_BACKWARD_WEIGHT;
+}
 /* The stage at the other end of a SEND or RECV: stage + 1 or - 1. */
-int sl_action_peer_stage(const struct sl_action *action);
+static inline int sl_action_peer_stage(const struct sl_action *a) {
+  const bool down = a->kind == SL_ACTION_SEND_F || a->kind == SL_ACTION_RECV_B;
+  return down ? a->stage + 1 : a->stage - 1;
+}
 /* Fails with SL_ERR_CHECK: "rank R, step S: 0F3: <message>" and the grid. */
 enum sl_status sl_schedule_fail(const struct sl_schedule *schedule, int rank, int64_t step, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
