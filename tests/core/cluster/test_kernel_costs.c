@@ -44,12 +44,17 @@ static void numbers_become_SI(void **state) {
   near(c.comm_compute_share, 0.25);
 }
 
+/* All fields; behind the last one there may be bytes of no field. */
+static void same(const struct sl_kernel_costs *a, const struct sl_kernel_costs *b) {
+  assert_memory_equal(a, b, offsetof(struct sl_kernel_costs, launch_blocking) + sizeof a->launch_blocking);
+}
+
 static void what_is_not_given_is_neutral(void **state) {
   (void)state;
   struct sl_kernel_costs c, none;
   assert_int_equal(parse(&c, "{\"name\": \"a\"}"), SL_OK);
   assert_int_equal(sl_kernel_costs_load(&none, "no-such-set"), SL_OK);
-  assert_memory_equal(&c, &none, sizeof c);
+  same(&c, &none);
   near(c.host_launch + c.host_collective + c.comm_compute_share, 0);
   near(c.elementwise_factor, 1);
 }
@@ -96,7 +101,7 @@ static void every_set_has_a_file_with_sources(void **state) {
   assert_int_equal(sl_kernel_costs_load(&own, "shardlab"), SL_OK);
   near(own.score_passes, 2); /* no set's passes move its scores */
   neutral.score_passes = own.score_passes;
-  assert_memory_equal(&own, &neutral, sizeof own);
+  same(&own, &neutral);
 }
 
 int main(void) {
