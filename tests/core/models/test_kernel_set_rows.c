@@ -1,5 +1,6 @@
 /* label: unit
- * Kernel sets, continued: Megatron-LM's products add to sums of either type, and transformers' GELU is many kernels. */
+ * Kernel sets, continued: Megatron-LM's products add to sums of either type, its loss is fused on demand, and
+ * transformers' GELU is many kernels. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -43,19 +44,20 @@ static void products_add_to_bf16_sums(void **state) {
   }
 }
 
-/* Bytes of the passes of a small GPT-2 with an activation, by transformers' own modules. */
-static int64_t bytes_with(const char *activation) {
+/* Bytes of the passes of a small GPT-2 with an activation and these keys of the section "shardlab". */
+static int64_t bytes_with(const char *activation, const char *keys) {
   struct fixture f;
-  char model[256];
+  char model[256], config[512];
   int64_t bytes = 0;
   snprintf(model, sizeof model,
            "{\"model_type\": \"gpt2\", \"n_layer\": %d, \"n_embd\": %d, \"n_head\": %d, \"n_inner\": %d, "
            "\"vocab_size\": %d, "
            "\"n_positions\": %d, \"activation_function\": \"%s\"}",
            LAYERS, C, HEADS, INNER, V, T, activation);
-  const char *config =
-      "{\"train_micro_batch_size_per_gpu\": 2, \"bf16\": {\"enabled\": true}, \"optimizer\": {\"type\": "
-      "\"AdamW\"}, \"shardlab\": {\"kernels\": \"torch-eager\", \"attention\": \"flash\"}}";
+  snprintf(config, sizeof config,
+           "{\"train_micro_batch_size_per_gpu\": 2, \"bf16\": {\"enabled\": true}, \"optimizer\": {\"type\": "
+           "\"AdamW\"}, \"shardlab\": {\"attention\": \"flash\", %s}}",
+           keys);
   if (fixture_open(&f, model, config, "dgx-a100-80g", 1, NULL) != SL_OK) fail_msg("%s", sl_error_message());
   const struct sl_program *p = fixture_step(&f);
   for (size_t i = 0; i < p->op_count; i++)
@@ -67,13 +69,23 @@ static int64_t bytes_with(const char *activation) {
 /* gelu_new is written in Python, gelu is one kernel of torch. */
 static void gelu_new_is_many_kernels(void **state) {
   (void)state;
-  assert_int_equal(bytes_with("gelu_new") - bytes_with("gelu"), LAYERS * (int64_t)R * INNER * (32 + 50));
+  const char *keys = "\"kernels\": \"torch-eager\"";
+  assert_int_equal(bytes_with("gelu_new", keys) - bytes_with("gelu", keys), LAYERS * (int64_t)R * INNER * (32 + 50));
+}
+
+/* The loss of Megatron-LM moves 48 bytes a logit beside ours, by its compiled functions 24. */
+static void a_loss_is_fused_on_demand(void **state) {
+  (void)state;
+  const int64_t plain = bytes_with("gelu", "\"kernels\": \"megatron-core\""),
+                fused = bytes_with("gelu", "\"kernels\": \"megatron-core\", \"cross_entropy_loss_fusion\": true");
+  assert_int_equal(plain - fused, 24 * R * V);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(products_add_to_bf16_sums),
       cmocka_unit_test(gelu_new_is_many_kernels),
+      cmocka_unit_test(a_loss_is_fused_on_demand),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -289,21 +289,6 @@ static void norms_and_softmax_are_fused_one_by_one(void **state) {
   fixture_close(&plain);
 }
 
-/* The loss of Megatron-LM moves 48 bytes a logit beside ours, by its compiled functions 24. */
-static void a_loss_is_fused_on_demand(void **state) {
-  (void)state;
-  struct fixture plain, fused;
-  int64_t all, less, many, few;
-  open_job(&plain, "megatron-core", "flash", "none");
-  open_with(&fused, "megatron-core", "flash", "none", ", \"cross_entropy_loss_fusion\": true");
-  sum_passes(&plain, &all, &many);
-  sum_passes(&fused, &less, &few);
-  assert_int_equal(all - less, 24 * R * V);
-  assert_int_equal(many - few, 13);
-  fixture_close(&plain);
-  fixture_close(&fused);
-}
-
 /* Probabilities that are dropped are read and written once more each way, 5 bytes each with the mask, and by one
  * kernel. */
 static void dropped_probabilities_are_a_pass(void **state) {
@@ -450,7 +435,6 @@ int main(void) {
       cmocka_unit_test(recomputation_goes_as_far_as_the_framework),
       cmocka_unit_test(attention_says_its_kernel),
       cmocka_unit_test(norms_and_softmax_are_fused_one_by_one),
-      cmocka_unit_test(a_loss_is_fused_on_demand),
       cmocka_unit_test(dropped_probabilities_are_a_pass),
       cmocka_unit_test(one_sequence_is_not_transposed),
       cmocka_unit_test(gradients_are_added_as_the_framework_does),
