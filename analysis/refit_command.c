@@ -15,6 +15,8 @@
 
 struct options {
   struct sl_refit_request request;
+  char **only; /* (n_only) "OWNER:KEY" */
+  int n_only;
   const char *out, *profiles, *source, *start;
   int jobs, rounds, starts;
 };
@@ -41,6 +43,7 @@ static enum sl_status option(struct options *o, const char *name, char *value) {
   if (strcmp(name, "--write") == 0) return o->profiles = value, SL_OK;
   if (strcmp(name, "--source") == 0) return o->source = value, SL_OK;
   if (strcmp(name, "--start") == 0) return o->start = value, SL_OK;
+  if (strcmp(name, "--only") == 0) return o->only[o->n_only++] = value, SL_OK;
   if (strcmp(name, "--exclude") == 0) return o->request.exclude = value, SL_OK;
   if (strcmp(name, "--jobs") == 0) return whole(name, value, 64, &o->jobs);
   if (strcmp(name, "--rounds") == 0) return whole(name, value, 1000, &o->rounds);
@@ -62,6 +65,7 @@ static enum sl_status check_folder(const char *name, const char *folder) {
 static enum sl_status read_options(struct options *o, int argc, char **argv) {
   *o = (struct options){.source = "fit to measured runs", .jobs = 2, .rounds = 12, .starts = 1};
   SL_TRY(sl_calloc(&o->request.paths, (size_t)argc, sizeof *o->request.paths));
+  SL_TRY(sl_calloc(&o->only, (size_t)argc, sizeof *o->only));
   for (int pass = 0; pass < 2; pass++) {
     for (int i = 0; i < argc; i++) {
       const bool named = strncmp(argv[i], "--", 2) == 0, held = strcmp(argv[i], "--held-out") == 0;
@@ -170,23 +174,25 @@ static void count(struct errors *e, double predicted, double measured, double lo
 }
 
 static void print_table(const struct fit *f, int table) {
-  struct errors fitted = {0}, model = {0}, cluster = {0};
+  struct errors fitted = {0}, row = {0}, model = {0}, cluster = {0};
   char name[80];
   for (size_t i = 0; i < f->runs.count; i++) {
     const struct sl_refit_outcome *o = &f->outcomes[i];
     const double t = f->measured[i];
     if (f->runs.items[i].table != table) continue;
     count(&fitted, o->fitted_s, t, o->low_s, o->high_s);
+    count(&row, o->by_row_s, t, 0, 0);
     count(&model, o->by_model_s, t, o->low_by_model_s, o->high_by_model_s);
     count(&cluster, o->by_cluster_s, t, 0, 0);
   }
   if (fitted.n == 0) return;
   sl_refit_table_name(&f->runs, table, name, sizeof name);
-  printf("%-20s %5d rows; mean error %6.2f %% (bias %+6.2f, largest %6.1f); model held out %6.2f %%, cluster held out "
+  printf("%-20s %5d rows; mean error %6.2f %% (bias %+6.2f, largest %6.1f); row held out %6.2f %%, model held out "
+         "%6.2f %%, cluster held out "
          "%6.2f %%; in the 90 %% interval %5.1f %%, model held out %5.1f %%\n",
          name, fitted.n, 100 * fitted.sum / fitted.n, 100 * fitted.bias / fitted.n, 100 * fitted.most,
-         100 * model.sum / fitted.n, 100 * cluster.sum / fitted.n, 100 * fitted.inside / fitted.n,
-         100 * model.inside / fitted.n);
+         100 * row.sum / fitted.n, 100 * model.sum / fitted.n, 100 * cluster.sum / fitted.n,
+         100 * fitted.inside / fitted.n, 100 * model.inside / fitted.n);
 }
 
 static enum sl_status fit(struct fit *f, const struct options *o) {
@@ -197,6 +203,7 @@ static enum sl_status fit(struct fit *f, const struct options *o) {
   SL_TRY(sl_refit_clocks_open(&f->clocks, &f->runs, o->jobs));
   SL_TRY(pose(f));
   if (o->start != NULL) SL_TRY(sl_refit_read_numbers(&f->clocks.numbers, o->start, f->start));
+  if (o->n_only > 0) SL_TRY(sl_refit_numbers_pin(&f->clocks.numbers, o->only, o->n_only, f->start, f->priors));
   printf("%zu runs, %zu numbers\n", f->problem.rows, f->problem.numbers);
   SL_TRY(solve(f, o));
   SL_TRY(sl_refit_outcomes(&f->clocks, &f->problem, &f->solution, &f->outcomes));
@@ -220,5 +227,6 @@ enum sl_status sl_refit_command(int argc, char **argv) {
   sl_warn_set_sink(NULL, NULL);
   fit_close(&f);
   free(o.request.paths);
+  free(o.only);
   return status;
 }

@@ -28,6 +28,17 @@ static int place_of_width(const struct sl_refit_runs *runs, size_t run) {
   return below;
 }
 
+enum sl_status sl_refit_folds_by_row(const struct sl_refit_runs *runs, int **out) {
+  SL_TRY(sl_calloc(out, runs->count, sizeof **out));
+  int table = -1, place = 0;
+  for (size_t i = 0; i < runs->count; i++) {
+    if (runs->items[i].table != table) place = 0;
+    table = runs->items[i].table;
+    (*out)[i] = runs->items[i].weight > 0 ? place++ % SL_REFIT_ROW_FOLDS : -1;
+  }
+  return SL_OK;
+}
+
 enum sl_status sl_refit_folds_by_model(const struct sl_refit_runs *runs, int **out) {
   SL_TRY(sl_calloc(out, runs->count, sizeof **out));
   for (size_t i = 0; i < runs->count; i++)
@@ -114,17 +125,21 @@ done:
 static enum sl_status cross_validate(struct sl_refit_clocks *c, const struct sl_refit_problem *q,
                                      const struct sl_refit_solution *s, struct sl_refit_outcome *out) {
   enum sl_status status;
-  int *by_model = NULL, *by_cluster = NULL, clusters;
+  int *by_row = NULL, *by_model = NULL, *by_cluster = NULL, clusters;
   double *seconds = NULL;
   SL_GO(sl_calloc(&seconds, q->rows, sizeof *seconds));
+  SL_GO(sl_refit_folds_by_row(c->runs, &by_row));
   SL_GO(sl_refit_folds_by_model(c->runs, &by_model));
   SL_GO(sl_refit_folds_by_cluster(c->runs, &by_cluster, &clusters));
   memcpy(seconds, s->local.seconds, q->rows * sizeof *seconds);
+  SL_GO(hold_out_all(c, q, s, by_row, SL_REFIT_ROW_FOLDS, seconds));
+  for (size_t i = 0; i < q->rows; i++) out[i].by_row_s = seconds[i];
   SL_GO(hold_out_all(c, q, s, by_model, SL_REFIT_FOLDS, seconds));
   for (size_t i = 0; i < q->rows; i++) out[i].by_model_s = seconds[i];
   SL_GO(hold_out_all(c, q, s, by_cluster, clusters, seconds));
   for (size_t i = 0; i < q->rows; i++) out[i].by_cluster_s = seconds[i];
 done:
+  free(by_row);
   free(by_model);
   free(by_cluster);
   free(seconds);

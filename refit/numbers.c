@@ -117,6 +117,34 @@ enum sl_status sl_refit_numbers_add(struct sl_refit_numbers *numbers, const stru
   return SL_OK;
 }
 
+static bool is_called(const struct sl_refit_number *number, const char *name) {
+  const size_t owner = strlen(number->owner);
+  return strncmp(name, number->owner, owner) == 0 && name[owner] == ':' &&
+         strcmp(name + owner + 1, number->key->key) == 0;
+}
+
+static bool any_is_called(const struct sl_refit_numbers *numbers, const char *name) {
+  for (size_t j = 0; j < numbers->count; j++)
+    if (is_called(&numbers->items[j], name)) return true;
+  return false;
+}
+
+enum sl_status sl_refit_numbers_pin(const struct sl_refit_numbers *numbers, char *const *names, int count,
+                                    const double *values, struct sl_refit_prior *priors) {
+  const double hair = 1e-6;
+  for (int i = 0; i < count; i++)
+    if (!any_is_called(numbers, names[i]))
+      return sl_fail(SL_ERR_INPUT, "no run depends on a number \"%s\"; expected OWNER:KEY, as sm90x132:gemm_efficiency",
+                     names[i]);
+  for (size_t j = 0; j < numbers->count; j++) {
+    int i = 0;
+    while (i < count && !is_called(&numbers->items[j], names[i])) i++;
+    if (i == count)
+      priors[j] = (struct sl_refit_prior){values[j], hair, values[j] * (1 - hair), values[j] * (1 + hair)};
+  }
+  return SL_OK;
+}
+
 void sl_refit_numbers_free(struct sl_refit_numbers *numbers) {
   free(numbers->items);
   *numbers = (struct sl_refit_numbers){0};

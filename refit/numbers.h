@@ -57,6 +57,11 @@ struct sl_refit_reach {
 /* Adds the numbers that `subject` depends on to the list, if they are missing there. Errors: SL_ERR_MEMORY. */
 enum sl_status sl_refit_numbers_add(struct sl_refit_numbers *numbers, const struct sl_refit_subject *subject,
                                     struct sl_refit_reach *reach);
+/* Pins every number but `count` named ones, "OWNER:KEY" (a key that both links have: on both), to its value: its prior
+ * gets that centre, and bounds that leave no room. `values` and `priors` have one a number. Errors: SL_ERR_INPUT for a
+ * name that no number has. */
+enum sl_status sl_refit_numbers_pin(const struct sl_refit_numbers *numbers, char *const *names, int count,
+                                    const double *values, struct sl_refit_prior *priors);
 void sl_refit_numbers_free(struct sl_refit_numbers *numbers);
 
 /* Write a number's value, in the unit of the profile's file, to where a prediction reads it; or read it from there. */

@@ -42,9 +42,9 @@ static void put_run(FILE *out, const struct sl_refit_runs *runs, size_t i, const
   char table[80], kind[64];
   sl_refit_table_name(runs, run->table, table, sizeof table);
   sl_refit_device_owner(&run->input.cluster.device, kind, sizeof kind);
-  fprintf(out, "\"%s\",%s,%s,%s,%d,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.4g,%.4g,%.4g\n", run->row->id, table, kind,
-          run->input.cluster.name, run->weight > 0, run->measured_s, o->fitted_s, o->by_model_s, o->by_cluster_s,
-          o->low_s, o->high_s, o->low_by_model_s, o->high_by_model_s, o->number_sd, o->scatter,
+  fprintf(out, "\"%s\",%s,%s,%s,%d,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.4g,%.4g,%.4g\n", run->row->id, table,
+          kind, run->input.cluster.name, run->weight > 0, run->measured_s, o->fitted_s, o->by_row_s, o->by_model_s,
+          o->by_cluster_s, o->low_s, o->high_s, o->low_by_model_s, o->high_by_model_s, o->number_sd, o->scatter,
           100 * sl_refit_mfu(run));
 }
 
@@ -52,9 +52,9 @@ static enum sl_status write_runs(const struct sl_refit_result *r, const char *fo
   struct sl_new_file table;
   SL_TRY(open_table(&table, folder, runs_name));
   FILE *out = table.stream;
-  fputs("id,table,gpu_kind,cluster,fitted,measured_s,predicted_s,predicted_by_model_s,predicted_by_cluster_s,low_s,"
-        "high_s,"
-        "low_by_model_s,high_by_model_s,number_sd,scatter,mfu_percent\n",
+  fputs("id,table,gpu_kind,cluster,fitted,measured_s,predicted_s,predicted_by_row_s,predicted_by_model_s,predicted_by_"
+        "cluster_s,"
+        "low_s,high_s,low_by_model_s,high_by_model_s,number_sd,scatter,mfu_percent\n",
         out);
   for (size_t i = 0; i < r->clocks->runs->count; i++) put_run(out, r->clocks->runs, i, &r->outcomes[i]);
   return sl_new_file_finish(&table);

@@ -11,7 +11,7 @@ import statistics
 import subprocess
 import sys
 
-TABLES = {"Megatron-LM, 22B to 1T, A100": "korthikanti", "layouts of 13B to 65B Llamas, A100": "hagemann",
+TABLES = {"Megatron-LM, 22B to 1T, A100": "korthikanti", "layouts of 13B and 30B Llamas, A100": "hagemann",
           "llm-foundry under FSDP, A100 and H100": "llmfoundry", "BigScience, Megatron-DeepSpeed, A100": "bigscience",
           "vTrain, Megatron-LM, A100": "vtrain_multi_node", "nanotron, H100, 10 % of the peak or more": "nanotron",
           "torchtitan, H100 and H200, never fitted": "torchtitan", "fms-fsdp, A100 and H100, never fitted": "fms_fsdp",
@@ -27,19 +27,21 @@ def rows(text, first):
 
 
 def published(root):
-    """{table: (rows, fitted, model held out, cluster held out)} as the report of the fit has them, to one digit."""
+    """{table: (rows, fitted, row held out, model held out, cluster held out)} as the report of the fit has them, to one digit."""
     def short(cell):
         return cell if cell == "-" else str(decimal.Decimal(cell).quantize(decimal.Decimal("0.1"), decimal.ROUND_HALF_UP))
     report = (root / "experiments/published/training/results/report.md").read_text()
     report = report[:report.index("## Layouts")]
-    return {table: (cells[1], *map(short, cells[2:5])) for table in TABLES.values() for cells in rows(report, table)}
+    return {table: (cells[1], *map(short, cells[2:6])) for table in TABLES.values() for cells in rows(report, table)
+            if cells[0] in (table, f"{table} (never fitted)")}
 
 
 def of_published(root, readme, accuracy):
     results = published(root)
     for name, table in TABLES.items():
-        count, fitted, by_model, by_cluster = results[table]
-        for page, columns in ((readme, {1: count, 2: fitted, 3: by_model}), (accuracy, {1: count, 3: fitted, 4: by_model, 5: by_cluster})):
+        count, fitted, by_row, by_model, by_cluster = results[table]
+        for page, columns in ((readme, {1: count, 2: fitted, 3: by_row, 4: by_model}),
+                              (accuracy, {1: count, 3: fitted, 4: by_row, 5: by_model, 6: by_cluster})):
             found = list(rows(page, name))
             if len(found) != 1:
                 yield f"{name}: {len(found)} lines"

@@ -121,6 +121,28 @@ static void models_and_clusters_are_held_out_whole(void **unused) {
   sl_refit_runs_free(&runs);
 }
 
+/* Every fold holds out a tenth of each table, and nothing of one that is never fitted. */
+static void rows_are_held_out_in_turn(void **unused) {
+  (void)unused;
+  static const int least[2] = {FOUNDRY / SL_REFIT_ROW_FOLDS, VTRAIN / SL_REFIT_ROW_FOLDS};
+  for (int held = 0; held < 2; held++) {
+    struct sl_refit_runs runs;
+    int *fold, of_fold[2][SL_REFIT_ROW_FOLDS] = {{0}};
+    load(&runs, (char *[]){foundry, vtrain}, 2, held);
+    assert_int_equal(sl_refit_folds_by_row(&runs, &fold), SL_OK);
+    for (size_t i = 0; i < runs.count; i++) {
+      assert_true((fold[i] < 0) == (runs.items[i].weight == 0));
+      if (fold[i] >= 0) of_fold[runs.items[i].table][fold[i]]++;
+    }
+    for (int f = 0; f < SL_REFIT_ROW_FOLDS; f++) {
+      assert_in_range(of_fold[0][f], least[0], least[0] + 1);
+      assert_in_range(of_fold[1][f], held ? 0 : least[1], held ? 0 : least[1] + 1);
+    }
+    free(fold);
+    sl_refit_runs_free(&runs);
+  }
+}
+
 /* With a table held out, its cluster's numbers stay what its profile says; those that another table's runs share with
  * it, and those that are fitted, keep their priors. */
 static void numbers_of_no_fitted_run_stay(void **unused) {
@@ -148,6 +170,40 @@ static void numbers_of_no_fitted_run_stay(void **unused) {
   }
   assert_true(fitted > 0 && kept > 0);
   free(weight), free(given), free(was);
+  sl_refit_clocks_close(&clocks);
+  sl_refit_runs_free(&runs);
+}
+
+/* A named number keeps its prior; all others get one at their value, with no room. */
+static void pinned_numbers_have_no_room(void **unused) {
+  (void)unused;
+  struct sl_refit_runs runs;
+  struct sl_refit_clocks clocks;
+  char gemm[] = "sm80x108:gemm_efficiency", share[] = "mosaic-h100:bandwidth_share", none[] = "sm80x108:gemm",
+       *names[] = {gemm, share};
+  load(&runs, (char *[]){foundry}, 1, 0);
+  assert_int_equal(sl_refit_clocks_open(&clocks, &runs, 1), SL_OK);
+  const size_t count = clocks.numbers.count;
+  double *values = calloc(count, sizeof *values);
+  struct sl_refit_prior *priors = calloc(count, sizeof *priors);
+  assert_true(values != NULL && priors != NULL);
+  for (size_t j = 0; j < count; j++) priors[j] = clocks.numbers.items[j].prior;
+  sl_refit_given(&clocks, values);
+  assert_int_equal(sl_refit_numbers_pin(&clocks.numbers, names, 2, values, priors), SL_OK);
+  int free_ones = 0;
+  for (size_t j = 0; j < count; j++) {
+    const struct sl_refit_number *n = &clocks.numbers.items[j];
+    const bool named = (strcmp(n->owner, "sm80x108") == 0 && strcmp(n->key->key, "gemm_efficiency") == 0) ||
+                       (strcmp(n->owner, "mosaic-h100") == 0 && strcmp(n->key->key, "bandwidth_share") == 0);
+    free_ones += named;
+    assert_true(named ? priors[j].high == n->prior.high : priors[j].high / priors[j].low < 1.00001);
+    if (!named) assert_true(priors[j].prior == values[j]);
+  }
+  assert_int_equal(free_ones, 3); /* both links of a cluster have a share */
+  assert_int_equal(sl_refit_numbers_pin(&clocks.numbers, &(char *){none}, 1, values, priors), SL_ERR_INPUT);
+  assert_non_null(strstr(sl_error_message(), "sm80x108:gemm"));
+  sl_error_clear();
+  free(values), free(priors);
   sl_refit_clocks_close(&clocks);
   sl_refit_runs_free(&runs);
 }
@@ -214,14 +270,11 @@ static void the_fits_clock_is_the_exact_one(void **unused) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_long_table_counts_for_less_a_run),
-      cmocka_unit_test(a_table_held_out_has_no_weight),
-      cmocka_unit_test(model_flops_over_the_peak),
-      cmocka_unit_test(excluded_runs_have_no_weight),
-      cmocka_unit_test(models_and_clusters_are_held_out_whole),
-      cmocka_unit_test(numbers_of_no_fitted_run_stay),
-      cmocka_unit_test(an_installation_is_one_of_many),
-      cmocka_unit_test(the_fits_clock_is_the_exact_one),
+      cmocka_unit_test(a_long_table_counts_for_less_a_run), cmocka_unit_test(a_table_held_out_has_no_weight),
+      cmocka_unit_test(model_flops_over_the_peak),          cmocka_unit_test(excluded_runs_have_no_weight),
+      cmocka_unit_test(rows_are_held_out_in_turn),          cmocka_unit_test(models_and_clusters_are_held_out_whole),
+      cmocka_unit_test(numbers_of_no_fitted_run_stay),      cmocka_unit_test(pinned_numbers_have_no_room),
+      cmocka_unit_test(an_installation_is_one_of_many),     cmocka_unit_test(the_fits_clock_is_the_exact_one),
   };
   return cmocka_run_group_tests(tests, quiet, NULL);
 }

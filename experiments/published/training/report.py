@@ -9,17 +9,24 @@ TABLES  the measured tables. OUT: predictions.csv and numbers.csv of `shardlab-a
 import collections, csv, math, os, statistics as st, subprocess, sys
 from score import num, tau
 
-TITLES = {'predicted_s': 'fitted', 'predicted_by_model_s': 'its model held out', 'predicted_by_cluster_s': 'its cluster held out'}
+TITLES = {'predicted_s': 'fitted', 'predicted_by_row_s': 'it held out', 'predicted_by_model_s': 'its model held out', 'predicted_by_cluster_s': 'its cluster held out'}
 
 def line(cells): return '| ' + ' | '.join(str(c) for c in cells) + ' |'
 def table(head, rows): return '\n'.join([line(head), line(['---'] * len(head))] + [line(r) for r in rows]) + '\n'
 
 def off(rows, column): return [100 * (r[column] / r['measured_s'] - 1) for r in rows]
 
+def with_and_without(by_table):
+    """The tables, and those of which excluded.csv keeps some runs out of the fit without them too."""
+    for name, rows in by_table.items():
+        yield name, rows
+        kept = [r for r in rows if r['fitted'] == '1']
+        if 0 < len(kept) < len(rows): yield f'{name} without excluded.csv', kept
+
 def errors(by_table):
     head = ['table', 'rows', *[f'{t}: mean' for t in TITLES.values()], 'median', 'largest', 'bias', 'in the 90 % interval', 'its model held out']
     out = []
-    for name, rows in by_table.items():
+    for name, rows in with_and_without(by_table):
         e = off(rows, 'predicted_s'); a = list(map(abs, e)); fitted = any(r['fitted'] == '1' for r in rows)
         cells = [f'{st.mean(map(abs, off(rows, c))):.2f}' if fitted or c == 'predicted_s' else '-' for c in TITLES]
         inside = lambda low, high: f"{100 * st.mean(r[low] <= r['measured_s'] <= r[high] for r in rows):.0f} %"
@@ -85,7 +92,7 @@ def main():
     by_table = collections.defaultdict(list)
     for r in runs: by_table[r['table']].append(r)
     with open(f'{out}/errors.csv', 'w') as f:
-        f.write('id,table,fitted_percent,by_model_percent,by_cluster_percent\n')
+        f.write('id,table,fitted_percent,by_row_percent,by_model_percent,by_cluster_percent\n')
         for r in runs:
             if r['fitted'] == '1': f.write(f"\"{r['id']}\",{r['table']}," + ','.join(f"{100 * (r[c] / r['measured_s'] - 1):.3f}" for c in TITLES) + '\n')
     numbers = list(csv.DictReader(open(f'{out}/numbers.csv')))
