@@ -52,7 +52,7 @@ static enum sl_status free_late(struct replay *r, bool all) {
 
 static enum sl_status take(struct replay *r, int64_t bytes, int64_t *out) {
   uint32_t block;
-  SL_TRY(free_late(r, sl_allocator_is_short(&r->allocator, bytes)));
+  if (r->late_first < r->late_count) SL_TRY(free_late(r, sl_allocator_is_short(&r->allocator, bytes)));
   SL_TRY(sl_allocator_take(&r->allocator, bytes > 0 ? bytes : 1, &block));
   *out = block;
   return SL_OK;
