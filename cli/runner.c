@@ -89,6 +89,15 @@ static void take_both_kinds(struct sl_run *run, const struct sl_options *o) {
   run->steps = 2;
 }
 
+static void prepare(struct sl_run *run, const struct sl_runner *runner, const struct sl_run_hooks *hooks) {
+  if (runner->training != NULL) {
+    sl_training_prepare(runner->training, run);
+    return;
+  }
+  run->hooks = hooks;
+  run->observe_threads = run->job->threads;
+}
+
 enum sl_status sl_runner_run(const struct sl_runner *runner, json_t **record) {
   const struct sl_options *o = runner->options;
   struct observer observer = {.runner = runner};
@@ -128,12 +137,7 @@ enum sl_status sl_runner_run(const struct sl_runner *runner, json_t **record) {
   struct sl_straggler stragglers[SL_MAX_STRAGGLERS];
   *record = NULL;
   observer.run = &run;
-  if (runner->training != NULL) {
-    sl_training_prepare(runner->training, &run);
-  } else {
-    run.hooks = &hooks;
-    run.observe_threads = run.job->threads;
-  }
+  prepare(&run, runner, &hooks);
   take_both_kinds(&run, o);
   run.never_evaluates = o->measured_steps > 0 && o->measured_steps < runner->setup->config.sl.eval_interval;
   SL_TRY(sl_assume_read(&run.options.assume, stragglers, o, &runner->setup->config));

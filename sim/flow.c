@@ -14,6 +14,7 @@
 
 #include "sim/crews.h"
 #include "sim/jitter.h"
+#include "sim/untold.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -29,20 +30,6 @@ struct lane {
   const struct sl_issue *stored;
 };
 
-enum {
-  MOST_OPS = 64, /* of compute that run one behind the other, told as one stretch */
-  MOST_STRETCHES = 16,
-  MOST_TIMES = 192
-};
-
-/* What the observer has not been told yet of a rank's ops: it is told of many at once. */
-struct untold {
-  struct sl_stretch stretches[MOST_STRETCHES];
-  uint32_t first[MOST_STRETCHES]; /* issue of each */
-  double times[MOST_TIMES];
-  uint32_t count, time_count;
-};
-
 struct walker {
   struct lane lanes[SL_LANE_COUNT];
   uint32_t next, end;          /* issue; behind the last one */
@@ -52,7 +39,7 @@ struct walker {
   int crew;                    /* the one that walks over it */
   struct sl_sim_rank *rank;
   const struct sl_sim_program *table;
-  struct untold untold;
+  struct sl_untold untold;
 };
 
 struct meeting {
@@ -82,55 +69,6 @@ struct flow {
   const struct sl_run *run; /* whose observer is told */
 };
 
-/* ---- the observer ---- */
-
-static void tell_one_by_one(const struct sl_run *run, const struct sl_program *program, const struct walker *w,
-                            int local, int64_t step) {
-  const struct untold *u = &w->untold;
-  for (uint32_t k = 0; k < u->count; k++) {
-    const struct sl_stretch *s = &u->stretches[k];
-    for (uint32_t i = 0; i < s->count; i++) {
-      const struct sl_completion done = {local, u->first[k] + i, s->times[i], s->times[i + 1]};
-      run->observe(run->observe_context, local, step, program, &done);
-    }
-  }
-}
-
-static void tell(const struct flow *f, int local) {
-  const struct sl_run *run = f->run;
-  struct walker *w = &f->walkers[local];
-  struct untold *u = &w->untold;
-  const struct sl_program *program = w->table->program;
-  if (run->observe_many != NULL) {
-    run->observe_many(run->observe_context, local, f->step, program, u->stretches, u->count);
-  } else if (run->observe != NULL) {
-    tell_one_by_one(run, program, w, local, f->step);
-  }
-  u->count = u->time_count = 0;
-}
-
-/* Room for the times of a stretch of up to `ops`, for note(). */
-static inline double *times_of(const struct flow *f, int local, uint32_t ops) {
-  struct untold *u = &f->walkers[local].untold;
-  if (u->count == MOST_STRETCHES || u->time_count + ops + 1 > MOST_TIMES) tell(f, local);
-  return &u->times[u->time_count];
-}
-
-/* Notes `count` ops of a lane that follow each other without a gap, from issue `first` on, which are stored from
- * `stored` on. Their times stand where times_of() says. */
-static inline void note(struct untold *u, uint32_t first, const struct sl_issue *stored, uint32_t count) {
-  u->stretches[u->count] = (struct sl_stretch){stored, &u->times[u->time_count], count};
-  u->first[u->count++] = first;
-  u->time_count += count + 1;
-}
-
-static inline void note_one(const struct flow *f, int local, uint32_t issue, const struct sl_issue *stored,
-                            double start, double end) {
-  double *times = times_of(f, local, 1);
-  times[0] = start, times[1] = end;
-  note(&f->walkers[local].untold, issue, stored, 1);
-}
-
 /* ---- one op is complete ---- */
 
 /* Completes the communication that is the newest op of a lane. */
@@ -142,7 +80,7 @@ static void complete(struct sl_crew *c, int local, int lane, double end) {
   l->open = false;
   if (end > c->end) c->end = end;
   if (w->rank->counting) sl_sim_count_call(w->rank, lane, l->call, end - l->ready);
-  note_one(f, local, l->issue, l->stored, l->ready, end);
+  sl_untold_note_one(&w->untold, l->issue, l->stored, l->ready, end);
   if (w->parked != lane) return;
   w->parked = -1;
   c->able[c->able_count++] = local;
@@ -282,17 +220,18 @@ static void compute_on(struct sl_crew *c, int local, double ready) {
   struct lane *l = &w->lanes[SL_LANE_COMPUTE];
   const struct sl_sim_cost *costs = w->table->costs;
   const struct sl_issue *issue = w->at.stored, *const behind = stored_end(w);
-  double *times = times_of(f, local, MOST_OPS), end = ready;
+  double *times = sl_untold_times(&w->untold, SL_STRETCH_OPS), end = ready;
   uint32_t count = 0;
   times[0] = ready;
   do {
     end += sl_jitter_seconds(f->sim, w->rank, w->next + count, costs[issue->op].seconds);
     l->ends[(l->count + count) & l->mask] = times[count + 1] = end;
     count++, issue++;
-  } while (count < MOST_OPS && issue < behind && issue->wait_count == 0 && costs[issue->op].lane == SL_LANE_COMPUTE);
+  } while (count < SL_STRETCH_OPS && issue < behind && issue->wait_count == 0 &&
+           costs[issue->op].lane == SL_LANE_COMPUTE);
   l->count += count;
   if (end > c->end) c->end = end;
-  note(&w->untold, w->next, w->at.stored, count);
+  sl_untold_note(&w->untold, w->next, w->at.stored, count);
   go_on_by(w, count);
 }
 
@@ -307,7 +246,7 @@ static void run_beside(struct sl_crew *c, int local, int lane, double ready) {
   l->ends[l->count++ & l->mask] = end;
   if (end > c->end) c->end = end;
   if (sl_lane_is_link((enum sl_lane)lane) && w->rank->counting) sl_sim_count_copy(w->rank, stored->op, end - ready);
-  note_one(f, local, issue, stored, ready, end);
+  sl_untold_note_one(&w->untold, issue, stored, ready, end);
 }
 
 /* The rank reaches its next op, a communication, at `ready`. */
@@ -389,6 +328,7 @@ static void open_walkers(struct flow *f, enum sl_program_kind kind, const uint32
     w->at = sl_issue_find(w->table->program, 0);
     w->turn = sl_issues_turn(w->table->program);
     w->parked = -1;
+    w->untold.run = f->run, w->untold.program = w->table->program, w->untold.local = i, w->untold.step = f->step;
     for (int lane = 0; lane < SL_LANE_COUNT; lane++) {
       const uint32_t size = reach[w->rank->class_index * SL_LANE_COUNT + lane];
       w->lanes[lane].ends = ends;
@@ -412,7 +352,7 @@ static bool all_over(const struct flow *f) {
 /* How many threads may walk: none beside the caller's if the observer takes one op at a time, or if a crew would have
  * little to do between two messages of its neighbours, each of which may have to wake it. */
 static int most_crews(const struct sl_sim *sim, enum sl_program_kind kind, const struct sl_run *run) {
-  enum { OPS_PER_MESSAGE = 500 };
+  enum { OPS_PER_MESSAGE = 1000 };
   const struct sl_plan *plan = sim->job->plan;
   const int64_t messages = plan->config->gradient_accumulation_steps * plan->stage_count / plan->pp;
   int64_t ops = 0;
@@ -453,7 +393,7 @@ enum sl_status sl_flow_run(struct sl_sim *sim, enum sl_program_kind kind, int64_
   deal_ranks(&f);
   double end = sim->time;
   *ran = sl_crews_run(&f.crews, &end) && all_over(&f);
-  for (int i = 0; *ran && i < sim->count; i++) tell(&f, i);
+  for (int i = 0; *ran && i < sim->count; i++) sl_untold_tell(&f.walkers[i].untold);
   if (*ran) sim->time = end;
 done:
   sl_crews_close(&f.crews);
