@@ -194,7 +194,7 @@ void sl_sim_say_stand_ins(const struct sl_sim *sim);
 enum sl_status sl_sim_order(struct sl_sim_program *table);
 enum sl_status sl_sim_tables(struct sl_sim *sim);
 /* sim.c: fills table->fitted, once costs are known. */
-void sl_sim_fill_fitted(const struct sl_sim *sim, struct sl_sim_program *table);
+enum sl_status sl_sim_fill_fitted(const struct sl_sim *sim, struct sl_sim_program *table);
 void sl_sim_tables_free(struct sl_sim *sim);
 /* topology.c: the ring through a group's members as each of them sees it (zeros for one member; cost/collective.h has
  * the formula), and the slowest link between two ranks of a pipeline. */

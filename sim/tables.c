@@ -123,7 +123,7 @@ static enum sl_status fill_class(void *context, int c) {
     SL_TRY(fill_works(sim->job->plan, table, own->first_rank));
     SL_TRY(fill_costs(sim, table));
     if (sl_program_counts((enum sl_program_kind)kind)) SL_TRY(fill_rows(table, &sim->rows[c]));
-    if (sl_program_is_step((enum sl_program_kind)kind)) sl_sim_fill_fitted(sim, table);
+    if (sl_program_is_step((enum sl_program_kind)kind)) SL_TRY(sl_sim_fill_fitted(sim, table));
   }
   return SL_OK;
 }
