@@ -217,8 +217,9 @@ static size_t find_kind(const struct kind *kinds, size_t count, size_t last, str
   return count;
 }
 
-/* Does every pair of slots that change live through one derived period, or have all their relations been derived? Fills
- * `over` as far as it looks. */
+/* Does every pair of slots that change live through one derived period, or have all their relations been derived? Slots
+ * that live through none at all must have completed their cycles for that, since they also meet slots of their own kind
+ * and those that do not change. Fills `over` as far as it looks. */
 static bool all_meet(struct sl_turning *t, const struct sl_periods *s) {
   struct kind kinds[MOST_KINDS];
   size_t count = 0, j = 0;
@@ -226,11 +227,13 @@ static bool all_meet(struct sl_turning *t, const struct sl_periods *s) {
     if (!sl_slot_changes(s, i)) continue;
     t->over[i] = finished(t, s, i);
     const struct kind own = {through(t, s, i), s->turns[i].length};
-    if (own.through == 0) return false;
+    t->unseen = own.through == 0 && !seen_twice(s, &own, &own);
+    if (t->unseen) return false;
     if ((j = find_kind(kinds, count, j, own)) < count) continue;
     if (count == MOST_KINDS) return false;
-    for (j = 0; j < count; j++)
-      if ((kinds[j].through & own.through) == 0 && !seen_twice(s, &kinds[j], &own)) return false;
+    for (j = 0; j < count && !t->unseen; j++)
+      t->unseen = (kinds[j].through & own.through) == 0 && !seen_twice(s, &kinds[j], &own);
+    if (t->unseen) return false;
     kinds[count++] = own;
   }
   return true;

@@ -7,6 +7,7 @@
 /* What is known about the slots that change when copying is considered; of the others nothing is filled in. */
 struct sl_turning {
   bool goes_on; /* they can be assumed to go on as they did in the last period; only then the rest is filled in */
+  bool unseen;  /* not yet, because too few of the periods in which they meet have been derived */
   struct sl_mark step;      /* a period, ... */
   int32_t micro_batches;    /* ... and those that it advances by */
   struct sl_life *over;     /* per slot: its newest lifetime, finished */
