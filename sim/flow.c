@@ -12,6 +12,7 @@
  * Which rank is walked next does not matter, so that crews.c has several threads do it, each for ranks of its own. */
 #include "sim/flow.h"
 
+#include "core/base/checked.h"
 #include "sim/crews.h"
 #include "sim/jitter.h"
 #include "sim/untold.h"
@@ -354,11 +355,13 @@ static bool all_over(const struct flow *f) {
 static int most_crews(const struct sl_sim *sim, enum sl_program_kind kind, const struct sl_run *run) {
   enum { OPS_PER_MESSAGE = 1000 };
   const struct sl_plan *plan = sim->job->plan;
-  const int64_t messages = plan->config->gradient_accumulation_steps * plan->stage_count / plan->pp;
+  const int64_t stages = plan->stage_count > plan->pp ? plan->stage_count / plan->pp : 1; /* of a rank that has any */
+  const int64_t messages = sl_product(plan->config->gradient_accumulation_steps, stages);
   int64_t ops = 0;
   for (int i = 0; i < sim->count; i++)
     ops += (int64_t)sim->programs[sim->ranks[i].class_index][kind].program->issue_count;
-  const int64_t most = ops / (messages * OPS_PER_MESSAGE), threads = run->observe_threads;
+  const int64_t most = ops / sl_product(messages, OPS_PER_MESSAGE);
+  const int64_t threads = run->observe_many != NULL ? run->observe_threads : 1;
   const int64_t crews = most < threads ? most : threads;
   return crews < plan->pp ? (int)crews : plan->pp;
 }
@@ -368,7 +371,7 @@ static void deal_ranks(struct flow *f) {
   const struct sl_sim *sim = f->sim;
   for (int i = sim->count; i-- > 0;) {
     const int pp_rank = sim->job->classes[sim->ranks[i].class_index].pp_rank;
-    f->walkers[i].crew = (int)((int64_t)pp_rank * f->crews.count / sim->job->plan->pp);
+    f->walkers[i].crew = (int)(sl_product(pp_rank, f->crews.count) / sim->job->plan->pp);
     sl_crews_able(&f->crews, f->walkers[i].crew, i);
   }
   for (int g = 0; g < sim->group_count; g++) {

@@ -7,6 +7,9 @@
  *   jitter.c      makes compute slower or faster than its costs
  *   lanes.c       starts and completes ops, rendezvous, slow-down
  *   flow.c        the same without events, if nothing slows an op down
+ *   crews.c       on several threads
+ *   untold.c      what it has not told the observer yet
+ *   fitted.c      what compute takes of a profile's fitted numbers
  *   deadlock.c    explains a deadlock
  *   stand_in.c    names what is predicted without a measurement
  *   sim.c         the executor table */
@@ -193,7 +196,7 @@ void sl_sim_say_stand_ins(const struct sl_sim *sim);
  * runs. */
 enum sl_status sl_sim_order(struct sl_sim_program *table);
 enum sl_status sl_sim_tables(struct sl_sim *sim);
-/* sim.c: fills table->fitted, once costs are known. */
+/* fitted.c: fills table->fitted, once costs are known. */
 enum sl_status sl_sim_fill_fitted(const struct sl_sim *sim, struct sl_sim_program *table);
 void sl_sim_tables_free(struct sl_sim *sim);
 /* topology.c: the ring through a group's members as each of them sees it (zeros for one member; cost/collective.h has
