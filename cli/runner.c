@@ -40,6 +40,11 @@ static void forget(void *context) {
   sl_timeline_forget(&((struct observer *)context)->timeline);
 }
 
+/* The timeline has room for all ranks, to which threads add at once. */
+static enum sl_status opened(void *context, const struct sl_run *run) {
+  return sl_timeline_room(&((struct observer *)context)->timeline, run->local_count);
+}
+
 /* The devices of the measurement, if the backend has devices of its own. */
 static void put_devices(json_t *environment, const struct sl_exec_ops *exec) {
   struct sl_exec_devices d;
@@ -84,9 +89,19 @@ static void take_both_kinds(struct sl_run *run, const struct sl_options *o) {
   run->steps = 2;
 }
 
+static void prepare(struct sl_run *run, const struct sl_runner *runner, const struct sl_run_hooks *hooks) {
+  if (runner->training != NULL) {
+    sl_training_prepare(runner->training, run);
+    return;
+  }
+  run->hooks = hooks;
+  run->observe_threads = run->job->threads;
+}
+
 enum sl_status sl_runner_run(const struct sl_runner *runner, json_t **record) {
   const struct sl_options *o = runner->options;
   struct observer observer = {.runner = runner};
+  const struct sl_run_hooks hooks = {.context = &observer, .opened = opened};
   struct sl_run run = {.exec = runner->exec,
                        .job = &runner->setup->job,
                        .steps = o->steps,
@@ -122,7 +137,7 @@ enum sl_status sl_runner_run(const struct sl_runner *runner, json_t **record) {
   struct sl_straggler stragglers[SL_MAX_STRAGGLERS];
   *record = NULL;
   observer.run = &run;
-  if (runner->training != NULL) sl_training_prepare(runner->training, &run);
+  prepare(&run, runner, &hooks);
   take_both_kinds(&run, o);
   run.never_evaluates = o->measured_steps > 0 && o->measured_steps < runner->setup->config.sl.eval_interval;
   SL_TRY(sl_assume_read(&run.options.assume, stragglers, o, &runner->setup->config));

@@ -7,10 +7,15 @@
  * continues once that rank has. The event queue computes the same numbers by the same additions: times agree to the
  * last bit.
  *
- * For each lane, the ends of its last ops are kept, as many as the program's waits look back. */
+ * For each lane, the ends of its last ops are kept, as many as the program's waits look back.
+ *
+ * Which rank is walked next does not matter, so that crews.c has several threads do it, each for ranks of its own. */
 #include "sim/flow.h"
 
+#include "core/base/checked.h"
+#include "sim/crews.h"
 #include "sim/jitter.h"
+#include "sim/untold.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -26,162 +31,146 @@ struct lane {
   const struct sl_issue *stored;
 };
 
-enum {
-  MOST_OPS = 64, /* of compute that run one behind the other, told as one stretch */
-  MOST_STRETCHES = 16,
-  MOST_TIMES = 192
-};
-
-/* What the observer has not been told yet of a rank's ops: it is told of many at once. */
-struct untold {
-  struct sl_stretch stretches[MOST_STRETCHES];
-  uint32_t first[MOST_STRETCHES]; /* issue of each */
-  double times[MOST_TIMES];
-  uint32_t count, time_count;
-};
-
 struct walker {
   struct lane lanes[SL_LANE_COUNT];
   uint32_t next, end;          /* issue; behind the last one */
   struct sl_issue_ref at;      /* the reference of `next` */
   const struct sl_issue *turn; /* sl_issues_turn of the program */
   int parked;                  /* the lane whose end it needs; -1: none */
+  int crew;                    /* the one that walks over it */
   struct sl_sim_rank *rank;
   const struct sl_sim_program *table;
-  struct untold untold;
+  struct sl_untold untold;
 };
 
 struct meeting {
   double ready;
-  int arrived, opener;
+  int arrived;
+  const struct sl_sim_call *opening; /* as the first to arrive makes it */
+  bool across;                       /* its members are of several crews */
 };
+
+/* What a rank that has reached a send or a receive tells its partner. */
+struct offer {
+  const struct sl_sim_call *call; /* NULL: it has reached none */
+  double ready;
+};
+
+enum { OFFERS = SL_LANE_RECV_B - SL_LANE_SEND_F + 1 }; /* one for each lane of the pipeline */
 
 struct flow {
   struct sl_sim *sim;
-  struct walker *walkers;   /* per local rank */
-  struct meeting *meetings; /* per group */
-  double *ends;             /* all lanes' */
-  int *able;                /* stack of local ranks that may continue */
-  int able_count;
-  double begin, end;
-  bool astray; /* ranks disagree or deadlock: the event queue will find out how */
+  struct sl_crews crews;
+  struct walker *walkers;         /* per local rank */
+  struct meeting *meetings;       /* per group; those across crews under the lock of `crews` */
+  struct offer (*offers)[OFFERS]; /* per local rank; those between crews under that lock, too */
+  double *ends;                   /* all lanes' */
+  double begin;
   int64_t step;
   const struct sl_run *run; /* whose observer is told */
 };
 
-/* ---- the observer ---- */
-
-static void tell_one_by_one(const struct sl_run *run, const struct sl_program *program, const struct walker *w,
-                            int local, int64_t step) {
-  const struct untold *u = &w->untold;
-  for (uint32_t k = 0; k < u->count; k++) {
-    const struct sl_stretch *s = &u->stretches[k];
-    for (uint32_t i = 0; i < s->count; i++) {
-      const struct sl_completion done = {local, u->first[k] + i, s->times[i], s->times[i + 1]};
-      run->observe(run->observe_context, local, step, program, &done);
-    }
-  }
-}
-
-static void tell(const struct flow *f, int local) {
-  const struct sl_run *run = f->run;
-  struct walker *w = &f->walkers[local];
-  struct untold *u = &w->untold;
-  const struct sl_program *program = w->table->program;
-  if (run->observe_many != NULL) {
-    run->observe_many(run->observe_context, local, f->step, program, u->stretches, u->count);
-  } else if (run->observe != NULL) {
-    tell_one_by_one(run, program, w, local, f->step);
-  }
-  u->count = u->time_count = 0;
-}
-
-/* Room for the times of a stretch of up to `ops`, for note(). */
-static inline double *times_of(const struct flow *f, int local, uint32_t ops) {
-  struct untold *u = &f->walkers[local].untold;
-  if (u->count == MOST_STRETCHES || u->time_count + ops + 1 > MOST_TIMES) tell(f, local);
-  return &u->times[u->time_count];
-}
-
-/* Notes `count` ops of a lane that follow each other without a gap, from issue `first` on, which are stored from
- * `stored` on. Their times stand where times_of() says. */
-static inline void note(struct untold *u, uint32_t first, const struct sl_issue *stored, uint32_t count) {
-  u->stretches[u->count] = (struct sl_stretch){stored, &u->times[u->time_count], count};
-  u->first[u->count++] = first;
-  u->time_count += count + 1;
-}
-
-static inline void note_one(const struct flow *f, int local, uint32_t issue, const struct sl_issue *stored,
-                            double start, double end) {
-  double *times = times_of(f, local, 1);
-  times[0] = start, times[1] = end;
-  note(&f->walkers[local].untold, issue, stored, 1);
-}
-
 /* ---- one op is complete ---- */
 
 /* Completes the communication that is the newest op of a lane. */
-static void complete(struct flow *f, int local, int lane, double end) {
+static void complete(struct sl_crew *c, int local, int lane, double end) {
+  const struct flow *f = c->work;
   struct walker *w = &f->walkers[local];
   struct lane *l = &w->lanes[lane];
   l->ends[(l->count - 1) & l->mask] = end;
   l->open = false;
-  if (end > f->end) f->end = end;
+  if (end > c->end) c->end = end;
   if (w->rank->counting) sl_sim_count_call(w->rank, lane, l->call, end - l->ready);
-  note_one(f, local, l->issue, l->stored, l->ready, end);
+  sl_untold_note_one(&w->untold, l->issue, l->stored, l->ready, end);
   if (w->parked != lane) return;
   w->parked = -1;
-  f->able[f->able_count++] = local;
+  c->able[c->able_count++] = local;
 }
 
 /* ---- rendezvous ---- */
 
-static void meet_group(struct flow *f, int local, int lane) {
+/* Completes the communication of all members of a group: those of other crews learn of it from theirs. */
+static void complete_group(struct sl_crew *c, const struct sl_sim_group *group, int lane, double end) {
+  const struct flow *f = c->work;
+  const int *members = &f->sim->members[group->first];
+  for (int i = 0; i < group->count; i++)
+    if (f->walkers[members[i]].crew == c->index) complete(c, members[i], lane, end);
+}
+
+static void tell_members(struct sl_crew *c, const struct sl_sim_group *group, int lane, double end) {
+  const struct flow *f = c->work;
+  const int *members = &f->sim->members[group->first];
+  for (int i = 0; i < group->count; i++) {
+    const int crew = f->walkers[members[i]].crew;
+    if (crew != c->index) sl_crews_post(c, crew, (struct sl_crew_news){members[i], lane, end});
+  }
+}
+
+/* A member arrives; returns whether it is the last one. */
+static bool arrive(struct sl_crew *c, struct meeting *m, const struct sl_sim_group *group, int lane, double ready,
+                   const struct sl_sim_call *call) {
+  if (m->arrived++ == 0) {
+    m->opening = call;
+    m->ready = ready;
+  }
+  if (ready > m->ready) m->ready = ready;
+  c->astray |= m->opening->bytes != call->bytes || m->opening->seconds != call->seconds || lane != group->lane ||
+               m->opening->kind != call->kind;
+  if (c->astray || m->arrived < group->count) return false;
+  m->arrived = 0;
+  return true;
+}
+
+static void meet_group(struct sl_crew *c, int local, int lane) {
+  const struct flow *f = c->work;
   const struct walker *w = &f->walkers[local];
   const struct lane *l = &w->lanes[lane];
   const struct sl_sim_call *call = &w->rank->now_calls[l->call];
   const struct sl_sim_group *group = &f->sim->groups[call->partner];
   struct meeting *m = &f->meetings[call->partner];
   if (group->count == 1 && lane == group->lane) { /* all other members are folded into this one */
-    complete(f, local, lane, l->ready + call->seconds);
+    complete(c, local, lane, l->ready + call->seconds);
     return;
   }
-  if (m->arrived++ == 0) {
-    m->opener = local;
-    m->ready = l->ready;
-  }
-  if (l->ready > m->ready) m->ready = l->ready;
-  const struct walker *other = &f->walkers[m->opener];
-  const struct sl_sim_call *opening = &other->rank->now_calls[other->lanes[lane].call];
-  f->astray |= opening->bytes != call->bytes || opening->seconds != call->seconds || lane != group->lane ||
-               opening->kind != call->kind;
-  if (f->astray || m->arrived < group->count) return;
-  m->arrived = 0;
-  for (int i = 0; i < group->count; i++) complete(f, f->sim->members[group->first + i], lane, m->ready + call->seconds);
+  if (m->across) sl_crews_lock(c);
+  const bool all = arrive(c, m, group, lane, l->ready, call);
+  const double end = m->ready + call->seconds;
+  if (m->across && all) tell_members(c, group, lane, end);
+  if (m->across) sl_crews_unlock(c);
+  if (all) complete_group(c, group, lane, end);
 }
 
-static void meet_peer(struct flow *f, int local, int lane) {
+static void meet_peer(struct sl_crew *c, int local, int lane) {
+  const struct flow *f = c->work;
   const struct walker *w = &f->walkers[local];
-  const struct lane *l = &w->lanes[lane];
-  const struct sl_sim_call *call = &w->rank->now_calls[l->call];
-  const struct walker *peer = &f->walkers[call->partner];
-  const int peer_lane = sl_sim_peer_lane(lane);
-  const struct lane *theirs = &peer->lanes[peer_lane];
-  if (!theirs->open || peer->rank->now_calls[theirs->call].partner != local) return;
-  const struct sl_sim_call *other = &peer->rank->now_calls[theirs->call];
-  f->astray |= other->bytes != call->bytes || other->seconds != call->seconds;
-  if (f->astray) return;
-  const double end = (l->ready > theirs->ready ? l->ready : theirs->ready) + call->seconds;
-  complete(f, local, lane, end);
-  complete(f, call->partner, peer_lane, end);
+  const double ready = w->lanes[lane].ready;
+  const struct sl_sim_call *call = &w->rank->now_calls[w->lanes[lane].call];
+  const int peer = call->partner, peer_lane = sl_sim_peer_lane(lane), crew = f->walkers[peer].crew;
+  const bool across = crew != c->index;
+  struct offer *mine = &f->offers[local][lane - SL_LANE_SEND_F], *theirs = &f->offers[peer][peer_lane - SL_LANE_SEND_F];
+  if (across) sl_crews_lock(c);
+  const struct sl_sim_call *other = theirs->call;
+  const bool meets = other != NULL && other->partner == local;
+  const double end = (meets && theirs->ready > ready ? theirs->ready : ready) + call->seconds;
+  if (meets) {
+    theirs->call = NULL;
+    c->astray |= other->bytes != call->bytes || other->seconds != call->seconds;
+    if (across) sl_crews_post(c, crew, (struct sl_crew_news){peer, peer_lane, end});
+  } else {
+    *mine = (struct offer){call, ready};
+  }
+  if (across) sl_crews_unlock(c);
+  if (!meets || c->astray) return;
+  complete(c, local, lane, end);
+  if (!across) complete(c, peer, peer_lane, end);
 }
 
 /* ---- one rank ---- */
 
 /* When the op of `issue` on `lane` can start; false if that is still unknown, and the rank is then parked. */
-static bool ready_at(struct flow *f, struct walker *w, int lane, double *ready) {
+static bool ready_at(struct sl_crew *c, struct walker *w, int lane, double *ready) {
   const struct lane *own = &w->lanes[lane];
-  *ready = f->begin;
+  *ready = ((const struct flow *)c->work)->begin;
   if (own->open) {
     w->parked = lane;
     return false;
@@ -192,7 +181,7 @@ static bool ready_at(struct flow *f, struct walker *w, int lane, double *ready) 
     const struct lane *l = &w->lanes[wait.lane];
     if (wait.count == 0) continue;
     if (wait.count > l->count) {
-      f->astray = true; /* the program waits for a later op */
+      c->astray = true; /* the program waits for a later op */
       return false;
     }
     if (l->open && wait.count == l->count) {
@@ -226,41 +215,44 @@ static inline const struct sl_issue *stored_end(const struct walker *w) {
 
 /* Runs the next op of a rank, of the compute lane, which can start at `ready`, and those behind it that begin when the
  * one before them ends: compute ops, which are no rendezvous, that wait for nothing else. */
-static void compute_on(struct flow *f, int local, double ready) {
+static void compute_on(struct sl_crew *c, int local, double ready) {
+  const struct flow *f = c->work;
   struct walker *w = &f->walkers[local];
   struct lane *l = &w->lanes[SL_LANE_COMPUTE];
   const struct sl_sim_cost *costs = w->table->costs;
   const struct sl_issue *issue = w->at.stored, *const behind = stored_end(w);
-  double *times = times_of(f, local, MOST_OPS), end = ready;
+  double *times = sl_untold_times(&w->untold, SL_STRETCH_OPS), end = ready;
   uint32_t count = 0;
   times[0] = ready;
   do {
     end += sl_jitter_seconds(f->sim, w->rank, w->next + count, costs[issue->op].seconds);
     l->ends[(l->count + count) & l->mask] = times[count + 1] = end;
     count++, issue++;
-  } while (count < MOST_OPS && issue < behind && issue->wait_count == 0 && costs[issue->op].lane == SL_LANE_COMPUTE);
+  } while (count < SL_STRETCH_OPS && issue < behind && issue->wait_count == 0 &&
+           costs[issue->op].lane == SL_LANE_COMPUTE);
   l->count += count;
-  if (end > f->end) f->end = end;
-  note(&w->untold, w->next, w->at.stored, count);
+  if (end > c->end) c->end = end;
+  sl_untold_note(&w->untold, w->next, w->at.stored, count);
   go_on_by(w, count);
 }
 
 /* Runs the next op of a rank, which is neither compute nor a rendezvous. */
-static void run_beside(struct flow *f, int local, int lane, double ready) {
+static void run_beside(struct sl_crew *c, int local, int lane, double ready) {
+  const struct flow *f = c->work;
   struct walker *w = &f->walkers[local];
   struct lane *l = &w->lanes[lane];
   const struct sl_issue *stored = w->at.stored;
   const uint32_t issue = go_on(w);
   const double end = ready + w->table->costs[stored->op].seconds;
   l->ends[l->count++ & l->mask] = end;
-  if (end > f->end) f->end = end;
+  if (end > c->end) c->end = end;
   if (sl_lane_is_link((enum sl_lane)lane) && w->rank->counting) sl_sim_count_copy(w->rank, stored->op, end - ready);
-  note_one(f, local, issue, stored, ready, end);
+  sl_untold_note_one(&w->untold, issue, stored, ready, end);
 }
 
 /* The rank reaches its next op, a communication, at `ready`. */
-static void reach(struct flow *f, int local, int32_t call, int lane, double ready) {
-  struct walker *w = &f->walkers[local];
+static void reach(struct sl_crew *c, int local, int32_t call, int lane, double ready) {
+  struct walker *w = &((const struct flow *)c->work)->walkers[local];
   struct lane *l = &w->lanes[lane];
   if (w->rank->counting) sl_sim_hash_call(w->rank, call);
   l->count++;
@@ -270,24 +262,24 @@ static void reach(struct flow *f, int local, int32_t call, int lane, double read
   l->stored = w->at.stored;
   l->issue = go_on(w);
   if (lane >= SL_LANE_SEND_F) {
-    meet_peer(f, local, lane);
+    meet_peer(c, local, lane);
   } else {
-    meet_group(f, local, lane);
+    meet_group(c, local, lane);
   }
 }
 
-static void walk(struct flow *f, int local) {
-  struct walker *w = &f->walkers[local];
-  while (w->next < w->end && !f->astray) {
+static void walk(struct sl_crew *c, int local) {
+  struct walker *w = &((const struct flow *)c->work)->walkers[local];
+  while (w->next < w->end && !c->astray) {
     const struct sl_sim_cost *cost = &w->table->costs[w->at.stored->op];
     double ready;
-    if (!ready_at(f, w, cost->lane, &ready)) return;
+    if (!ready_at(c, w, cost->lane, &ready)) return;
     if (cost->call >= 0) {
-      reach(f, local, cost->call, cost->lane, ready);
+      reach(c, local, cost->call, cost->lane, ready);
     } else if (cost->lane == SL_LANE_COMPUTE) {
-      compute_on(f, local, ready);
+      compute_on(c, local, ready);
     } else {
-      run_beside(f, local, cost->lane, ready);
+      run_beside(c, local, cost->lane, ready);
     }
   }
 }
@@ -337,6 +329,7 @@ static void open_walkers(struct flow *f, enum sl_program_kind kind, const uint32
     w->at = sl_issue_find(w->table->program, 0);
     w->turn = sl_issues_turn(w->table->program);
     w->parked = -1;
+    w->untold.run = f->run, w->untold.program = w->table->program, w->untold.local = i, w->untold.step = f->step;
     for (int lane = 0; lane < SL_LANE_COUNT; lane++) {
       const uint32_t size = reach[w->rank->class_index * SL_LANE_COUNT + lane];
       w->lanes[lane].ends = ends;
@@ -357,27 +350,60 @@ static bool all_over(const struct flow *f) {
   return true;
 }
 
+/* How many threads may walk: none beside the caller's if the observer takes one op at a time, or if a crew would have
+ * little to do between two messages of its neighbours, each of which may have to wake it. */
+static int most_crews(const struct sl_sim *sim, enum sl_program_kind kind, const struct sl_run *run) {
+  enum { OPS_PER_MESSAGE = 1000 };
+  const struct sl_plan *plan = sim->job->plan;
+  const int64_t stages = plan->stage_count > plan->pp ? plan->stage_count / plan->pp : 1; /* of a rank that has any */
+  const int64_t messages = sl_product(plan->config->gradient_accumulation_steps, stages);
+  int64_t ops = 0;
+  for (int i = 0; i < sim->count; i++)
+    ops += (int64_t)sim->programs[sim->ranks[i].class_index][kind].program->issue_count;
+  const int64_t most = ops / sl_product(messages, OPS_PER_MESSAGE);
+  const int64_t threads = run->observe_many != NULL ? run->observe_threads : 1;
+  const int64_t crews = most < threads ? most : threads;
+  return crews < plan->pp ? (int)crews : plan->pp;
+}
+
+/* Each crew takes as many neighbours in the pipeline, since most groups are of one stage. */
+static void deal_ranks(struct flow *f) {
+  const struct sl_sim *sim = f->sim;
+  for (int i = sim->count; i-- > 0;) {
+    const int pp_rank = sim->job->classes[sim->ranks[i].class_index].pp_rank;
+    f->walkers[i].crew = (int)(sl_product(pp_rank, f->crews.count) / sim->job->plan->pp);
+    sl_crews_able(&f->crews, f->walkers[i].crew, i);
+  }
+  for (int g = 0; g < sim->group_count; g++) {
+    const int *members = &sim->members[sim->groups[g].first];
+    for (int i = 1; i < sim->groups[g].count; i++)
+      f->meetings[g].across |= f->walkers[members[i]].crew != f->walkers[members[0]].crew;
+  }
+}
+
 enum sl_status sl_flow_run(struct sl_sim *sim, enum sl_program_kind kind, int64_t step, const struct sl_run *run,
                            bool *ran) {
   enum sl_status status;
-  struct flow f = {.sim = sim, .begin = sim->time, .end = sim->time, .step = step, .run = run};
+  struct flow f = {.sim = sim, .begin = sim->time, .step = step, .run = run};
   uint32_t *reach = NULL;
   SL_GO(sl_calloc(&reach, (size_t)sim->job->class_count, SL_LANE_COUNT * sizeof *reach));
   SL_GO(sl_calloc(&f.ends, every_look_back(sim, kind, reach), sizeof *f.ends));
   SL_GO(sl_calloc(&f.walkers, (size_t)sim->count, sizeof *f.walkers));
   SL_GO(sl_calloc(&f.meetings, (size_t)sim->group_count, sizeof *f.meetings));
-  SL_GO(sl_calloc(&f.able, (size_t)sim->count, sizeof *f.able));
+  SL_GO(sl_calloc(&f.offers, (size_t)sim->count, sizeof *f.offers));
+  SL_GO(sl_crews_open(&f.crews, most_crews(sim, kind, run), sim->count, walk, complete, &f));
   open_walkers(&f, kind, reach);
-  for (int i = sim->count; i-- > 0;) f.able[f.able_count++] = i;
-  while (f.able_count > 0 && !f.astray) walk(&f, f.able[--f.able_count]);
-  *ran = !f.astray && all_over(&f);
-  for (int i = 0; *ran && i < sim->count; i++) tell(&f, i);
-  if (*ran) sim->time = f.end;
+  deal_ranks(&f);
+  double end = sim->time;
+  *ran = sl_crews_run(&f.crews, &end) && all_over(&f);
+  for (int i = 0; *ran && i < sim->count; i++) sl_untold_tell(&f.walkers[i].untold);
+  if (*ran) sim->time = end;
 done:
+  sl_crews_close(&f.crews);
   free(reach);
   free(f.ends);
   free(f.walkers);
   free(f.meetings);
-  free(f.able);
+  free(f.offers);
   return status;
 }

@@ -5,7 +5,6 @@
 #include "core/plan/communicators.h"
 #include "core/program/memory_report.h"
 #include "cost/error.h"
-#include "cost/fitted.h"
 #include "sim/flow.h"
 #include "sim/jitter.h"
 #include "sim/state.h"
@@ -159,20 +158,9 @@ static bool leaves_nodes(const struct sl_plan *plan, enum sl_group group, int ra
 /* The variance of the step that `rank` ran last, from the errors of fitted numbers. */
 static double variance_of_numbers(const struct sl_sim *sim, const struct sl_sim_rank *rank,
                                   const struct sl_sim_program *table) {
-  const struct sl_plan *plan = sim->job->plan;
-  const struct sl_program *program = table->program;
-  const int64_t node = plan->cluster->devices_per_node;
-  struct sl_cost_fitted fitted;
-  sl_cost_fitted_open(&fitted, plan->cluster, &plan->kernel_costs, node > 0 ? (double)plan->world / (double)node : 1);
-  const struct sl_repetition *r = &program->repeated;
-  for (size_t i = 0; i < program->issue_count - sl_issues_repeated(program); i++) { /* those that are stored */
-    const uint32_t op = program->issues[i].op;
-    const double times = i >= r->first && i < r->first + r->length ? 1 + (double)r->times : 1;
-    if (table->costs[op].lane == SL_LANE_COMPUTE)
-      sl_cost_fitted_add(&fitted, &sim->cost_rank, &table->works[op], table->costs[op].seconds, times);
-  }
+  struct sl_cost_fitted fitted = table->fitted;
   for (size_t row = 0; row < rank->traffic.count; row++) {
-    const bool between = leaves_nodes(plan, rank->traffic.items[row].group, rank->rank);
+    const bool between = leaves_nodes(sim->job->plan, rank->traffic.items[row].group, rank->rank);
     for (int lane = 0; lane < SL_LANE_COUNT; lane++)
       sl_cost_fitted_add_transfers(&fitted, between, rank->call_s[row * SL_LANE_COUNT + (size_t)lane]);
   }

@@ -7,6 +7,9 @@
  *   jitter.c      makes compute slower or faster than its costs
  *   lanes.c       starts and completes ops, rendezvous, slow-down
  *   flow.c        the same without events, if nothing slows an op down
+ *   crews.c       on several threads
+ *   untold.c      what it has not told the observer yet
+ *   fitted.c      what compute takes of a profile's fitted numbers
  *   deadlock.c    explains a deadlock
  *   stand_in.c    names what is predicted without a measurement
  *   sim.c         the executor table */
@@ -14,6 +17,7 @@
 
 #include "core/run/executor.h"
 #include "core/run/traffic.h"
+#include "cost/fitted.h"
 #include "cost/nccl/group.h"
 #include "cost/share.h"
 #include "sim/queue.h"
@@ -36,6 +40,8 @@ struct sl_sim_program {
   struct sl_sim_cost *costs; /* per op */
   int32_t *call_ops;         /* the op of each call */
   int32_t call_count;
+  bool host_side;                 /* an op is one of a lane on which a CPU does the work itself */
+  struct sl_cost_fitted fitted;   /* of a step: what its compute takes of each fitted number */
   uint32_t *order[SL_LANE_COUNT]; /* issue index of the k-th op of each lane */
   uint32_t *order_items;          /* their storage */
 };
@@ -190,6 +196,8 @@ void sl_sim_say_stand_ins(const struct sl_sim *sim);
  * runs. */
 enum sl_status sl_sim_order(struct sl_sim_program *table);
 enum sl_status sl_sim_tables(struct sl_sim *sim);
+/* fitted.c: fills table->fitted, once costs are known. */
+enum sl_status sl_sim_fill_fitted(const struct sl_sim *sim, struct sl_sim_program *table);
 void sl_sim_tables_free(struct sl_sim *sim);
 /* topology.c: the ring through a group's members as each of them sees it (zeros for one member; cost/collective.h has
  * the formula), and the slowest link between two ranks of a pipeline. */

@@ -1,5 +1,6 @@
 /* Everything that is known before the clock runs: per class the cost and lane order of its programs' ops, per rank its
  * calls, and the groups in which simulated ranks communicate. */
+#include "core/base/parallel.h"
 #include "core/op/wire.h"
 #include "cost/collective.h"
 #include "cost/compute.h"
@@ -54,7 +55,7 @@ static enum sl_status fill_works(const struct sl_plan *plan, struct sl_sim_progr
   return SL_OK;
 }
 
-static enum sl_status fill_costs(struct sl_sim *sim, struct sl_sim_program *table) {
+static enum sl_status fill_costs(const struct sl_sim *sim, struct sl_sim_program *table) {
   const struct sl_program *program = table->program;
   SL_TRY(sl_calloc(&table->costs, program->op_count, sizeof *table->costs));
   SL_TRY(sl_calloc(&table->call_ops, program->op_count, sizeof *table->call_ops));
@@ -63,7 +64,6 @@ static enum sl_status fill_costs(struct sl_sim *sim, struct sl_sim_program *tabl
     struct sl_sim_cost *cost = &table->costs[i];
     cost->lane = (uint16_t)op->lane;
     if (sl_op_is_comm(op->kind)) {
-      if (op->group != SL_GROUP_NONE) sim->meets[op->lane][op->group] = true;
       cost->call = table->call_count;
       table->call_ops[table->call_count++] = (int32_t)i;
     } else {
@@ -71,7 +71,7 @@ static enum sl_status fill_costs(struct sl_sim *sim, struct sl_sim_program *tabl
       SL_TRY(compute_seconds(sim, program, &table->works[i], &cost->seconds));
       cost->host = sl_cost_launch_host(&sim->cost_rank, &table->works[i]);
       cost->link = sl_cost_copy_link(&sim->cost_rank, &table->works[i]);
-      sim->one_thread |= sim->cost_rank.device->kind == SL_DEVICE_CPU && sl_cost_is_host_side(op->lane);
+      table->host_side |= sl_cost_is_host_side(op->lane);
     }
   }
   return SL_OK;
@@ -114,19 +114,36 @@ static enum sl_status fill_rows(struct sl_sim_program *table, struct sl_traffic_
   return SL_OK;
 }
 
+static enum sl_status fill_class(void *context, int c) {
+  const struct sl_sim *sim = context;
+  const struct sl_class *own = &sim->job->classes[c];
+  for (int kind = 0; kind < SL_PROGRAM_COUNT; kind++) {
+    struct sl_sim_program *table = &sim->programs[c][kind];
+    table->program = &own->programs[kind];
+    SL_TRY(fill_works(sim->job->plan, table, own->first_rank));
+    SL_TRY(fill_costs(sim, table));
+    if (sl_program_counts((enum sl_program_kind)kind)) SL_TRY(fill_rows(table, &sim->rows[c]));
+    if (sl_program_is_step((enum sl_program_kind)kind)) SL_TRY(sl_sim_fill_fitted(sim, table));
+  }
+  return SL_OK;
+}
+
+/* What the simulation is to know of all programs. */
+static void note_program(struct sl_sim *sim, const struct sl_sim_program *table) {
+  sim->one_thread |= table->host_side && sim->cost_rank.device->kind == SL_DEVICE_CPU;
+  for (int32_t i = 0; i < table->call_count; i++) {
+    const struct sl_op *op = &table->program->ops[table->call_ops[i]];
+    if (op->group != SL_GROUP_NONE) sim->meets[op->lane][op->group] = true;
+  }
+}
+
 static enum sl_status fill_classes(struct sl_sim *sim) {
   const struct sl_job *job = sim->job;
   SL_TRY(sl_calloc(&sim->programs, (size_t)job->class_count, sizeof *sim->programs));
   SL_TRY(sl_calloc(&sim->rows, (size_t)job->class_count, sizeof *sim->rows));
-  for (int c = 0; c < job->class_count; c++) {
-    for (int kind = 0; kind < SL_PROGRAM_COUNT; kind++) {
-      struct sl_sim_program *table = &sim->programs[c][kind];
-      table->program = &job->classes[c].programs[kind];
-      SL_TRY(fill_works(job->plan, table, job->classes[c].first_rank));
-      SL_TRY(fill_costs(sim, table));
-      if (sl_program_counts((enum sl_program_kind)kind)) SL_TRY(fill_rows(table, &sim->rows[c]));
-    }
-  }
+  SL_TRY(sl_parallel(job->class_count, job->threads, fill_class, sim));
+  for (int c = 0; c < job->class_count; c++)
+    for (int kind = 0; kind < SL_PROGRAM_COUNT; kind++) note_program(sim, &sim->programs[c][kind]);
   return SL_OK;
 }
 

@@ -45,36 +45,16 @@ struct planner {
   int64_t fixed;      /* the end of buffers that consist of pieces, which begin behind those */
   uint32_t peak;      /* issue, counted over all programs, at which most bytes are live */
   struct sl_items placed[SL_SIZE_CLASSES];
-  uint64_t used;                      /* bit n: placed[n] has items */
-  struct sl_busy_runs at_peak;        /* occupied by placed items that are live at the peak */
-  size_t placed_count;                /* items, from the first in turn on, that have a place */
-  size_t noted;                       /* those of them that `busy` has */
-  size_t met;                         /* conflicts, as far as asking `busy` has not wasted as much time */
-  struct sl_busy busy;                /* by placed items, during their noted lives */
+  uint64_t used;                  /* bit n: placed[n] has items */
+  struct sl_busy_life around;     /* issues around the peak, within which most of what is short-lived begins to live */
+  struct sl_busy_runs at_peak;    /* occupied by placed items that are live at the peak ... */
+  struct sl_busy_runs throughout; /* ... and by those that are live throughout `around` */
+  size_t placed_count;            /* items, from the first in turn on, that have a place */
+  size_t noted;                   /* those of them that `busy` has */
+  size_t met;                     /* conflicts, as far as asking `busy` has not wasted as much time */
+  struct sl_busy busy;            /* by placed items, during their noted lives */
   const struct sl_buffer **buffer_of; /* per slot; NULL: of another space */
 };
-
-static int by_size(const void *a, const void *b) {
-  const struct sl_item *x = *(struct sl_item *const *)a, *y = *(struct sl_item *const *)b;
-  if (x->fixed != y->fixed) return x->fixed ? -1 : 1;
-  if (x->bytes != y->bytes) return x->bytes > y->bytes ? -1 : 1;
-  return x->slot < y->slot ? -1 : 1;
-}
-
-static int by_slot_number(const void *a, const void *b) {
-  const struct sl_item *x = *(struct sl_item *const *)a, *y = *(struct sl_item *const *)b;
-  if (x->fixed != y->fixed) return x->fixed ? -1 : 1;
-  return x->slot < y->slot ? -1 : 1;
-}
-
-/* Those that are over last come first: what consists of pieces has room for those that are over before its pieces
- * begin, most at its end, and least for the ones that last. */
-static int by_end(const void *a, const void *b) {
-  const struct sl_item *x = *(struct sl_item *const *)a, *y = *(struct sl_item *const *)b;
-  if (x->fixed != y->fixed) return x->fixed ? -1 : 1;
-  if (x->over != y->over) return x->over > y->over ? -1 : 1;
-  return by_size(a, b);
-}
 
 static const struct sl_life *life_of(const struct planner *p, const struct span *span) {
   return &p->all->items[p->order[span - p->spans]];
@@ -221,6 +201,7 @@ static enum sl_status pass_noted(struct planner *p, struct search *s) {
 
 static inline enum sl_status pass_busy(struct planner *p, struct search *s) {
   if (s->x->at_peak) s->offset = sl_busy_runs_pass(&p->at_peak, s->offset, s->x->bytes);
+  if (s->x->near_peak) s->offset = sl_busy_runs_pass(&p->throughout, s->offset, s->x->bytes);
   const bool asks = s->met >= s->ask && p->met >= OF_NOTING * (p->placed_count - p->noted);
   return asks ? pass_noted(p, s) : SL_OK;
 }
@@ -277,7 +258,7 @@ static enum sl_status place(struct planner *p, int64_t limit, int64_t *top) {
   for (int n = 0; n < SL_SIZE_CLASSES; n++) p->placed[n].count = p->placed[n].low = 0, p->placed[n].top = 0;
   p->used = 0;
   *top = p->fixed;
-  p->at_peak.count = p->placed_count = p->noted = p->met = 0;
+  p->at_peak.count = p->throughout.count = p->placed_count = p->noted = p->met = 0;
   sl_busy_clear(&p->busy);
   for (size_t i = 0; i < p->item_count; i++) p->items[i].shared_count = 0;
   for (; p->placed_count < p->item_count && *top < limit; p->placed_count++) {
@@ -286,6 +267,7 @@ static enum sl_status place(struct planner *p, int64_t limit, int64_t *top) {
     const int64_t end = x->offset + x->bytes;
     if (end > *top) *top = end < limit ? end : limit;
     if (x->at_peak && x->bytes > 0) SL_TRY(sl_busy_runs_add(&p->at_peak, x->offset, end));
+    if (x->stays && x->bytes > 0) SL_TRY(sl_busy_runs_add(&p->throughout, x->offset, end));
     SL_TRY(put(p, x));
   }
   return SL_OK;
@@ -295,21 +277,15 @@ static void take_offsets(const struct planner *p) {
   for (size_t i = 0; i < p->item_count; i++) p->c->slot_offsets[p->items[i].slot] = p->items[i].offset;
 }
 
-/* Gives every size class as much of `room` as it has items. */
-static void deal_room(struct planner *p, struct sl_item **room) {
-  for (size_t i = 0; i < p->item_count; i++) p->placed[sl_size_class(p->items[i].bytes)].capacity++;
-  for (int n = 0; n < SL_SIZE_CLASSES; room += p->placed[n++].capacity) p->placed[n].all = room;
-}
-
 static enum sl_status place_best(struct planner *p, int64_t live_peak) {
   enum sl_status status;
   struct sl_item **room;
   /* slots are numbered in order of first use */
-  int (*const orders[])(const void *, const void *) = {by_size, by_slot_number, by_end};
+  int (*const orders[])(const void *, const void *) = {sl_items_by_size, sl_items_by_slot, sl_items_by_end};
   const int count = p->fixed > p->persistent ? 3 : 2;
   int64_t best = INT64_MAX, other;
   SL_GO(sl_malloc(&room, p->item_count, sizeof *room));
-  deal_room(p, room);
+  sl_items_deal(p->placed, p->items, p->item_count, room);
   for (int i = 0; i < count && best > live_peak + live_peak / 50; i++) {
     qsort(p->turn, p->item_count, sizeof *p->turn, orders[i]);
     SL_GO(place(p, best, &other));
@@ -386,7 +362,28 @@ static enum sl_status gather_items(struct planner *p) {
   return SL_OK;
 }
 
-/* Marks the items that are live at the peak, once it is known. */
+/* How far from the peak the last life before it begins of an item that is over then; without one, its first life. */
+static uint32_t beyond_peak(const struct planner *p, const struct sl_item *x) {
+  const struct line own = {.first = x->first_life, .count = x->lives};
+  const size_t next = not_over(p, &own, 0, p->peak);
+  const uint32_t first = span_at(p, &own, next > 0 ? next - 1 : 0)->first;
+  return first < p->peak ? p->peak - first : first - p->peak;
+}
+
+/* What lives again and again, for a short time, meets all that stays meanwhile, as what lives at the peak meets all that
+ * lives there. `around` reaches as far as three in four of such items need, to the next power of two. */
+static void find_around(struct planner *p) {
+  size_t within[32] = {0}, all = 0; /* by bits of the distance: there are fewer than 2^31 issues */
+  int bits = 0;
+  for (const struct sl_item *x = p->items; x < p->items + p->item_count; x++)
+    if (!x->at_peak && x->lives >= SL_NOTED_LIVES) within[31 - __builtin_clz(2 * beyond_peak(p, x) + 1)]++, all++;
+  for (size_t reached = within[0]; 4 * reached < 3 * all;) reached += within[++bits];
+  const uint32_t reach = (uint32_t)((UINT64_C(1) << bits) - 1);
+  p->around.first = p->peak > reach ? p->peak - reach : 0;
+  p->around.last = p->peak < UINT32_MAX - reach ? p->peak + reach : UINT32_MAX;
+}
+
+/* Marks the items that are live at the peak, or around it, once it is known. */
 static void mark_items(struct planner *p) {
   for (size_t i = 0; i < p->item_count; i++) {
     struct sl_item *x = &p->items[i];
@@ -396,6 +393,12 @@ static void mark_items(struct planner *p) {
     x->noted[0] = (struct sl_busy_life){a->first, a->last};
     x->noted[1] = (struct sl_busy_life){second->first, second->last};
     x->noted[2] = (struct sl_busy_life){z->first, z->last};
+  }
+  find_around(p);
+  for (struct sl_item *x = p->items; x < p->items + p->item_count; x++) {
+    x->near_peak = !x->at_peak && beyond_peak(p, x) <= p->around.last - p->peak;
+    for (int k = 0; k < SL_NOTED_LIVES; k++)
+      x->stays |= x->noted[k].first <= p->around.first && p->around.last <= x->noted[k].last;
   }
 }
 
@@ -421,6 +424,7 @@ done:
   free(p.turn);
   free(p.buffer_of);
   free(p.at_peak.at);
+  free(p.throughout.at);
   sl_busy_close(&p.busy);
   return status;
 }

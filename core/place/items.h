@@ -16,8 +16,9 @@ struct sl_item {
   size_t first_life, lives; /* in planner.order, by program and first use */
   uint32_t over;            /* the issue of its last use in a step, counted over all programs */
   int64_t offset;
-  bool fixed;   /* the offset is given */
-  bool at_peak; /* live at the peak */
+  bool fixed; /* the offset is given */
+  /* live at the peak; live near it, though not there; live all the time around it (arena.c) */
+  bool at_peak, near_peak, stays;
   struct sl_busy_life noted[SL_NOTED_LIVES];
   /* for the first item placed at its offset among those of its size, if it is not the only one: all their spans in
    * order of time, which never overlap */
@@ -53,3 +54,14 @@ static inline size_t sl_items_from(const struct sl_items *placed, size_t low, in
 }
 /* Inserts `item` before the at-th; there is room for all. */
 void sl_items_insert(struct sl_items *placed, size_t at, struct sl_item *item);
+
+/* Gives every size class, which is zeroed, as much of `room` as it has of `items`. */
+void sl_items_deal(struct sl_items placed[SL_SIZE_CLASSES], const struct sl_item *items, size_t count,
+                   struct sl_item **room);
+
+/* Orders of placement, for qsort() of pointers to items: what is fixed comes first. Largest first; by number of the
+ * slot; those that are over last first: what consists of pieces has room for those that are over before its pieces
+ * begin, most at its end, and least for the ones that last. */
+int sl_items_by_size(const void *a, const void *b);
+int sl_items_by_slot(const void *a, const void *b);
+int sl_items_by_end(const void *a, const void *b);

@@ -13,7 +13,8 @@
  * them together. arena.c needs to know which pairs of slots ever overlap in time, and every such pair is among the
  * recorded lifetimes:
  *   - slots that do not change overlap in each period as in the one before;
- *   - a slot that changes must live through one whole derived period, and so overlaps all that lives in one;
+ *   - a slot that changes must live through one whole derived period, and so overlaps all that lives in one, or have
+ *     completed its cycle twice;
  *   - two slots that change must share a period, or be in positions of their cycles that were derived twice. */
 #include "core/place/periods.h"
 
@@ -23,8 +24,9 @@
 #include <string.h>
 
 enum {
-  SETTLED = 4,  /* periods that are derived at least: one, and three identical ones */
-  PATIENCE = 12 /* periods, beyond the longest cycle, after which only whole cycles are considered */
+  SETTLED = 4,   /* periods that are derived at least: one, and three identical ones */
+  PATIENCE = 12, /* periods beyond `s->awaited`, after which only whole cycles are considered */
+  PAUSE = 3      /* periods that are derived before what failed is tried again, which takes about as long as they do */
 };
 
 static struct sl_mark mark_here(const struct linker *k) {
@@ -194,6 +196,7 @@ static enum sl_status try_copies(struct sl_periods *s, uint32_t copies, bool *do
   struct sl_turning t = {0};
   *done = false;
   SL_GO(sl_turning_open(&t, s, copies));
+  s->awaited = t.unseen ? 2 * s->r.turn : s->longest; /* all slots have met in all ways twice, or completed a cycle */
   if (!t.goes_on) goto done;
   const struct sl_mark *const since = turns ? &s->marks[s->alike] : here - 1;
   SL_GO(copy_issues(s, &step, copies));
@@ -263,7 +266,7 @@ static void take_whole_turns(struct sl_periods *s, uint32_t instance) {
   sl_repeat_whole_turns(s->k->rank_class, &s->r, instance);
   s->marks[0] = s->marks[s->count - 1];
   s->count = 1;
-  s->alike = 0;
+  s->alike = s->pause = 0;
   s->longest = 1;
 }
 
@@ -277,12 +280,13 @@ enum sl_status sl_periods_skip(struct sl_periods *s, uint32_t *instance) {
   const uint32_t copies = at < s->r.end ? (s->r.end - at) / s->r.period : 0;
   if (copies == 0) s->r.period = 0;
   if (derived >= 2 && !period_alike(s->k, &s->marks[s->count - 3])) s->alike = derived - 1;
-  if (copies == 0 || derived < SETTLED || derived - s->alike < SL_ALIKE) return SL_OK;
+  if (copies == 0 || derived < SETTLED || derived - s->alike < SL_ALIKE || derived < s->pause) return SL_OK;
   SL_TRY(try_copies(s, copies, &done));
+  s->pause = derived + PAUSE;
   if (done) {
     *instance += copies * s->r.period;
     s->r.period = 0;
-  } else if (derived > s->longest + PATIENCE) {
+  } else if (derived > s->awaited + PATIENCE) {
     take_whole_turns(s, at);
   }
   return SL_OK;

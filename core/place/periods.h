@@ -20,6 +20,8 @@ struct sl_periods {
   uint32_t *order, longest;
   uint32_t lanes; /* bit l: ops of lane l use slots that change */
   size_t alike;   /* the first period from which on all are identical */
+  size_t awaited; /* periods that it may take until the others can be copied */
+  size_t pause;   /* so many periods are derived before copying is tried again */
 };
 
 /* Ops of a lane from one mark to another. */

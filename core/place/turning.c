@@ -63,7 +63,7 @@ static void measure_gaps(struct sl_turning *t, const struct sl_periods *s) {
     const uint32_t *slots = &s->order[first], length = s->turns[slots[0]].length;
     uint32_t ahead = length, back = length;     /* that many: there is none */
     for (uint32_t i = 0; i < 2 * length; i++) { /* twice around, since what comes first may be behind the end */
-      const uint32_t up = slots[i % length], down = slots[(2 * length - 1 - i) % length];
+      const uint32_t place = i < length ? i : i - length, up = slots[place], down = slots[length - 1 - place];
       back = t->newest_piece[up] >= 0 ? 0 : back + (back < length);
       ahead = t->newest_piece[down] >= 0 ? 0 : ahead + (ahead < length);
       t->back[up] = back, t->ahead[down] = ahead;
@@ -108,32 +108,30 @@ static bool begins(const struct sl_periods *s, const struct sl_life *piece) {
 }
 
 /* A lifetime as it is `periods` later, or earlier, if negative, where all are identical; its slot stays. */
-static struct sl_life shifted(const struct sl_periods *s, const struct sl_life *life, int64_t periods) {
-  const struct sl_mark *here = &s->marks[s->count - 1], by = sl_mark_distance(here - 1, here, (uint32_t)periods);
+static struct sl_life shifted(const struct sl_turning *t, const struct sl_life *life, int64_t periods) {
+  const uint32_t times = (uint32_t)periods;
   struct sl_life out = *life;
-  out.first += by.issue;
-  out.last += by.issue;
-  for (int lane = 0; lane < SL_LANE_COUNT; lane++) out.known[lane] += by.lane_ops[lane];
+  out.first += times * t->step.issue;
+  out.last += times * t->step.issue;
+  for (int lane = 0; lane < SL_LANE_COUNT; lane++) out.known[lane] += times * t->step.lane_ops[lane];
   for (uint32_t lanes = out.lanes; lanes != 0; lanes &= lanes - 1) {
     const int lane = __builtin_ctz(lanes);
-    out.done[lane] += by.lane_ops[lane];
+    out.done[lane] += times * t->step.lane_ops[lane];
   }
-  if (out.micro_batch >= 0) out.micro_batch += (int32_t)periods * s->r.micro_batches;
+  if (out.micro_batch >= 0) out.micro_batch += (int32_t)periods * t->micro_batches;
   return out;
 }
 
-/* A lifetime that consists of an earlier and a later part. */
-static struct sl_life join(const struct sl_life *earlier, const struct sl_life *later) {
-  struct sl_life out = *earlier;
-  out.last = later->last;
-  out.lanes |= later->lanes;
+/* Makes one lifetime of its earlier and its later part. */
+static void join(struct sl_life *earlier, const struct sl_life *later) {
+  earlier->last = later->last;
+  earlier->lanes |= later->lanes;
   for (int lane = 0; lane < SL_LANE_COUNT; lane++)
-    out.known[lane] = later->known[lane] < out.known[lane] ? later->known[lane] : out.known[lane];
+    earlier->known[lane] = later->known[lane] < earlier->known[lane] ? later->known[lane] : earlier->known[lane];
   for (uint32_t lanes = later->lanes; lanes != 0; lanes &= lanes - 1) {
     const int lane = __builtin_ctz(lanes);
-    out.done[lane] = later->done[lane];
+    earlier->done[lane] = later->done[lane];
   }
-  return out;
 }
 
 /* The next piece that goes on with the newest lifetime of a slot, more than *after periods from now; *after becomes how
@@ -148,22 +146,13 @@ static const struct sl_life *next_piece(const struct sl_turning *t, const struct
   return begins(s, piece) ? NULL : piece;
 }
 
-/* The last use of a slot's newest lifetime. */
-static uint32_t last_use(const struct sl_turning *t, const struct sl_periods *s, uint32_t slot) {
-  const struct sl_mark *here = &s->marks[s->count - 1];
-  uint32_t after = 0, last = s->k->lives->items[s->k->last_life[slot]].last;
-  for (const struct sl_life *piece; (piece = next_piece(t, s, slot, &after)) != NULL;)
-    last = piece->last + after * (here->issue - here[-1].issue);
-  return last;
-}
-
 /* A slot's newest lifetime with all that coming periods add to it. */
 static struct sl_life finished(const struct sl_turning *t, const struct sl_periods *s, uint32_t slot) {
   struct sl_life out = s->k->lives->items[s->k->last_life[slot]];
   uint32_t after = 0;
   for (const struct sl_life *piece; (piece = next_piece(t, s, slot, &after)) != NULL;) {
-    const struct sl_life more = shifted(s, piece, after);
-    out = join(&out, &more);
+    const struct sl_life more = shifted(t, piece, after);
+    join(&out, &more);
   }
   return out;
 }
@@ -176,8 +165,9 @@ static bool renewed(const struct sl_turning *t, const struct sl_periods *s, uint
   for (bool found = false; ago < length; found = true) {
     const uint32_t reached = sl_slot_turned(s, slot, ago);
     const struct sl_life *piece = newest_piece(t, reached);
-    const struct sl_life part = shifted(s, piece, (int64_t)copies - ago);
-    *out = found ? join(&part, out) : part;
+    struct sl_life part = shifted(t, piece, (int64_t)copies - ago);
+    if (found) join(&part, out);
+    *out = part;
     if (begins(s, piece)) return true;
     ago += 1 + t->ahead[sl_slot_turned(s, reached, 1)];
   }
@@ -197,7 +187,7 @@ static uint64_t periods_of(const struct sl_periods *s, uint32_t began, uint32_t 
 /* The same for all lifetimes of a slot. */
 static uint64_t through(const struct sl_turning *t, const struct sl_periods *s, uint32_t slot) {
   const struct sl_life *all = s->k->lives->items, *life = &all[s->k->last_life[slot]];
-  uint64_t bits = periods_of(s, life->first, last_use(t, s, slot));
+  uint64_t bits = periods_of(s, life->first, t->over[slot].last);
   while (life->before >= 0 && life->first > s->marks[0].issue) {
     life = &all[life->before];
     bits |= periods_of(s, life->first, life->last);
@@ -227,18 +217,23 @@ static size_t find_kind(const struct kind *kinds, size_t count, size_t last, str
   return count;
 }
 
-/* Does every pair of slots that change live through one derived period, or have all their relations been derived? */
-static bool all_meet(const struct sl_turning *t, const struct sl_periods *s) {
+/* Does every pair of slots that change live through one derived period, or have all their relations been derived? Slots
+ * that live through none at all must have completed their cycles for that, since they also meet slots of their own kind
+ * and those that do not change. Fills `over` as far as it looks. */
+static bool all_meet(struct sl_turning *t, const struct sl_periods *s) {
   struct kind kinds[MOST_KINDS];
   size_t count = 0, j = 0;
   for (uint32_t i = 0; i < s->k->rank_class->slot_count; i++) {
     if (!sl_slot_changes(s, i)) continue;
+    t->over[i] = finished(t, s, i);
     const struct kind own = {through(t, s, i), s->turns[i].length};
-    if (own.through == 0) return false;
+    t->unseen = own.through == 0 && !seen_twice(s, &own, &own);
+    if (t->unseen) return false;
     if ((j = find_kind(kinds, count, j, own)) < count) continue;
     if (count == MOST_KINDS) return false;
-    for (j = 0; j < count; j++)
-      if ((kinds[j].through & own.through) == 0 && !seen_twice(s, &kinds[j], &own)) return false;
+    for (j = 0; j < count && !t->unseen; j++)
+      t->unseen = (kinds[j].through & own.through) == 0 && !seen_twice(s, &kinds[j], &own);
+    if (t->unseen) return false;
     kinds[count++] = own;
   }
   return true;
@@ -253,7 +248,6 @@ static bool put_together(struct sl_turning *t, const struct sl_periods *s, uint3
   if (!all_meet(t, s)) return false;
   for (uint32_t i = 0; i < slots; i++) {
     if (!sl_slot_changes(s, i)) continue;
-    t->over[i] = finished(t, s, i);
     if (!renewed(t, s, i, copies, &t->renewed[i])) return false;
     /* after the copies a slot has another lifetime than now; with few copies it may have begun before the program */
     const int64_t first = (int32_t)t->renewed[i].first;
@@ -265,7 +259,9 @@ static bool put_together(struct sl_turning *t, const struct sl_periods *s, uint3
 
 enum sl_status sl_turning_open(struct sl_turning *t, const struct sl_periods *s, uint32_t copies) {
   const size_t slots = s->k->rank_class->slot_count;
-  *t = (struct sl_turning){.goes_on = s->longest == 1};
+  const struct sl_mark *here = &s->marks[s->count - 1];
+  *t = (struct sl_turning){
+      .goes_on = s->longest == 1, .step = sl_mark_distance(here - 1, here, 1), .micro_batches = s->r.micro_batches};
   if (t->goes_on || !ripe(s)) return SL_OK;
   SL_TRY(sl_malloc(&t->over, slots, sizeof *t->over));
   SL_TRY(sl_malloc(&t->renewed, slots, sizeof *t->renewed));

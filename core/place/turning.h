@@ -7,6 +7,9 @@
 /* What is known about the slots that change when copying is considered; of the others nothing is filled in. */
 struct sl_turning {
   bool goes_on; /* they can be assumed to go on as they did in the last period; only then the rest is filled in */
+  bool unseen;  /* not yet, because too few of the periods in which they meet have been derived */
+  struct sl_mark step;      /* a period, ... */
+  int32_t micro_batches;    /* ... and those that it advances by */
   struct sl_life *over;     /* per slot: its newest lifetime, finished */
   struct sl_life *renewed;  /* per slot: the newest lifetime of what it is after the copies */
   struct sl_history *moved; /* per slot: room for its history after the copies, and ... */
@@ -26,7 +29,8 @@ static inline bool sl_slot_changes(const struct sl_periods *s, size_t slot) {
 /* The slot that `slot` becomes after `steps` periods; before, if negative. */
 static inline uint32_t sl_slot_turned(const struct sl_periods *s, size_t slot, int64_t steps) {
   const struct sl_turn *t = &s->turns[slot];
-  int64_t at = ((int64_t)t->at + steps) % t->length;
+  int64_t at = (int64_t)t->at + steps;
+  if (at < -(int64_t)t->length || at >= t->length) at %= t->length; /* mostly it is less than a cycle away */
   if (at < 0) at += t->length;
   return s->order[t->first + (uint32_t)at];
 }

@@ -1,6 +1,7 @@
 /* Adds up bytes over calls; see folded.h. */
 #include "core/record/folded.h"
 
+#include "core/base/parallel.h"
 #include "core/op/wire.h"
 #include "core/record/part.h"
 
@@ -131,7 +132,8 @@ static void sum_up(struct row *row) {
   row->count = n;
 }
 
-static enum sl_status open_class(struct sl_folded *f, int c) {
+static enum sl_status open_class(void *context, int c) {
+  struct sl_folded *f = context;
   f->classes[c].even = true;
   SL_TRY(open_program(f, c, SL_PROGRAM_STEP));
   SL_TRY(open_program(f, c, SL_PROGRAM_EVAL));
@@ -141,10 +143,9 @@ static enum sl_status open_class(struct sl_folded *f, int c) {
 }
 
 enum sl_status sl_folded_open(struct sl_folded *f, const struct sl_job *job) {
-  enum sl_status status = SL_OK;
   *f = (struct sl_folded){.job = job};
   SL_TRY(sl_calloc(&f->classes, (size_t)job->class_count, sizeof *f->classes));
-  for (int c = 0; c < job->class_count && status == SL_OK; c++) status = open_class(f, c);
+  const enum sl_status status = sl_parallel(job->class_count, job->threads, open_class, f);
   if (status != SL_OK) sl_folded_close(f);
   return status;
 }

@@ -234,7 +234,8 @@ struct sl_run {
   int64_t steps;                    /* of this run; the first one is options.first_step */
   const struct sl_run_hooks *hooks; /* (optional) */
   sl_observe_fn observe;            /* (optional) */
-  sl_observe_many_fn observe_many;  /* (optional) may be called for ops instead of `observe` */
+  sl_observe_many_fn observe_many;  /* (optional) may be called for ops instead of `observe` ... */
+  int observe_threads;              /* ... by so many threads at once, each for ranks of its own; 0: by one */
   void *observe_context;
   /* (optional) Discards what was observed of this program so far: it is run once more. An observer that has this
    * accepts completions in any order, so that a backend may run a program at once. */

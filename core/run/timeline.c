@@ -93,33 +93,40 @@ static void begin_step(struct sl_timeline_rank *rank, int64_t step) {
   rank->step = step;
 }
 
-/* The rank to which an op is added; NULL: it does not count, or timeline->status says why it is lost. */
+enum sl_status sl_timeline_room(struct sl_timeline *timeline, int ranks) {
+  const size_t need = (size_t)ranks;
+  if (timeline->count >= need) return SL_OK;
+  SL_TRY(sl_grow(&timeline->ranks, &timeline->capacity, need, sizeof *timeline->ranks));
+  timeline->count = need;
+  return SL_OK;
+}
+
+/* The rank to which an op is added; NULL: it does not count, or it is lost, as a status says. */
 static inline struct sl_timeline_rank *rank_of(struct sl_timeline *timeline, int local, int64_t step,
                                                const struct sl_program *program) {
-  if (!sl_program_is_step(program->kind) || timeline->status != SL_OK) return NULL;
-  const size_t need = (size_t)local + 1;
-  if (timeline->count < need) {
-    timeline->status = sl_grow(&timeline->ranks, &timeline->capacity, need, sizeof *timeline->ranks);
-    if (timeline->status != SL_OK) return NULL;
-    timeline->count = need;
+  if (!sl_program_is_step(program->kind)) return NULL;
+  if (timeline->count <= (size_t)local) {
+    const enum sl_status status = sl_timeline_room(timeline, local + 1);
+    if (status != SL_OK) timeline->status = status;
+    if (status != SL_OK) return NULL;
   }
   struct sl_timeline_rank *rank = &timeline->ranks[local];
   if (rank->step != step) begin_step(rank, step);
-  return rank;
+  return rank->status == SL_OK ? rank : NULL;
 }
 
 void sl_timeline_add(struct sl_timeline *timeline, int local, int64_t step, const struct sl_program *program,
                      const struct sl_completion *done) {
   struct sl_timeline_rank *rank = rank_of(timeline, local, step, program);
   if (rank == NULL) return;
-  timeline->status = add_op(rank, sl_issue_op(program, done->index), done->start_s, done->end_s);
+  rank->status = add_op(rank, sl_issue_op(program, done->index), done->start_s, done->end_s);
 }
 
 void sl_timeline_add_many(struct sl_timeline *timeline, int local, int64_t step, const struct sl_program *program,
                           const struct sl_stretch *stretches, uint32_t count) {
   struct sl_timeline_rank *rank = rank_of(timeline, local, step, program);
-  for (uint32_t i = 0; rank != NULL && i < count && timeline->status == SL_OK; i++)
-    timeline->status = add_stretch(rank, program->ops, &stretches[i]);
+  for (uint32_t i = 0; rank != NULL && i < count && rank->status == SL_OK; i++)
+    rank->status = add_stretch(rank, program->ops, &stretches[i]);
 }
 
 void sl_timeline_forget(struct sl_timeline *timeline) {
@@ -206,6 +213,13 @@ done:
   return status;
 }
 
+/* Was every op of a rank recorded? */
+static enum sl_status check_all(const struct sl_timeline *timeline, int local) {
+  const bool lost = (size_t)local < timeline->count && timeline->ranks[local].status != SL_OK;
+  const enum sl_status status = lost ? timeline->ranks[local].status : timeline->status;
+  return status == SL_OK ? SL_OK : sl_fail(status, "out of memory: the timeline");
+}
+
 static bool has_ops(const struct sl_timeline *timeline, int local) {
   for (int k = 0; k < SL_KEPT_COUNT && (size_t)local < timeline->count; k++)
     if (timeline->ranks[local].kept[k].count > 0) return true;
@@ -214,7 +228,7 @@ static bool has_ops(const struct sl_timeline *timeline, int local) {
 
 enum sl_status sl_timeline_breakdown(const struct sl_timeline *timeline, int local, struct sl_breakdown *out) {
   memset(out, 0, sizeof *out);
-  if (timeline->status != SL_OK) return sl_fail(timeline->status, "out of memory: the timeline");
+  SL_TRY(check_all(timeline, local));
   if (!has_ops(timeline, local)) return SL_OK;
   const struct sl_timeline_rank *rank = &timeline->ranks[local];
   const struct sl_intervals *kept = rank->kept, *compute = &kept[SL_KEPT_COMPUTE];
@@ -237,7 +251,7 @@ enum sl_status sl_timeline_breakdown(const struct sl_timeline *timeline, int loc
 
 enum sl_status sl_timeline_bubble(const struct sl_timeline *timeline, int local, double *compute_s, double *bubble_s) {
   *compute_s = *bubble_s = 0;
-  if (timeline->status != SL_OK) return sl_fail(timeline->status, "out of memory: the timeline");
+  SL_TRY(check_all(timeline, local));
   if (!has_ops(timeline, local)) return SL_OK;
   const struct sl_timeline_rank *rank = &timeline->ranks[local];
   *compute_s = total(&rank->kept[SL_KEPT_COMPUTE]);

@@ -32,12 +32,13 @@ struct sl_timeline_rank {
   /* sum of durations; per lane, so that the result does not depend on the order of lanes */
   double busy_s[SL_LANE_COUNT][SL_CLASS_COUNT];
   int64_t step;
+  enum sl_status status; /* SL_ERR_MEMORY if an op could not be recorded */
 };
 
 struct sl_timeline {
   struct sl_timeline_rank *ranks; /* per local rank */
   size_t count, capacity;
-  enum sl_status status; /* SL_ERR_MEMORY if an op could not be recorded */
+  enum sl_status status; /* SL_ERR_MEMORY if ops of a rank have no room */
 };
 
 /* Seconds of one step of one rank. Busy seconds of different classes may overlap; exposed seconds are those in which
@@ -56,6 +57,9 @@ struct sl_breakdown {
   double bubble_s;
 };
 
+/* Makes room for ranks 0 to `ranks` - 1, which threads may then add to at once, each to ranks of its own; a zeroed
+ * timeline makes room as it meets them. Errors: SL_ERR_MEMORY. */
+enum sl_status sl_timeline_room(struct sl_timeline *timeline, int ranks);
 /* Adds one completion of the step program; others are ignored. */
 void sl_timeline_add(struct sl_timeline *timeline, int local, int64_t step, const struct sl_program *program,
                      const struct sl_completion *done);

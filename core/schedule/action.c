@@ -36,12 +36,6 @@ enum sl_status sl_schedule_add_idle(struct sl_schedule *s, int more) {
   return SL_OK;
 }
 
-enum sl_status sl_schedule_append(struct sl_schedule *s, int rank, struct sl_action action) {
-  SL_TRY(sl_room(&s->actions[rank], &s->capacities[rank], s->counts[rank] + 1, sizeof action));
-  s->actions[rank][s->counts[rank]++] = action;
-  return SL_OK;
-}
-
 void sl_schedule_free(struct sl_schedule *s) {
   for (int i = 0; s->actions != NULL && i < s->ranks; i++) free(s->actions[i]);
   free(s->stage_rank);

@@ -89,7 +89,11 @@ int sl_schedule_default_stages(const char *name);
 enum sl_status sl_schedule_open(struct sl_schedule *schedule, int ranks, int stages, int micro_batches);
 /* Appends `more` ranks that have no stage and do nothing. */
 enum sl_status sl_schedule_add_idle(struct sl_schedule *schedule, int more);
-enum sl_status sl_schedule_append(struct sl_schedule *schedule, int rank, struct sl_action action);
+static inline enum sl_status sl_schedule_append(struct sl_schedule *schedule, int rank, struct sl_action action) {
+  SL_TRY(sl_room(&schedule->actions[rank], &schedule->capacities[rank], schedule->counts[rank] + 1, sizeof action));
+  schedule->actions[rank][schedule->counts[rank]++] = action;
+  return SL_OK;
+}
 void sl_schedule_free(struct sl_schedule *schedule);
 
 /* The text form of one action, and back; IDLE is "". sl_action_parse fails with SL_ERR_INPUT and the text. */

@@ -5,10 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A schedule of the same shape with empty lists. */
-static enum sl_status open_like(struct sl_schedule *made, const struct sl_schedule *s) {
+/* A schedule of the same shape with empty lists, which have room for `times` as many actions. */
+static enum sl_status open_like(struct sl_schedule *made, const struct sl_schedule *s, size_t times) {
   SL_TRY(sl_schedule_open(made, s->ranks, s->stages, s->micro_batches));
   memcpy(made->stage_rank, s->stage_rank, (size_t)s->stages * sizeof *s->stage_rank);
+  for (int rank = 0; rank < s->ranks; rank++)
+    SL_TRY(sl_room(&made->actions[rank], &made->capacities[rank], times * s->counts[rank], sizeof **made->actions));
   return SL_OK;
 }
 
@@ -98,7 +100,7 @@ enum sl_status sl_schedule_lower_unshard(struct sl_schedule *s, int max_active) 
   int *soon = NULL;
   if (max_active < 1)
     return sl_fail(SL_ERR_INPUT, "schedule: at most %d stages whole at a time; expected 1 or more", max_active);
-  SL_GO(open_like(&made, s));
+  SL_GO(open_like(&made, s, 1));
   SL_GO(sl_calloc(&w.stage, (size_t)s->stages, sizeof *w.stage));
   SL_GO(sl_calloc(&w.next, (size_t)s->stages, sizeof *w.next));
   SL_GO(sl_calloc(&w.active, (size_t)s->stages, sizeof *w.active));
@@ -118,7 +120,7 @@ enum sl_status sl_schedule_lower_reduce(struct sl_schedule *s) {
   enum sl_status status;
   struct sl_schedule made = {0};
   int *backwards = NULL; /* (stages) */
-  SL_GO(open_like(&made, s));
+  SL_GO(open_like(&made, s, 1));
   SL_GO(sl_calloc(&backwards, (size_t)s->stages, sizeof *backwards));
   for (int rank = 0; rank < s->ranks; rank++) {
     for (size_t i = 0; i < s->counts[rank]; i++) {
@@ -236,7 +238,7 @@ static enum sl_status lower_sends(struct sl_schedule *s, bool in_turn) {
   struct player p = {.s = s};
   const size_t cells = (size_t)s->stages * (size_t)s->micro_batches;
   SL_TRY(refuse_sends(s));
-  SL_GO(open_like(&p.made, s));
+  SL_GO(open_like(&p.made, s, 3));
   SL_GO(sl_calloc(&p.forward, cells, sizeof *p.forward));
   SL_GO(sl_calloc(&p.backward, cells, sizeof *p.backward));
   SL_GO(sl_calloc(&p.at, (size_t)s->ranks, sizeof *p.at));

@@ -13,6 +13,7 @@ struct stage_state {
   bool whole;    /* is unsharded now */
   bool reduced;  /* REDUCE_GRAD has happened */
   int backwards; /* B or W so far */
+  bool fed, led; /* its input, and its gradient, come as messages of other ranks: there are messages */
 };
 
 struct checker {
@@ -46,7 +47,6 @@ static int remote(const struct sl_schedule *s, int stage, int peer) {
 }
 
 static enum sl_status check_compute(struct checker *k, const struct sl_action *a, int seen) {
-  const struct sl_schedule *s = k->s;
   struct stage_state *stage = &k->stage[a->stage];
   const bool backward = a->kind == SL_ACTION_BACKWARD || a->kind == SL_ACTION_BACKWARD_INPUT;
   if (k->shards[k->rank] && !stage->whole) return FAIL(k, "stage %d is not unsharded here", a->stage);
@@ -54,9 +54,9 @@ static enum sl_status check_compute(struct checker *k, const struct sl_action *a
   if (backward && (seen & (B | I))) return FAIL(k, "the micro-batch has had its backward");
   if (a->kind == SL_ACTION_BACKWARD_WEIGHT && (seen & B)) return FAIL(k, "the weight gradient is part of its B");
   if (a->kind == SL_ACTION_BACKWARD_WEIGHT && !(seen & I)) return FAIL(k, "the weight gradient comes before its I");
-  if (k->lowered && a->kind == SL_ACTION_FORWARD && remote(s, a->stage, a->stage - 1) >= 0 && !(seen & RECV_F))
+  if (stage->fed && a->kind == SL_ACTION_FORWARD && !(seen & RECV_F))
     return FAIL(k, "its input has not been received: no %dRECV_F%d before it", a->stage, a->micro_batch);
-  if (k->lowered && backward && remote(s, a->stage, a->stage + 1) >= 0 && !(seen & RECV_B))
+  if (stage->led && backward && !(seen & RECV_B))
     return FAIL(k, "its gradient has not been received: no %dRECV_B%d before it", a->stage, a->micro_batch);
   if (a->kind == SL_ACTION_BACKWARD || a->kind == SL_ACTION_BACKWARD_WEIGHT) stage->backwards++;
   return SL_OK;
@@ -109,16 +109,14 @@ static enum sl_status check_action(struct checker *k, const struct sl_action *a)
 
 /* What is still missing for a (stage, micro-batch) at the end. */
 static const char *missing(const struct checker *k, int stage, int seen) {
-  const struct sl_schedule *s = k->s;
   const bool split = seen & I;
   if (!(seen & F)) return "F";
   if (!split && !(seen & B)) return "B, or I and W";
   if (split && !(seen & W)) return "W";
-  if (!k->lowered) return NULL;
-  if (remote(s, stage, stage + 1) >= 0 && !(seen & SEND_F)) return "SEND_F";
-  if (remote(s, stage, stage + 1) >= 0 && !(seen & RECV_B)) return "RECV_B";
-  if (remote(s, stage, stage - 1) >= 0 && !(seen & RECV_F)) return "RECV_F";
-  if (remote(s, stage, stage - 1) >= 0 && !(seen & SEND_B)) return "SEND_B";
+  if (k->stage[stage].led && !(seen & SEND_F)) return "SEND_F";
+  if (k->stage[stage].led && !(seen & RECV_B)) return "RECV_B";
+  if (k->stage[stage].fed && !(seen & RECV_F)) return "RECV_F";
+  if (k->stage[stage].fed && !(seen & SEND_B)) return "SEND_B";
   return NULL;
 }
 
@@ -145,6 +143,10 @@ static void find_forms(struct checker *k) {
       k->lowered |= is_transfer(kind);
       k->shards[rank] |= kind == SL_ACTION_UNSHARD;
     }
+  }
+  for (int stage = 0; stage < k->s->stages; stage++) {
+    k->stage[stage].fed = k->lowered && remote(k->s, stage, stage - 1) >= 0;
+    k->stage[stage].led = k->lowered && remote(k->s, stage, stage + 1) >= 0;
   }
 }
 

@@ -1,4 +1,4 @@
 # A program that runs at once starts a collective when the first of its members has reached it.
 # file: sim/flow.c
 # tests: test_sim_flow
-s/if (l->ready > m->ready) m->ready = l->ready;//
+s/if (ready > m->ready) m->ready = ready;//

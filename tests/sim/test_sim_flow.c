@@ -6,6 +6,7 @@
 #include "sim/sim.h"
 #include "tests/support/job_fixture.h"
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +15,7 @@
 
 #include <cmocka.h>
 
-enum { STEPS = 2 };
+enum { STEPS = 2, THREADS = 3 };
 
 struct point {
   const char *schedule;
@@ -46,8 +47,11 @@ struct seen {
   const struct sl_job *job;
   const int *ranks;
   struct sl_completion *of_rank[64]; /* by local rank: of step s, op i: [s * issues + i] */
+  pthread_t by[64];                  /* which thread told of a step of the rank first ... */
+  bool told[64];                     /* ... if one has */
   struct sl_timeline timeline;
   int forgotten;
+  struct sl_run_hooks hooks;
 };
 
 static void keep(struct seen *s, int64_t step, const struct sl_program *program, const struct sl_completion *done) {
@@ -70,6 +74,7 @@ static void see(void *context, int local, int64_t step, const struct sl_program 
 static void see_many(void *context, int local, int64_t step, const struct sl_program *program,
                      const struct sl_stretch *stretches, uint32_t count) {
   struct seen *s = context;
+  if (program->kind == SL_PROGRAM_STEP && !s->told[local]) s->told[local] = true, s->by[local] = pthread_self();
   sl_timeline_add_many(&s->timeline, local, step, program, stretches, count);
   for (const struct sl_stretch *at = stretches; at < stretches + count; at++) {
     const uint32_t first = (uint32_t)(at->issues - program->issues);
@@ -84,14 +89,20 @@ static void forget(void *context) {
   s->forgotten++;
 }
 
+static enum sl_status opened(void *context, const struct sl_run *run) {
+  return sl_timeline_room(&((struct seen *)context)->timeline, run->local_count);
+}
+
 static struct sl_run start(const struct fixture *f, bool fold, bool at_once, struct seen *seen) {
-  *seen = (struct seen){.job = &f->job};
+  *seen = (struct seen){.job = &f->job, .hooks = {.context = seen, .opened = opened}};
   return (struct sl_run){.exec = &sl_exec_sim,
                          .job = &f->job,
                          .options = {.fold = fold, .fail_rank = -1},
                          .steps = STEPS,
                          .observe = see,
+                         .hooks = &seen->hooks,
                          .observe_many = at_once ? see_many : NULL,
+                         .observe_threads = THREADS,
                          .observe_context = seen,
                          .forget = at_once ? forget : NULL};
 }
@@ -116,7 +127,8 @@ static void same_reports(const struct sl_exec_report *a, const struct sl_exec_re
   if (a->traffic_count > 0) assert_memory_equal(a->traffic, b->traffic, (size_t)a->traffic_count * sizeof *a->traffic);
 }
 
-static void same_either_way(const struct point *p, bool fold, bool expect_events) {
+/* Returns how many threads told of the ranks. */
+static int same_either_way(const struct point *p, bool fold, bool expect_events) {
   struct fixture f;
   struct seen seen[2];
   open_point(&f, p);
@@ -136,8 +148,15 @@ static void same_either_way(const struct point *p, bool fold, bool expect_events
     same_breakdowns(&seen[0], &seen[1], i);
     same_reports(&run[0].reports[i], &run[1].reports[i]);
   }
+  int threads = 0;
+  for (int i = 0; i < run[1].local_count && !expect_events; i++) {
+    bool known = false;
+    for (int k = 0; k < i; k++) known |= pthread_equal(seen[1].by[k], seen[1].by[i]) != 0;
+    threads += !known;
+  }
   for (int i = 0; i < 2; i++) finish(&run[i], &seen[i]);
   fixture_close(&f);
+  return threads;
 }
 
 static const char gpus[] = "dgx-a100-80g";
@@ -168,6 +187,26 @@ static void the_same_over_schedules_and_strategies(void **state) {
     same_either_way(&points[i], true, false);
     same_either_way(&points[i], false, false);
   }
+}
+
+/* Where there is enough to do between two messages, each thread walks over the ranks of a part of the pipeline. */
+static void several_threads_see_the_same(void **state) {
+  (void)state;
+  static const struct point points[] = {
+      {"1f1b", 3, 1, 11, "gpt3-175b", "", 1, 2, 1, gpus},
+      {"1f1b", 4, 1, 9, "gpt3-175b", "", 1, 2, 3, gpus},
+      {"zb-h1", 2, 1, 8, "gpt3-175b", "", 2, 2, 1, gpus},
+  };
+  static const struct point unfolded[] = {
+      {"interleaved", 4, 3, 8, "gpt2-xl", "", 1, 8, 0, gpus},
+      {"zbv", 3, 2, 12, "gpt2-xl", "", 5, 2, 1, gpus},
+      {"looped-bfs", 2, 2, 6, "gpt2-xl", "", 1, 8, 2, gpus},
+  };
+  for (size_t i = 0; i < sizeof points / sizeof *points; i++)
+    assert_in_range(same_either_way(&points[i], true, false), 2, THREADS);
+  for (size_t i = 0; i < sizeof unfolded / sizeof *unfolded; i++)
+    assert_in_range(same_either_way(&unfolded[i], false, false), 2, THREADS);
+  assert_int_equal(same_either_way(&(struct point){"1f1b", 3, 1, 11, "gpt2-mini", "", 1, 1, 1, gpus}, true, false), 1);
 }
 
 static void see_times(void *context, int local, int64_t step, const struct sl_program *program,
@@ -229,12 +268,11 @@ static void what_transfers_slow_down_goes_event_by_event(void **state) {
 }
 
 /* Ranks that disagree, and ranks that wait for what never comes. */
-static void failures_are_the_same(void **state) {
-  (void)state;
+static void same_failures(const char *model) {
   for (int k = 0; k < 2; k++) {
     char message[2][1024];
     struct fixture f;
-    open_point(&f, &(struct point){"1f1b", 2, 1, 4, "gpt2-tiny", "", 1, 2, 1, gpus});
+    open_point(&f, &(struct point){"1f1b", 2, 1, 4, model, "", 1, 2, 1, gpus});
     struct sl_program *p = &f.job.classes[1].programs[SL_PROGRAM_STEP];
     for (size_t i = 0; i < p->op_count; i++)
       if (p->ops[i].kind == SL_OP_RECV) p->ops[i].dim[0] += k == 0;
@@ -253,9 +291,16 @@ static void failures_are_the_same(void **state) {
   }
 }
 
+static void failures_are_the_same(void **state) {
+  (void)state;
+  same_failures("gpt2-tiny");
+  same_failures("gpt3-175b"); /* of two threads */
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_same_over_schedules_and_strategies),
+      cmocka_unit_test(several_threads_see_the_same),
       cmocka_unit_test(what_is_stored_once_takes_as_long),
       cmocka_unit_test(what_transfers_slow_down_goes_event_by_event),
       cmocka_unit_test(failures_are_the_same),

@@ -225,6 +225,22 @@ static void no_turn_is_waited_for(void **state) {
   fixture_close(&f);
 }
 
+/* The last ranks hold few micro-batches, some of whose buffers live through no period: their cycles need not repeat all
+ * at once either. */
+static void few_in_flight_turn_twice(void **state) {
+  (void)state;
+  enum { MOST = 80 }; /* micro-batches that are derived */
+  const struct point p = {"1f1b", 16, 1, 400, "gpt2-xl", "", 1, 1, 0};
+  struct fixture f;
+  open_point(&f, &p, STORED_ONCE);
+  for (int c = 0; c < f.job.class_count; c++) {
+    const struct sl_class *own = &f.job.classes[c];
+    const size_t of_micro_batch = own->programs[SL_PROGRAM_STEP].issue_count / (size_t)p.m;
+    assert_true(own->work.derived < MOST * of_micro_batch);
+  }
+  fixture_close(&f);
+}
+
 /* ---- lifetimes ---- */
 
 /* A class as it is before it is placed, and the lifetimes of its step. */
@@ -380,6 +396,7 @@ int main(void) {
       cmocka_unit_test(micro_batches_cost_nothing_once_they_repeat),
       cmocka_unit_test(layers_cost_no_more_than_in_proportion),
       cmocka_unit_test(no_turn_is_waited_for),
+      cmocka_unit_test(few_in_flight_turn_twice),
       cmocka_unit_test(every_lifetime_is_one_of_all),
       cmocka_unit_test(a_lane_that_lags_is_waited_for),
   };
