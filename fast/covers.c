@@ -78,6 +78,7 @@ bool sl_fast_covers_choice(const struct sl_config *config, const struct sl_clust
 }
 
 bool sl_fast_covers_strategy(const struct sl_strategy *s, const struct sl_config *config) {
+  if (config->sl.pp > 1 && s->blocking_messages) return false;
   const bool recast = s->shard_optimizer && config->grad_accum_dtype != config->communication_data_type;
   const bool units = s->units == SL_UNITS_WHOLE || s->units == SL_UNITS_FLAT;
   const bool groups = s->shard_size > 0 || s->secondary_size > 0;

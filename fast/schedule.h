@@ -19,3 +19,6 @@ struct sl_fast_pipeline {
 /* ends[s]: seconds from the start of the step to the end of the last backward of stage s. */
 /* hosts[s]: when the host of stage s has launched it. `hosts` may be NULL. */
 enum sl_status sl_fast_run_pipeline(const struct sl_fast_pipeline *pipeline, double *ends, double *hosts);
+/* Whether every message is over before the ranks at its two ends have done another action. Only then does none wait for
+ * the message before it, nor for a buffer that it is received into, as neither this nor sl_fast_sum_pipeline knows. */
+bool sl_fast_messages_keep_up(const struct sl_fast_pipeline *pipeline);

@@ -1,0 +1,113 @@
+/* label: property
+   libs: fast sim
+ * The fast clock against the exact one where the longest path of a step is not its kernels': networks so slow that messages
+ * queue, tensor-parallel groups that span nodes, hosts ahead of or behind their devices, and steps of many
+ * micro-batches, in which another path is the longest than in few. */
+#include "tests/fast/families.h"
+
+#define LINK(name, hop, span, GBps, us)                                                                                \
+  "{\"name\": \"" name "\", \"nccl_hop\": \"" hop "\", " span "\"bandwidth_GBps\": " GBps ", \"latency_us\": " us "}"
+#define CLUSTER(device, per_node, GBps, us)                                                                            \
+  "{\"name\": \"odd\", \"nodes\": 0, \"devices_per_node\": " per_node ", \"device\": \"" device                        \
+  "\", \"links\": [" LINK("in", "nvlink", "\"span\": " per_node ", ", "150", "3") ", " LINK("out", "network", "",      \
+                                                                                            GBps, us) "]}"
+
+#define SMALL                                                                                                          \
+  "{\"model_type\": \"bloom\", \"vocab_size\": 1792, \"tie_word_embeddings\": false, \"seq_length\": 2048, "           \
+  "\"hidden_size\": 576, \"n_layer\": 5, \"n_head\": 6}"
+#define WIDE "{\"model_type\": \"mlp\", \"dims\": [2155, 592, 7032, 5576, 5016, 7408, 1128, 1040, 6488]}"
+
+static const struct family families[] = {
+    {.name = "tensor-parallel groups, some within a node and some across",
+     .model = "gpt2",
+     .config = "{" BF16 ADAMW "\"shardlab\": {\"seq_len\": 256}}",
+     .count = 24,
+     .most_tp = 4,
+     .most_pp = 1,
+     .most_dp = 8,
+     .most_micro = 30,
+     .time = 0.01,
+     .live = 0.01,
+     .cluster = CLUSTER("a100-80g", "3", "1", "14")},
+    {.name = "messages that queue",
+     .model = "gpt2",
+     .config = "{" BF16 ADAMW "\"shardlab\": {\"seq_len\": 256}}",
+     .count = 32,
+     .most_tp = 1,
+     .most_pp = 8,
+     .most_dp = 2,
+     .most_micro = 30,
+     .time = 0.01,
+     .live = 0.01,
+     .cluster = CLUSTER("h100-sxm", "2", "0.1", "100")},
+    {.name = "messages that take as long as a forward",
+     .model = "gpt2",
+     .config = "{" BF16 ADAMW "\"shardlab\": {\"seq_len\": 256}}",
+     .count = 32,
+     .most_tp = 2,
+     .most_pp = 8,
+     .most_dp = 2,
+     .most_micro = 60,
+     .time = 0.01,
+     .live = 0.01,
+     .cluster = CLUSTER("h100-sxm", "2", "1", "100")},
+    {.name = "messages that nothing overlaps",
+     .model = "gpt2",
+     .config = "{" BF16 ADAMW "\"shardlab\": {\"seq_len\": 256, \"preset\": \"aleph-alpha-scaling\"}}",
+     .count = 24,
+     .most_tp = 2,
+     .most_pp = 4,
+     .most_dp = 2,
+     .most_micro = 30,
+     .zero_stage = 1,
+     .schedule = SL_FAST_1F1B,
+     .time = 0.01,
+     .live = 0.01,
+     .cluster = CLUSTER("a100-80g", "4", "12", "14")},
+    {.name = "a host that stalls in pipelines, and is waited for nowhere else",
+     .model = SMALL,
+     .config = "{" FP16 ADAMW "\"shardlab\": {\"seq_len\": 512, \"attention\": \"flash\"}}",
+     .count = 32,
+     .most_tp = 1,
+     .most_pp = 8,
+     .most_dp = 4,
+     .most_micro = 60,
+     .time = 0.002,
+     .live = 0.01,
+     .cluster = "selene-a100"},
+    {.name = "a host ahead of its device, and reductions that outlast many micro-batches",
+     .model = WIDE,
+     .config = "{" BF16 ADAMW "\"zero_optimization\": {\"stage\": 1, \"allgather_bucket_size\": 1e5}, \"shardlab\": "
+               "{\"kernels\": \"megatron-fused\", \"preset\": \"deepspeed-1\"}}",
+     .count = 24,
+     .most_tp = 1,
+     .most_pp = 1,
+     .most_dp = 8,
+     .most_micro = 100,
+     .zero_stage = 1,
+     .time = 0.01,
+     .live = 0.01,
+     .cluster = CLUSTER("a100-40g", "8", "1", "14")},
+    {.name = "activations of interleaved stages beside whole gradients",
+     .model = "gpt2",
+     .config = "{" BF16 ADAMW "\"shardlab\": {\"seq_len\": 256, \"preset\": \"fsdp2-no-reshard\"}}",
+     .count = 16,
+     .most_tp = 1,
+     .most_pp = 4,
+     .most_dp = 8,
+     .most_micro = 128,
+     .zero_stage = 2,
+     .schedule = SL_FAST_INTERLEAVED,
+     .virtual_stages = 2,
+     .time = 0.01,
+     .live = 0.01,
+     .cluster = CLUSTER("h200", "4", "12", "14")},
+};
+
+int main(void) {
+  enum { FAMILIES = sizeof families / sizeof *families };
+  struct CMUnitTest tests[FAMILIES];
+  for (int i = 0; i < FAMILIES; i++)
+    tests[i] = (struct CMUnitTest){families[i].name, family_agrees, NULL, NULL, (void *)(uintptr_t)&families[i]};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
