@@ -373,13 +373,13 @@ static void put_memory(const struct step *s, struct sl_fast_prediction *out) {
   }
 }
 
-static struct sl_fast_pipeline pipeline_of(const struct sl_fast *f, const struct step *s) {
+static struct sl_fast_pipeline pipeline_of(const struct sl_fast *f, const struct step *s, const double *transfer) {
   return (struct sl_fast_pipeline){.schedule = s->choice->pp > 1 ? s->choice->schedule : SL_FAST_1F1B,
                                    .stages = s->choice->pp,
                                    .micro_batches = s->choice->n_micro,
                                    .stage = s->stages,
                                    .slow = f->rank.kernel_costs.comm_compute_share,
-                                   .transfer = s->transfer};
+                                   .transfer = transfer};
 }
 
 /* Uses the closed form if there is one, and otherwise simulates action by action. */
@@ -399,15 +399,14 @@ static enum sl_status predict_by_formulas(struct sl_fast *f, const struct sl_fas
   SL_TRY(find_block(f, c, s.dp, &s.block));
   SL_TRY(find_stages(f, &s));
   price_transfers(f, &s);
-  struct sl_fast_pipeline pipeline = pipeline_of(f, &s);
+  const struct sl_fast_pipeline pipeline = pipeline_of(f, &s, s.transfer), bare = pipeline_of(f, &s, no_transfer);
   *covered = sl_fast_messages_keep_up(&pipeline);
   if (!*covered) return SL_OK;
-  pipeline.transfer = no_transfer;
-  SL_TRY(run(f, &s, &pipeline));
+  SL_TRY(run(f, &s, &bare));
   const double untransferred = last_end(&s);
-  pipeline.transfer = s.transfer;
   if (c->pp > 1) SL_TRY(run(f, &s, &pipeline));
   put_end(f, &s, out);
+  *covered = sl_fast_hides_little(&pipeline, out->step_time_s);
   put_parts(&s, untransferred, out);
   put_memory(&s, out);
   return SL_OK;

@@ -34,7 +34,9 @@ struct walk {
   double host;     /* the host's seconds for buckets so far */
   double call;     /* the seconds of a reduction's launch by a host that blocks */
   double held, held_before, dp_lane, tp_lane;
-  double tied_over;         /* when the tied embedding's bucket was reduced */
+  double sums, last_sum; /* seconds of sums over tensor parallelism beside the backward, and of the last of them */
+  int waits;        /* how often the backward waits for a reduction, maybe beside a collective of tensor parallelism */
+  double tied_over; /* when the tied embedding's bucket was reduced */
   struct sl_fast_ring ring; /* of copies for communication */
   double now;               /* bytes in use besides them after the last tensor */
   double moving;            /* until when reductions slow kernels, if all copies behind them came last */
@@ -120,13 +122,14 @@ static void reduce_bucket(struct walk *w, const struct bucket *b) {
     const double seconds = sl_fast_call_seconds(&w->sum, w->s->rank, b->partial, 0, false);
     w->tp_lane = later(later(w->tp_lane, at), reached) + seconds;
     if (w->serial) w->held = later(w->held, reached - b->ready) + seconds;
+    if (!w->serial) w->sums += seconds, w->last_sum = seconds;
     at = w->tp_lane;
   }
   if (w->travels && w->recast) {
     const double seconds = w->copy_launch + (double)b->count * w->copy_per_element;
     at = later(later(at, reached), w->ring.taken[b->turn]);
     const double stall = at - (b->ready + w->held); /* the copy is on the compute lane, behind the sum */
-    if (stall > 0) w->held += stall;
+    if (stall > 0) w->held += stall, w->waits += !w->serial;
     const double before = w->held;
     compute(w, seconds);
     w->held += seconds;
@@ -140,6 +143,7 @@ static void reduce_bucket(struct walk *w, const struct bucket *b) {
     w->busy = w->dp_lane = w->ring.taken[b->turn] = begins + seconds + back;
     if (w->serial) w->held = later(w->held, b->called - b->ready) + seconds + back;
   }
+  w->waits += w->serial && (w->travels || b->partial > 0) && b->ready < w->end;
   w->closed = b->ready;
   if (b->tied) w->tied_over = w->travels ? w->dp_lane : b->ready + w->held;
 }
@@ -183,11 +187,14 @@ static void end_bucket(struct walk *w, int64_t lo) {
   w->hosted = -INFINITY;
 }
 
-/* A reduction into part of the whole gradient delays whatever writes there next. */
+/* A reduction into part of the whole gradient delays whatever writes there next. A sum of all of a bucket has its place
+ * to itself. */
 static void wait_for_reduction(struct walk *w, double begins) {
-  if (!w->sharded || !w->travels || w->recast || w->ring.buckets == 0 || begins < w->closed) return;
+  if (!w->sharded || w->s->strategy.sums_whole || !w->travels || w->recast || w->ring.buckets == 0 ||
+      begins < w->closed)
+    return;
   const double late = w->busy - (begins + w->held);
-  if (late > 0) w->held += late;
+  if (late > 0) w->held += late, w->waits++;
 }
 
 /* An op writes a gradient from `begins` to `ready`; the host lets it end at `hosted`. */
@@ -400,6 +407,7 @@ void sl_fast_reduce(struct sl_fast_reduction *out, const struct sl_fast_setting 
   out->over = later(w.dp_lane, w.tp_lane);
   if (w.last) out->tied_over = out->over = w.at + later(w.dp_after, w.tp_after);
   out->buckets = w.ring.buckets;
+  out->hidden = w.sums - w.last_sum + w.waits * (backward->end - backward->bare) / (double)blocks;
   out->host = w.host;
   if (w.travels && w.recast) put_copies(&w, stage, numel, out);
 }

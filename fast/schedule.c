@@ -40,7 +40,8 @@ static double lost(const struct runner *r, int stage, double begin, double end) 
  * stage's last message, which may come while it launches the action: it has then launched, and the device has run, a
  * part of it. */
 static double run_action(struct runner *r, int stage, const struct sl_fast_timed *t, double there) {
-  const double free_at = r->free_at[stage], begin = later(free_at, there), sent = r->sent_to[stage];
+  const double free_at = r->free_at[stage], sent = r->sent_to[stage];
+  const double begin = later(free_at + t->end, there + t->end_arrived) - t->end; /* what it recomputes may come first */
   const bool leads = t->host < t->end;
   const double rate = leads ? t->host / t->end : 1, pace = leads && t->end_hosted > 0 ? t->end_hosted / t->end : 1;
   double host = r->host[stage], from = host; /* from where the host, and the ops that it launches, could have begun */
@@ -144,7 +145,13 @@ bool sl_fast_messages_keep_up(const struct sl_fast_pipeline *p) {
   for (int i = 0; i + 1 < p->stages; i++)
     for (int s = i; s <= i + 1; s++) {
       const double backward = backward_of(p, s, 0)->end;
-      if (p->transfer[i] > p->stage[s]->forward.end || p->transfer[i] > backward) return false;
+      if (2 * p->transfer[i] > p->stage[s]->forward.end || 2 * p->transfer[i] > backward) return false;
     }
+  return true;
+}
+
+bool sl_fast_hides_little(const struct sl_fast_pipeline *p, double seconds) {
+  for (int s = 0; s < p->stages; s++)
+    if (p->stage[s]->hidden[p->micro_batches == 1] > 2e-3 * seconds) return false;
   return true;
 }
