@@ -152,6 +152,6 @@ bool sl_fast_messages_keep_up(const struct sl_fast_pipeline *p) {
 
 bool sl_fast_hides_little(const struct sl_fast_pipeline *p, double seconds) {
   for (int s = 0; s < p->stages; s++)
-    if (p->stage[s]->hidden[p->micro_batches == 1] > 2e-3 * seconds) return false;
+    if (p->stage[s]->hidden[p->micro_batches == 1] > 5e-3 * seconds) return false;
   return true;
 }

@@ -119,6 +119,16 @@ static const struct family families[] = {
      .time = 0.01,
      .live = 0.01,
      .cluster = CLUSTER("b200", "4", "3", "14")},
+    {.name = "sums in bf16 that travel in fp32, and tensor parallelism",
+     .model = "gpt2",
+     .config = "{" BF16 ADAMW "\"communication_data_type\": \"fp32\", \"zero_optimization\": {\"overlap_comm\": true, "
+               "\"reduce_bucket_size\": 7e6}, \"shardlab\": {\"seq_len\": 512}}",
+     .count = 40,
+     .most_tp = 4,
+     .most_pp = 1,
+     .most_dp = 64,
+     .time = 0.01,
+     .live = 0.001},
     {.name = "sums of whole buckets, slower than the backward",
      .model = "gpt2",
      .config =
