@@ -115,10 +115,10 @@ struct block_kind {
   bool sequence_parallel, pipeline, many, stalls;
 };
 
-static struct block_kind kind_of(const struct sl_fast *f, const struct sl_fast_choice *c, int dp) {
+static struct block_kind kind_of(const struct sl_fast *f, const struct sl_fast_choice *c, bool many) {
   return (struct block_kind){.sequence_parallel = c->sequence_parallel && c->tp > 1,
                              .pipeline = c->pp > 1,
-                             .many = dp > 1 && c->zero_stage > 0,
+                             .many = many,
                              .stalls = sl_cost_pipeline_stalls(f->cluster, c->pp, c->world, f->model->n_layer)};
 }
 
@@ -133,9 +133,10 @@ static enum sl_status take_block(struct sl_fast *f, const struct sl_fast_choice 
   return status;
 }
 
-static enum sl_status find_block(struct sl_fast *f, const struct sl_fast_choice *choice, int dp,
+/* `many`: several ranks, which share states. */
+static enum sl_status find_block(struct sl_fast *f, const struct sl_fast_choice *choice, bool many,
                                  const struct block **out) {
-  const struct block_kind kind = kind_of(f, choice, dp);
+  const struct block_kind kind = kind_of(f, choice, many);
   const struct sl_fast_key key = {{choice->micro_batch, choice->tp, choice->zero_stage, (int64_t)choice->recompute,
                                    kind.sequence_parallel | kind.pipeline << 1 | kind.many << 2 | kind.stalls << 3}};
   struct block *b = sl_fast_map_find(&f->blocks, &key);
@@ -396,7 +397,7 @@ static enum sl_status predict_by_formulas(struct sl_fast *f, const struct sl_fas
   static const double no_transfer[SL_FAST_MAX_STAGES];
   struct step s;
   s.choice = c, s.way = way, s.dp = c->world / (c->tp * c->pp);
-  SL_TRY(find_block(f, c, s.dp, &s.block));
+  SL_TRY(find_block(f, c, s.dp > 1 && way->strategy.shard_optimizer, &s.block));
   SL_TRY(find_stages(f, &s));
   price_transfers(f, &s);
   const struct sl_fast_pipeline pipeline = pipeline_of(f, &s, s.transfer), bare = pipeline_of(f, &s, no_transfer);
