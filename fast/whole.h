@@ -16,8 +16,8 @@ struct sl_fast_whole;
 /* Takes the step of `config`, which has tp, pp, micro-batch size and everything else, on `world` ranks with `n_micro`
  * micro-batches: `itself`, or those steps that serve for it and others. It has no seconds until it is priced. `model` and `cluster` are borrowed; the caller frees *out.
  * *more: the number of blocks after which the programs repeat; -1 if they do not, so that the step is lowered at full
- * depth; 0 if that is not known yet and is to be found out. It is the same for other numbers of micro-batches and other
- * worlds. Errors: those of a plan. */
+ * depth; 0 if that is not known yet and is to be found out. It is the same for other numbers of several micro-batches and
+ * other worlds. Errors: those of a plan. */
 enum sl_status sl_fast_whole_take(struct sl_fast_whole **out, const struct sl_model *model,
                                   const struct sl_config *config, const struct sl_cluster *cluster, int world,
                                   int64_t n_micro, bool itself, int64_t *more);

@@ -33,11 +33,12 @@ static int64_t flags_of(const struct sl_fast_choice *c) {
   return c->zero_stage | c->sequence_parallel << 2 | (int64_t)c->recompute << 3 | (int64_t)c->schedule << 6;
 }
 
-/* Finds what is known about the programs of a choice, which depends neither on its micro-batches nor on its
- * data-parallel degree. */
+/* Finds what is known about the programs of a choice. They are the same for other worlds with several data-parallel
+ * ranks; what is in use at a time is not, with another size or from one micro-batch to several. */
 static enum sl_status find_shape(struct sl_fast_wholes *k, const struct sl_fast_choice *c, int64_t **more) {
   const bool many = c->world > c->tp * c->pp;
-  const struct sl_fast_key key = {{(int64_t)c->tp << 32 | c->pp, flags_of(c), many, layers_key(c), c->virtual_stages}};
+  const int64_t several = c->n_micro < 3 ? c->n_micro : 3, size = c->micro_batch << 3 | several << 1 | many;
+  const struct sl_fast_key key = {{(int64_t)c->tp << 32 | c->pp, flags_of(c), size, layers_key(c), c->virtual_stages}};
   *more = sl_fast_map_find(&k->shapes, &key);
   if (*more != NULL) return SL_OK;
   SL_TRY(sl_calloc(more, 1, sizeof **more));
