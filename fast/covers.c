@@ -70,14 +70,16 @@ bool sl_fast_covers_choice(const struct sl_config *config, const struct sl_clust
   if (pipeline && c->stage_layers == NULL && config->sl.stages_by != SL_STAGES_UNIFORM) return false;
   const bool rough = costs->comm_compute_share > 0 || costs->host_launch > 0 || costs->host_collective > 0;
   if (c->tp > 1 && c->world > c->tp && rough) return false; /* collectives of two kinds overlap the same kernels */
+  const bool stalls = c->tp > 1 && cluster->pipeline_stall > 0 && c->world > cluster->devices_per_node;
   /* a pipeline needs to know which kernels overlap messages, and what a host waits for */
-  if (pipeline && rough) return false;
+  if (pipeline && (rough || stalls)) return false;
   if (c->tp > 1 && c->sequence_parallel && config->sl.tp_comm_overlap) return false;
   if (c->tp > 1 && (config->sl.launch_blocking || sl_kernel_set(config->sl.kernels)->gathers_logits)) return false;
   return aligned(cluster, c->tp) && aligned(cluster, (int64_t)c->world / c->pp);
 }
 
 bool sl_fast_covers_strategy(const struct sl_strategy *s, const struct sl_config *config) {
+  if (config->sl.pp > 1 && s->blocking_messages) return false;
   const bool recast = s->shard_optimizer && config->grad_accum_dtype != config->communication_data_type;
   const bool units = s->units == SL_UNITS_WHOLE || s->units == SL_UNITS_FLAT;
   const bool groups = s->shard_size > 0 || s->secondary_size > 0;

@@ -115,10 +115,10 @@ struct block_kind {
   bool sequence_parallel, pipeline, many, stalls;
 };
 
-static struct block_kind kind_of(const struct sl_fast *f, const struct sl_fast_choice *c, int dp) {
+static struct block_kind kind_of(const struct sl_fast *f, const struct sl_fast_choice *c, bool many) {
   return (struct block_kind){.sequence_parallel = c->sequence_parallel && c->tp > 1,
                              .pipeline = c->pp > 1,
-                             .many = dp > 1 && c->zero_stage > 0,
+                             .many = many,
                              .stalls = sl_cost_pipeline_stalls(f->cluster, c->pp, c->world, f->model->n_layer)};
 }
 
@@ -133,9 +133,10 @@ static enum sl_status take_block(struct sl_fast *f, const struct sl_fast_choice 
   return status;
 }
 
-static enum sl_status find_block(struct sl_fast *f, const struct sl_fast_choice *choice, int dp,
+/* `many`: several ranks, which share states. */
+static enum sl_status find_block(struct sl_fast *f, const struct sl_fast_choice *choice, bool many,
                                  const struct block **out) {
-  const struct block_kind kind = kind_of(f, choice, dp);
+  const struct block_kind kind = kind_of(f, choice, many);
   const struct sl_fast_key key = {{choice->micro_batch, choice->tp, choice->zero_stage, (int64_t)choice->recompute,
                                    kind.sequence_parallel | kind.pipeline << 1 | kind.many << 2 | kind.stalls << 3}};
   struct block *b = sl_fast_map_find(&f->blocks, &key);
@@ -373,34 +374,40 @@ static void put_memory(const struct step *s, struct sl_fast_prediction *out) {
   }
 }
 
-/* Uses the closed form if there is one, and otherwise simulates action by action. */
-static enum sl_status run(const struct sl_fast *f, struct step *s, const double *transfer) {
-  const struct sl_fast_pipeline pipeline = {.schedule = s->choice->pp > 1 ? s->choice->schedule : SL_FAST_1F1B,
-                                            .stages = s->choice->pp,
-                                            .micro_batches = s->choice->n_micro,
-                                            .stage = s->stages,
-                                            .slow = f->rank.kernel_costs.comm_compute_share,
-                                            .transfer = transfer};
-  const bool alone = !sl_cost_has_host(&f->rank) && (pipeline.slow == 0 || s->choice->pp == 1);
-  memset(s->hosts, 0, (size_t)s->choice->pp * sizeof *s->hosts);
-  if (alone && s->choice->stage_layers == NULL && sl_fast_sum_pipeline(&pipeline, s->ends)) return SL_OK;
-  return sl_fast_run_pipeline(&pipeline, s->ends, s->hosts);
+static struct sl_fast_pipeline pipeline_of(const struct sl_fast *f, const struct step *s, const double *transfer) {
+  return (struct sl_fast_pipeline){.schedule = s->choice->pp > 1 ? s->choice->schedule : SL_FAST_1F1B,
+                                   .stages = s->choice->pp,
+                                   .micro_batches = s->choice->n_micro,
+                                   .stage = s->stages,
+                                   .slow = f->rank.kernel_costs.comm_compute_share,
+                                   .transfer = transfer};
 }
 
+/* Uses the closed form if there is one, and otherwise simulates action by action. */
+static enum sl_status run(const struct sl_fast *f, struct step *s, const struct sl_fast_pipeline *p) {
+  const bool alone = !sl_cost_has_host(&f->rank) && (p->slow == 0 || p->stages == 1);
+  memset(s->hosts, 0, (size_t)p->stages * sizeof *s->hosts);
+  if (alone && s->choice->stage_layers == NULL && sl_fast_sum_pipeline(p, s->ends)) return SL_OK;
+  return sl_fast_run_pipeline(p, s->ends, s->hosts);
+}
+
+/* *covered: false, without a prediction, if they turn out not to cover the choice. */
 static enum sl_status predict_by_formulas(struct sl_fast *f, const struct sl_fast_choice *c, const struct way *way,
-                                          struct sl_fast_prediction *out) {
+                                          bool *covered, struct sl_fast_prediction *out) {
   static const double no_transfer[SL_FAST_MAX_STAGES];
   struct step s;
-  s.choice = c;
-  s.way = way;
-  s.dp = c->world / (c->tp * c->pp);
-  SL_TRY(find_block(f, c, s.dp, &s.block));
+  s.choice = c, s.way = way, s.dp = c->world / (c->tp * c->pp);
+  SL_TRY(find_block(f, c, s.dp > 1 && way->strategy.shard_optimizer, &s.block));
   SL_TRY(find_stages(f, &s));
   price_transfers(f, &s);
-  SL_TRY(run(f, &s, no_transfer));
+  const struct sl_fast_pipeline pipeline = pipeline_of(f, &s, s.transfer), bare = pipeline_of(f, &s, no_transfer);
+  *covered = sl_fast_messages_keep_up(&pipeline);
+  if (!*covered) return SL_OK;
+  SL_TRY(run(f, &s, &bare));
   const double untransferred = last_end(&s);
-  if (c->pp > 1) SL_TRY(run(f, &s, s.transfer));
+  if (c->pp > 1) SL_TRY(run(f, &s, &pipeline));
   put_end(f, &s, out);
+  *covered = sl_fast_hides_little(&pipeline, out->step_time_s);
   put_parts(&s, untransferred, out);
   put_memory(&s, out);
   return SL_OK;
@@ -431,10 +438,12 @@ fail:
 enum sl_status sl_fast_predict(struct sl_fast *f, const struct sl_fast_choice *c, struct sl_fast_prediction *out) {
   struct sl_config config;
   const struct way *way;
+  bool covered = false;
   *out = (struct sl_fast_prediction){0};
   SL_TRY(sl_fast_check_choice(f->model, c));
   SL_TRY(find_way(f, c, &way));
-  if (way != NULL) return predict_by_formulas(f, c, way, out);
+  if (way != NULL) SL_TRY(predict_by_formulas(f, c, way, &covered, out));
+  if (covered) return SL_OK;
   sl_fast_configure(f->config, c, &config);
   return sl_fast_wholes_predict(&f->wholes,
                                 &(struct sl_fast_inputs){f->model, &config, f->cluster, &f->rank.kernel_costs}, c, out);

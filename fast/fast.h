@@ -8,8 +8,9 @@
  * compare the results with the exact clock (sim/).
  *
  * What these formulas do not cover (covers.h: sharded gradients and parameters, schedules other than gpipe and 1f1b,
- * transfers that slow a pipeline's kernels, and more) is simulated as a whole step (whole.h). That takes milliseconds
- * for the first configuration of a shape, and no time for the same one with another number of micro-batches. The fast
+ * transfers that slow a pipeline's kernels, messages that queue, and more) is simulated as a whole step (whole.h). That
+ * takes milliseconds for the first configuration of a shape, and mostly no time for the same one with up to as many
+ * micro-batches, rounded up to a power of two. The fast
  * clock thus covers whatever the exact clock does, and never approximates a configuration by another. Step time and
  * memory are within 1 % of the exact clock's on the configurations that its tests draw. */
 #pragma once

@@ -34,6 +34,9 @@ struct walk {
   double host;     /* the host's seconds for buckets so far */
   double call;     /* the seconds of a reduction's launch by a host that blocks */
   double held, held_before, dp_lane, tp_lane;
+  double sums, last_sum;    /* seconds of sums over tensor parallelism beside the backward, and of the last of them */
+  double each;              /* the seconds of one of the backward's own collectives of tensor parallelism */
+  double hidden;            /* of those, what waits for reductions may hide: one collective at a time */
   double tied_over;         /* when the tied embedding's bucket was reduced */
   struct sl_fast_ring ring; /* of copies for communication */
   double now;               /* bytes in use besides them after the last tensor */
@@ -112,21 +115,29 @@ static double copy_back(const struct walk *w, int64_t count) {
   return w->recast ? w->back_launch + (double)count * w->copy_per_element : 0;
 }
 
+/* The backward waits, perhaps while it would wait for a collective of tensor parallelism, too. */
+static void wait_for(struct walk *w, double seconds) {
+  w->hidden += seconds < w->each ? seconds : w->each;
+}
+
 /* A host that is behind launches the copy and calls the reduction later than the device could start them. */
 static void reduce_bucket(struct walk *w, const struct bucket *b) {
   const double reached = b->called - (w->travels ? w->s->rank->kernel_costs.host_collective : 0);
-  double at = b->ready + w->held;
+  const double ready = b->ready + w->held;
+  double at = ready;
   if (b->partial > 0) {
     const double seconds = sl_fast_call_seconds(&w->sum, w->s->rank, b->partial, 0, false);
     w->tp_lane = later(later(w->tp_lane, at), reached) + seconds;
     if (w->serial) w->held = later(w->held, reached - b->ready) + seconds;
+    if (w->serial && b->ready < w->end) w->hidden += w->each; /* the lane may be busy with a collective */
+    if (!w->serial) w->sums += seconds, w->last_sum = seconds;
     at = w->tp_lane;
   }
   if (w->travels && w->recast) {
     const double seconds = w->copy_launch + (double)b->count * w->copy_per_element;
     at = later(later(at, reached), w->ring.taken[b->turn]);
     const double stall = at - (b->ready + w->held); /* the copy is on the compute lane, behind the sum */
-    if (stall > 0) w->held += stall;
+    if (stall > 0) wait_for(w, w->serial ? 0 : stall), w->held += stall;
     const double before = w->held;
     compute(w, seconds);
     w->held += seconds;
@@ -140,6 +151,7 @@ static void reduce_bucket(struct walk *w, const struct bucket *b) {
     w->busy = w->dp_lane = w->ring.taken[b->turn] = begins + seconds + back;
     if (w->serial) w->held = later(w->held, b->called - b->ready) + seconds + back;
   }
+  if (w->serial && b->ready < w->end) wait_for(w, b->ready + w->held - ready);
   w->closed = b->ready;
   if (b->tied) w->tied_over = w->travels ? w->dp_lane : b->ready + w->held;
 }
@@ -183,11 +195,14 @@ static void end_bucket(struct walk *w, int64_t lo) {
   w->hosted = -INFINITY;
 }
 
-/* A reduction into part of the whole gradient delays whatever writes there next. */
+/* A reduction into part of the whole gradient delays whatever writes there next. A sum of all of a bucket has its place
+ * to itself. */
 static void wait_for_reduction(struct walk *w, double begins) {
-  if (!w->sharded || !w->travels || w->recast || w->ring.buckets == 0 || begins < w->closed) return;
+  if (!w->sharded || w->s->strategy.sums_whole || !w->travels || w->recast || w->ring.buckets == 0 ||
+      begins < w->closed)
+    return;
   const double late = w->busy - (begins + w->held);
-  if (late > 0) w->held += late;
+  if (late > 0) wait_for(w, late), w->held += late;
 }
 
 /* An op writes a gradient from `begins` to `ready`; the host lets it end at `hosted`. */
@@ -358,7 +373,7 @@ static void put_copies(struct walk *w, const struct sl_fast_stage *stage, int64_
 
 void sl_fast_reduce(struct sl_fast_reduction *out, const struct sl_fast_setting *s, const struct sl_fast_stage *stage,
                     int64_t blocks, const struct sl_fast_backward *backward, int64_t numel, int64_t first_device) {
-  enum { START_ALIGNMENT = 2 };
+  enum { START_ALIGNMENT = 2, COLLECTIVES = 2 }; /* at least as many has a block's backward */
   const int64_t multiple = (int64_t)START_ALIGNMENT * s->dp;
   struct walk w = {.s = s,
                    .other = !backward->only,
@@ -367,6 +382,7 @@ void sl_fast_reduce(struct sl_fast_reduction *out, const struct sl_fast_setting 
                    .late = backward->late,
                    .hosted = -INFINITY,
                    .blocks = blocks,
+                   .each = (backward->end - backward->bare) / (double)(COLLECTIVES * blocks),
                    .travels = s->dp > 1,
                    .serial = !s->strategy.overlap && !s->pipeline,
                    .last = s->strategy.reduces_last,
@@ -400,6 +416,7 @@ void sl_fast_reduce(struct sl_fast_reduction *out, const struct sl_fast_setting 
   out->over = later(w.dp_lane, w.tp_lane);
   if (w.last) out->tied_over = out->over = w.at + later(w.dp_after, w.tp_after);
   out->buckets = w.ring.buckets;
+  out->hidden = w.sums - w.last_sum + w.hidden;
   out->host = w.host;
   if (w.travels && w.recast) put_copies(&w, stage, numel, out);
 }

@@ -16,6 +16,9 @@ struct sl_fast_reduction {
   double wire_before, wire_after;
   double live; /* the peak memory, such copies included, at the moments when buckets close with blocks */
   int buckets;
+  /* The most that this may be off by, as it takes a lane of tensor parallelism for free: sums on it delay the backward's
+   * own collectives, and those hide behind reductions that nothing else overlaps. */
+  double hidden;
 };
 
 /* The last backward of a step. */
@@ -23,6 +26,7 @@ struct sl_fast_backward {
   bool only;              /* it is also the first */
   double late;            /* by how much the host reaches it later than the device */
   double end, end_hosted; /* seconds from its start to its end, by the device and by the host, without reductions */
+  double bare;            /* the same if collectives of tensor parallelism took no time */
 };
 
 /* `numel`: the rank's parameters. `first_device`: the first device of its first data-parallel group. */

@@ -35,7 +35,9 @@ static enum sl_status open_small(struct small *s, const struct sl_model *model, 
   *s = (struct small){.model = *model, .config = *config};
   s->model.tensors = NULL;
   s->model.tensor_count = 0;
-  s->model.n_layer = (int64_t)blocks * pp;
+  s->model.n_layer = (int64_t)blocks * pp; /* may be more than the model's; all see as much as the model's first */
+  const bool windowed = sl_model_window(model, 0) > 0;
+  memset(s->model.form.windowed, windowed ? 0xff : 0, sizeof s->model.form.windowed);
   s->config.sl.pp = pp;
   s->config.sl.virtual_stages = 1;
   snprintf(s->config.sl.schedule, sizeof s->config.sl.schedule, "1f1b");

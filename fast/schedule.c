@@ -37,19 +37,22 @@ static double lost(const struct runner *r, int stage, double begin, double end) 
 }
 
 /* Runs an action whose input arrives at `there`; returns when its output is complete. The host waits for the end of the
- * stage's last message, which may come while it launches the action. */
+ * stage's last message, which may come while it launches the action: it has then launched, and the device has run, a
+ * part of it. */
 static double run_action(struct runner *r, int stage, const struct sl_fast_timed *t, double there) {
-  const double free_at = r->free_at[stage], begin = later(free_at, there);
-  const double rate = t->host < t->end ? t->host / t->end : 1, sent = r->sent_to[stage];
-  double host = r->host[stage];
+  const double free_at = r->free_at[stage], sent = r->sent_to[stage];
+  const double begin = later(free_at + t->end, there + t->end_arrived) - t->end; /* what it recomputes may come first */
+  const bool leads = t->host < t->end;
+  const double rate = leads ? t->host / t->end : 1, pace = leads && t->end_hosted > 0 ? t->end_hosted / t->end : 1;
+  double host = r->host[stage], from = host; /* from where the host, and the ops that it launches, could have begun */
   if (sent <= begin) {
-    host = later(host, sent);
+    host = from = later(host, sent);
   } else if (sent < begin + t->end) {
-    host = later(host, sent - rate * (sent - begin)); /* it has been launching for as long as the message was in
-                                                       * flight */
+    host = later(host, sent - rate * (sent - begin));
+    from = later(from, sent - pace * (sent - begin));
   }
-  const double end = later(later(free_at + t->end, there + t->end_arrived), host + t->end_hosted);
-  const double out = later(later(free_at + t->out, there + t->out_arrived), host + t->out_hosted);
+  const double end = later(later(free_at + t->end, there + t->end_arrived), from + t->end_hosted);
+  const double out = later(later(free_at + t->out, there + t->out_arrived), from + t->out_hosted);
   const double held = lost(r, stage, begin, end);
   r->free_at[stage] = end + held;
   r->rate[stage] = rate;
@@ -136,4 +139,19 @@ done:
   free(r.forwards);
   free(r.backwards);
   return status;
+}
+
+bool sl_fast_messages_keep_up(const struct sl_fast_pipeline *p) {
+  for (int i = 0; i + 1 < p->stages; i++)
+    for (int s = i; s <= i + 1; s++) {
+      const double backward = backward_of(p, s, 0)->end;
+      if (2 * p->transfer[i] > p->stage[s]->forward.end || 2 * p->transfer[i] > backward) return false;
+    }
+  return true;
+}
+
+bool sl_fast_hides_little(const struct sl_fast_pipeline *p, double seconds) {
+  for (int s = 0; s < p->stages; s++)
+    if (p->stage[s]->hidden[p->micro_batches == 1] > 5e-3 * seconds) return false;
+  return true;
 }

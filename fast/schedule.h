@@ -19,3 +19,10 @@ struct sl_fast_pipeline {
 /* ends[s]: seconds from the start of the step to the end of the last backward of stage s. */
 /* hosts[s]: when the host of stage s has launched it. `hosts` may be NULL. */
 enum sl_status sl_fast_run_pipeline(const struct sl_fast_pipeline *pipeline, double *ends, double *hosts);
+/* Whether every message takes at most half as long as an action of the ranks at its two ends. Only then does none wait
+ * for the message before it, nor for a buffer that it is received into, which was sent from before: neither this nor
+ * sl_fast_sum_pipeline knows of that. (Of two messages that share a buffer, one comes in and one goes out.) */
+bool sl_fast_messages_keep_up(const struct sl_fast_pipeline *pipeline);
+/* Whether what reductions and collectives of tensor parallelism do to each other (fast/reduce.h) makes no difference to a
+ * step of `seconds`. */
+bool sl_fast_hides_little(const struct sl_fast_pipeline *pipeline, double seconds);

@@ -230,8 +230,9 @@ enum sl_status sl_fast_stage_price(struct sl_fast_stage_cost *out, const struct 
     struct sl_fast_reduction r;
     const struct sl_fast_timed own = only ? out->first : out->next;
     const double late = host_late(out, setting->pipeline, only ? 1 : setting->n_micro), hosted = late + own.end_hosted;
-    sl_fast_reduce(&r, setting, stage, blocks, &(struct sl_fast_backward){only, late, own.end, hosted}, out->numel,
-                   first_device);
+    const struct sl_fast_backward last = {only, late, own.end, hosted, only ? out->bare_first : out->bare_next};
+    sl_fast_reduce(&r, setting, stage, blocks, &last, out->numel, first_device);
+    out->hidden[only] = r.hidden;
     out->last[only] = reduced(&own, &r);
     const double end = own.end > hosted + r.host ? own.end : hosted + r.host;
     out->tail[only] = r.over > end + r.held ? r.over - end - r.held : 0;

@@ -30,6 +30,7 @@ struct sl_fast_stage_cost {
   struct sl_fast_timed last[2]; /* including the delays by its reductions */
   double tail[2];               /* from its end to the end of the last reduction and of the work that follows it */
   double tied_tail[2];          /* to the end of a tied embedding's own reduction, which may come before it */
+  double hidden[2];             /* the most that these may be off by: fast/reduce.h */
   double norm;                  /* from there to the all-reduce of all ranks ... */
   double norm_last;             /* ... of which the last op takes this */
   double control;

@@ -33,8 +33,9 @@ struct step {
 };
 
 struct sl_fast_whole {
-  struct step steps[2]; /* the shorter one first; or only the step itself */
+  struct step steps[3]; /* the shortest first; or only the step itself */
   int count;
+  bool straight; /* time and memory grow evenly from the first of three steps to the last, as the second one tells */
 };
 
 static void close_plan(struct plan *p) {
@@ -242,39 +243,47 @@ static enum sl_status take_step(struct step *out, struct request *r) {
 
 /* ---- a whole ---- */
 
+/* Numbers of micro-batches of the steps that serve for many: `count` of them. */
 struct lengths {
-  int64_t shorter, longer;
+  int64_t at[3];
+  int count;
 };
 
-/* Micro-batches without a pipeline. LONE: a first, a last and two between them. SETTLED: until the host's lag and the
- * slowing of kernels are steady, which takes LATE where weight gradients fill gaps, and then returns every few
- * micro-batches. */
-enum { LONE = 4, SETTLED = 8, LATE = 32 };
+/* Micro-batches without a pipeline. LONE: a first, a last and two between them. SETTLED: until the slowing of kernels is
+ * about steady. */
+enum { LONE = 4, SETTLED = 8, LEAST_FAR = 32 };
 
-/* The numbers of micro-batches of two steps whose pipelines are full for a while. With more stages per rank, more
- * micro-batches are in flight, and the slowing of kernels takes a few of them to become steady. Some schedules deal
- * micro-batches in equal rounds of about one per rank (core/schedule/action.h); the rounds of these steps must have the
- * size of the original step's. */
+static int64_t round_up(int64_t n, int64_t unit) {
+  return (n + unit - 1) / unit * unit;
+}
+
+/* From a step whose pipeline is full for a while to one with at least `n_micro` micro-batches. A step is the longest of
+ * several paths: through one stage or another, through the device or its host. All grow with the micro-batches, but
+ * not alike, so one that is the longest in a few micro-batches may not be in many. A path that goes up and down all
+ * stages grows by one such turn for as many micro-batches as there are stages: these steps and the original one have the
+ * same rest. With more stages per rank, more
+ * micro-batches are in flight, and the slowing of kernels takes a few of them to become steady. */
 static struct lengths lengths_of(const struct sl_config *c, int64_t n_micro) {
-  const int64_t rounds = n_micro / c->sl.pp, round = rounds > 0 ? n_micro / rounds : n_micro;
-  const int64_t unit = strncmp(c->sl.schedule, "interleaved", 11) == 0 ? round : c->sl.pp;
   const int64_t stages = strcmp(c->sl.schedule, "zbv") == 0 ? 2 : c->sl.virtual_stages > 1 ? c->sl.virtual_stages : 1;
-  int64_t shorter = (stages + 1) * unit;
-  const int64_t lone = c->sl.kernels != SL_KERNELS_SHARDLAB ? SETTLED : LONE;
-  if (c->sl.pp == 1) return (struct lengths){lone, lone};
-  const bool fills = strncmp(c->sl.schedule, "zb", 2) == 0 || strcmp(c->sl.schedule, "interleaved-zb") == 0;
-  while (shorter < (fills ? LATE : SETTLED)) shorter += unit;
-  return (struct lengths){shorter, shorter + (fills ? LATE / 2 / unit + 1 : 1) * unit};
+  const int64_t unit = c->sl.pp;
+  if (unit == 1 && c->sl.kernels == SL_KERNELS_SHARDLAB) return (struct lengths){{LONE}, 1};
+  const int64_t near = unit == 1 ? SETTLED : round_up(SETTLED, unit) + stages * unit;
+  const int64_t rest = n_micro % unit;
+  int64_t far = LEAST_FAR;
+  while (far < n_micro || far < 2 * near) far *= 2;
+  far = round_up(far, unit);
+  return (struct lengths){{near + rest, near + round_up((far - near) / 4, unit) + rest, far + rest}, 3};
 }
 
 /* If all forwards come first, the number of micro-batches in flight grows with their total, and the time of the memory
- * peak changes with it. */
+ * peak changes with it. Some schedules deal micro-batches in rounds of one per rank, larger ones if they do not divide
+ * (core/schedule/action.h). */
 int64_t sl_fast_whole_length(const struct sl_config *config, int64_t n_micro) {
   const char *name = config->sl.schedule;
   const bool first = config->sl.pp > 1 && (strcmp(name, "gpipe") == 0 || strcmp(name, "looped-bfs") == 0);
-  const int64_t rounds = n_micro / config->sl.pp, longer = lengths_of(config, n_micro).longer;
-  const bool even = strncmp(name, "interleaved", 11) != 0 || rounds < 1 || n_micro % rounds == 0;
-  return first || !even || n_micro <= longer ? n_micro : -longer;
+  const bool even = strncmp(name, "interleaved", 11) != 0 || n_micro % config->sl.pp == 0;
+  const struct lengths l = lengths_of(config, n_micro);
+  return first || !even || n_micro <= l.at[0] ? n_micro : -l.at[l.count - 1];
 }
 
 void sl_fast_whole_free(struct sl_fast_whole *w) {
@@ -285,21 +294,18 @@ void sl_fast_whole_free(struct sl_fast_whole *w) {
 
 enum sl_status sl_fast_whole_take(struct sl_fast_whole **out, const struct sl_model *model,
                                   const struct sl_config *config, const struct sl_cluster *cluster, int world,
-                                  int64_t n_micro, int64_t *more) {
-  const struct lengths l = lengths_of(config, n_micro);
-  const bool itself = sl_fast_whole_length(config, n_micro) > 0;
-  const int count = itself || l.shorter == l.longer ? 1 : 2;
-  const int64_t each[] = {itself ? n_micro : l.shorter, l.longer};
+                                  int64_t n_micro, bool itself, int64_t *more) {
+  const struct lengths l = itself ? (struct lengths){{n_micro}, 1} : lengths_of(config, n_micro);
   struct request *r = NULL;
   struct sl_fast_whole *w = NULL;
   enum sl_status status;
   SL_GO_FAIL(sl_calloc(&r, 1, sizeof *r));
   SL_GO_FAIL(sl_calloc(&w, 1, sizeof *w));
   *r = (struct request){
-      .model = model, .config = config, .cluster = cluster, .world = world, .n_micro = each[0], .more = *more};
+      .model = model, .config = config, .cluster = cluster, .world = world, .n_micro = l.at[0], .more = *more};
   SL_GO_FAIL(read_stages(r));
-  for (; w->count < count; w->count++) {
-    r->n_micro = each[w->count];
+  for (; w->count < l.count; w->count++) {
+    r->n_micro = l.at[w->count];
     SL_GO_FAIL(take_step(&w->steps[w->count], r));
   }
   *more = r->more;
@@ -307,7 +313,7 @@ enum sl_status sl_fast_whole_take(struct sl_fast_whole **out, const struct sl_mo
   *out = w;
   return SL_OK;
 fail:
-  if (w != NULL && w->count < 2) close_step(&w->steps[w->count]);
+  if (w != NULL && w->count < 3) close_step(&w->steps[w->count]);
   sl_fast_whole_free(w);
   free(r);
   return status;
@@ -348,7 +354,7 @@ static enum sl_status parts_of(const struct sl_timeline *t, int local, double se
   *out = (struct sl_fast_prediction){.step_time_s = seconds, .optimizer_s = optimizer < b.compute_s ? optimizer : 0};
   out->compute_s = b.compute_s - out->optimizer_s;
   out->bubble_s = b.bubble_s < rest ? b.bubble_s : rest;
-  out->exposed_tp_s = b.exposed_s[SL_GROUP_TP] < rest - out->bubble_s ? b.exposed_s[SL_GROUP_TP] : 0;
+  out->exposed_tp_s = fmin(b.exposed_s[SL_GROUP_TP], rest - out->bubble_s);
   out->exposed_dp_s = rest - out->bubble_s - out->exposed_tp_s;
   return SL_OK;
 }
@@ -364,6 +370,8 @@ static struct sl_fast_prediction add_parts(const struct sl_fast_prediction *x, d
                                      .optimizer_s = x->optimizer_s + times * (z->optimizer_s - y->optimizer_s)};
 }
 
+/* Without a pipeline, micro-batches are counted on the rank whose own take longest. Ranks agree on the end of a step,
+ * but until the reductions each goes at the pace of its tensor-parallel group, and one that spans nodes is slower. */
 static enum sl_status price_step(struct step *s, const struct sl_kernel_costs *costs) {
   enum sl_status status;
   struct watch w = {.pipeline = s->plan->plan.pp > 1, .micro_batches = s->micro_batches};
@@ -377,7 +385,7 @@ static enum sl_status price_step(struct step *s, const struct sl_kernel_costs *c
                        .forget = forget};
   s->plan->plan.kernel_costs = *costs;
   SL_GO(sl_run_execute(&run));
-  const int slowest = sl_timeline_slowest(&w.step);
+  const int slowest = sl_timeline_slowest(w.up_to[1].count > 0 ? &w.up_to[1] : &w.step);
   SL_GO(parts_of(&w.step, slowest, run.results[0].end_s - run.results[0].start_s, &s->seconds));
   for (int i = 0; i < 2; i++) SL_GO(parts_of(&w.up_to[i], slowest, 0, &up_to[i]));
   s->each = add_parts(&(struct sl_fast_prediction){0}, 1, &up_to[0], &up_to[1]);
@@ -388,20 +396,42 @@ done:
   return status;
 }
 
+/* Bytes of a class in a step of n micro-batches, on the line from step x to step y. */
+static double live_between(const struct step *x, const struct step *y, int64_t n, int class) {
+  return x->live[class] + (double)(n - x->micro_batches) / (double)(y->micro_batches - x->micro_batches) *
+                              (y->live[class] - x->live[class]);
+}
+
+static double seconds_between(const struct step *x, const struct step *y, int64_t n) {
+  return x->seconds.step_time_s + (double)(n - x->micro_batches) / (double)(y->micro_batches - x->micro_batches) *
+                                      (y->seconds.step_time_s - x->seconds.step_time_s);
+}
+
+/* Whether the middle one of three steps is on the line between the others: where the longest path changes, steps are
+ * shorter than on it. */
+static bool is_straight(const struct sl_fast_whole *w) {
+  const double near = 1e-3;
+  const struct step *x = &w->steps[0], *y = &w->steps[1], *z = &w->steps[2];
+  bool straight = fabs(seconds_between(x, z, y->micro_batches) / y->seconds.step_time_s - 1) <= near;
+  for (int i = 0; straight && i < x->plan->job.class_count; i++)
+    straight = fabs(live_between(x, z, y->micro_batches, i) / y->live[i] - 1) <= near;
+  return straight;
+}
+
 enum sl_status sl_fast_whole_price(struct sl_fast_whole *w, const struct sl_kernel_costs *costs) {
   for (int i = 0; i < w->count; i++) SL_TRY(price_step(&w->steps[i], costs));
+  w->straight = w->count < 3 || is_straight(w);
   return SL_OK;
 }
 
-void sl_fast_whole_predict(const struct sl_fast_whole *w, int64_t n_micro, struct sl_fast_prediction *out) {
+bool sl_fast_whole_predict(const struct sl_fast_whole *w, int64_t n_micro, struct sl_fast_prediction *out) {
   static const struct sl_fast_prediction none;
   const struct step *x = &w->steps[0], *y = &w->steps[w->count - 1];
   const double more = (double)(n_micro - x->micro_batches), apart = (double)(y->micro_batches - x->micro_batches);
-  const double times = apart > 0 ? more / apart : 0;
-  *out = apart > 0 ? add_parts(&x->seconds, times, &x->seconds, &y->seconds)
+  if (!w->straight) return false;
+  *out = apart > 0 ? add_parts(&x->seconds, more / apart, &x->seconds, &y->seconds)
                    : add_parts(&x->seconds, more, &none, &x->each);
-  for (int i = 0; i < x->plan->job.class_count; i++) {
-    const double bytes = x->live[i] + times * (y->live[i] - x->live[i]);
-    if (bytes > out->memory_bytes) out->memory_bytes = bytes;
-  }
+  for (int i = 0; i < x->plan->job.class_count; i++)
+    out->memory_bytes = fmax(out->memory_bytes, apart > 0 ? live_between(x, y, n_micro, i) : x->live[i]);
+  return true;
 }

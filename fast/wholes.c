@@ -33,11 +33,12 @@ static int64_t flags_of(const struct sl_fast_choice *c) {
   return c->zero_stage | c->sequence_parallel << 2 | (int64_t)c->recompute << 3 | (int64_t)c->schedule << 6;
 }
 
-/* Finds what is known about the programs of a choice, which depends neither on its micro-batches nor on its
- * data-parallel degree. */
+/* Finds what is known about the programs of a choice. They are the same for other worlds with several data-parallel
+ * ranks; what is in use at a time is not, with another size or from one micro-batch to several. */
 static enum sl_status find_shape(struct sl_fast_wholes *k, const struct sl_fast_choice *c, int64_t **more) {
   const bool many = c->world > c->tp * c->pp;
-  const struct sl_fast_key key = {{(int64_t)c->tp << 32 | c->pp, flags_of(c), many, layers_key(c), c->virtual_stages}};
+  const int64_t several = c->n_micro < 3 ? c->n_micro : 3, size = c->micro_batch << 3 | several << 1 | many;
+  const struct sl_fast_key key = {{(int64_t)c->tp << 32 | c->pp, flags_of(c), size, layers_key(c), c->virtual_stages}};
   *more = sl_fast_map_find(&k->shapes, &key);
   if (*more != NULL) return SL_OK;
   SL_TRY(sl_calloc(more, 1, sizeof **more));
@@ -53,27 +54,39 @@ static void remember(struct sl_fast_wholes *k, const struct sl_fast_key *key, en
   if (text != NULL && sl_fast_map_add(&k->refused, key, text) != SL_OK) free(text);
 }
 
-enum sl_status sl_fast_wholes_predict(struct sl_fast_wholes *k, const struct sl_fast_inputs *in,
-                                      const struct sl_fast_choice *c, struct sl_fast_prediction *out) {
+/* Finds the steps that serve for a choice, of `length` as sl_fast_whole_length returns it. */
+static enum sl_status find_whole(struct sl_fast_wholes *k, const struct sl_fast_inputs *in,
+                                 const struct sl_fast_choice *c, int64_t length, struct sl_fast_whole **out) {
   enum sl_status status;
   int64_t *more;
   const struct sl_fast_key key = {{(int64_t)c->tp << 32 | c->pp, (int64_t)c->world << 32 | flags_of(c), c->micro_batch,
-                                   sl_fast_whole_length(in->config, c->n_micro), layers_key(c), c->virtual_stages}};
+                                   length, layers_key(c), c->virtual_stages}};
   struct sl_fast_whole *w = sl_fast_map_find(&k->wholes, &key);
   const char *refused = w == NULL ? sl_fast_map_find(&k->refused, &key) : NULL;
   const bool clear = sl_error_message()[0] == '\0';
+  *out = w;
   if (refused != NULL) return sl_fail(SL_ERR_INPUT, "%s", refused);
-  if (w == NULL) {
-    SL_GO_FAIL(find_shape(k, c, &more));
-    SL_GO_FAIL(sl_fast_whole_take(&w, in->model, in->config, in->cluster, c->world, c->n_micro, more));
-    SL_GO_FAIL(sl_fast_whole_price(w, in->costs));
-    SL_GO_FAIL(sl_fast_map_add(&k->wholes, &key, w));
-  }
-  sl_fast_whole_predict(w, c->n_micro, out);
-  out->whole = true;
+  if (w != NULL) return SL_OK;
+  SL_GO_FAIL(find_shape(k, c, &more));
+  SL_GO_FAIL(sl_fast_whole_take(&w, in->model, in->config, in->cluster, c->world, c->n_micro, length > 0, more));
+  SL_GO_FAIL(sl_fast_whole_price(w, in->costs));
+  SL_GO_FAIL(sl_fast_map_add(&k->wholes, &key, w));
+  *out = w;
   return SL_OK;
 fail:
   remember(k, &key, status, clear);
   sl_fast_whole_free(w);
   return status;
+}
+
+enum sl_status sl_fast_wholes_predict(struct sl_fast_wholes *k, const struct sl_fast_inputs *in,
+                                      const struct sl_fast_choice *c, struct sl_fast_prediction *out) {
+  struct sl_fast_whole *w;
+  SL_TRY(find_whole(k, in, c, sl_fast_whole_length(in->config, c->n_micro), &w));
+  if (!sl_fast_whole_predict(w, c->n_micro, out)) {
+    SL_TRY(find_whole(k, in, c, c->n_micro, &w));
+    sl_fast_whole_predict(w, c->n_micro, out);
+  }
+  out->whole = true;
+  return SL_OK;
 }

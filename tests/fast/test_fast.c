@@ -33,7 +33,7 @@ static const struct family families[] = {
         "{" BF16 ADAMW "\"communication_data_type\": \"fp32\", \"zero_optimization\": {\"overlap_comm\": true, "
         "\"reduce_bucket_size\": 7e6},"
         " \"shardlab\": {\"seq_len\": 512}}",
-        80, 4, 1, 64, 0, 0.01, 0.001, false),
+        80, 1, 1, 64, 0, 0.01, 0.001, false),
     {.name = "few blocks to a stage, sums in fp32 on the wire",
      .model = "llama3-8b",
      .config = "{" BF16 ADAMW "\"communication_data_type\": \"fp32\", \"zero_optimization\": {\"overlap_comm\": true, "

@@ -32,6 +32,13 @@ static const char *yes_or_no(uint64_t *state) {
   return ONE_OF(state, "true", "false");
 }
 
+/* Three devices a node, which no degree of tensor parallelism divides, and a network so slow that messages queue. */
+#define SLOW                                                                                                           \
+  "{\"name\": \"slow\", \"nodes\": 0, \"devices_per_node\": 3, \"device\": \"h100-sxm\", \"links\": [{\"name\": "      \
+  "\"in\", "                                                                                                           \
+  "\"nccl_hop\": \"nvlink\", \"span\": 3, \"bandwidth_GBps\": 150, \"latency_us\": 3}, {\"name\": \"out\", "           \
+  "\"nccl_hop\": \"network\", \"bandwidth_GBps\": 1, \"latency_us\": 50}]}"
+
 /* The part of a configuration that a choice does not say. */
 static void draw_config(uint64_t *state, char *out, size_t size) {
   const char *offload =
@@ -129,7 +136,7 @@ static void any_configuration(void **unused) {
     struct against a;
     draw_config(&state, config, sizeof config);
     const char *model = ONE_OF(&state, "gpt2", "gpt2-medium", "gpt2", "llama3-8b");
-    const char *cluster = ONE_OF(&state, "dgx-a100-80g", "dgx-h100", "dgx2-v100");
+    const char *cluster = ONE_OF(&state, "dgx-a100-80g", "dgx-h100", "dgx2-v100", "selene-a100", SLOW);
     const int zero_stage = (int)below(&state, 4);
     if (against_open(&a, model, config, cluster) != SL_OK) {
       sl_error_clear();
