@@ -114,12 +114,14 @@ static enum sl_status finish(struct reader *r) {
   const bool sets = name > 0 && name < NAME_BYTES && r->word[name] == '=';
   const char *value = sets ? r->word + name + 1 : r->word;
   if (sets && strncmp(value, "--", 2) != 0) {
-    if (strlen(value) >= VALUE_BYTES || r->variable_count == MOST_VARIABLES)
+    const size_t length = strlen(value);
+    if (length >= VALUE_BYTES || r->variable_count == MOST_VARIABLES)
       return sl_fail(SL_ERR_INPUT, "%s: %.*s: is of more than %d bytes, or variable %d", r->name, (int)name, r->word,
                      VALUE_BYTES - 1, MOST_VARIABLES);
     struct variable *v = &r->variables[r->variable_count++];
-    snprintf(v->name, sizeof v->name, "%.*s", (int)name, r->word);
-    snprintf(v->value, sizeof v->value, "%s", value);
+    memcpy(v->name, r->word, name);
+    v->name[name] = '\0';
+    memcpy(v->value, value, length + 1);
   } else {
     sl_words_add(r->words, value);
   }
