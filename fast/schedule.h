@@ -23,6 +23,6 @@ enum sl_status sl_fast_run_pipeline(const struct sl_fast_pipeline *pipeline, dou
  * for the message before it, nor for a buffer that it is received into, which was sent from before: neither this nor
  * sl_fast_sum_pipeline knows of that. (Of two messages that share a buffer, one comes in and one goes out.) */
 bool sl_fast_messages_keep_up(const struct sl_fast_pipeline *pipeline);
-/* Whether what reductions and collectives of tensor parallelism do to each other (fast/reduce.h) makes no difference to a
- * step of `seconds`. */
+/* Whether what reductions and collectives of tensor parallelism do to each other (fast/reduce.h) makes no difference to
+ * a step of `seconds`. */
 bool sl_fast_hides_little(const struct sl_fast_pipeline *pipeline, double seconds);

@@ -261,8 +261,8 @@ static int64_t round_up(int64_t n, int64_t unit) {
  * several paths: through one stage or another, through the device or its host. All grow with the micro-batches, but
  * not alike, so one that is the longest in a few micro-batches may not be in many. A path that goes up and down all
  * stages grows by one such turn for as many micro-batches as there are stages: these steps and the original one have the
- * same rest. With more stages per rank, more
- * micro-batches are in flight, and the slowing of kernels takes a few of them to become steady. */
+ * same rest. With more stages per rank, more micro-batches are in flight, and the slowing of kernels takes a few of them
+ * to become steady. */
 static struct lengths lengths_of(const struct sl_config *c, int64_t n_micro) {
   const int64_t stages = strcmp(c->sl.schedule, "zbv") == 0 ? 2 : c->sl.virtual_stages > 1 ? c->sl.virtual_stages : 1;
   const int64_t unit = c->sl.pp;
