@@ -362,6 +362,7 @@ enum sl_status sl_sim_tables(struct sl_sim *sim) {
   sim->slow = sim->cost_rank.kernel_costs.comm_compute_share;
   sim->stalls =
       sl_cost_pipeline_stalls(plan->cluster, plan->pp, sl_plan_strides(plan).pp * plan->pp, plan->model->n_layer);
+  if (!sim->stalls || plan->tp == 1) sim->cost_rank.pipeline_stall = 0; /* no host is late, and flow.c serves */
   if (sim->assume.nccl_choice) SL_TRY(sl_nccl_group_check(plan->cluster));
   SL_TRY(fill_classes(sim));
   sl_sim_say_stand_ins(sim);
