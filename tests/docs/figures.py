@@ -1,7 +1,7 @@
 """Figures that pages quote are those of the results that they come from: figures.py BIN ROOT [--plant]
 
-README.md and docs/accuracy.md quote mean errors of experiments/published/training, README.md medians of two experiments' tables, and
-the demo's page what `predict` says of its four stages.
+README.md and docs/accuracy.md quote mean errors of experiments/published/training, README.md medians of two experiments' tables, validate_gpu's page
+PyTorch's steps, and the demo's page what `predict` says of its four stages.
 """
 import decimal
 import json
@@ -69,6 +69,16 @@ def of_medians(root, readme):
             yield f"{name}: the median of its table is {statistics.median(errors):.2f} %, not {told} %"
 
 
+def of_pytorch(root, binary, accuracy):
+    """The table of PyTorch's steps is what its script prints, and the page of accuracy quotes its mean."""
+    said = subprocess.run([sys.executable, "-B", root / "experiments/validate_gpu/pytorch.py", binary], capture_output=True, text=True, check=True).stdout
+    if said not in (root / "experiments/validate_gpu/README.md").read_text():
+        yield "validate_gpu: the table of PyTorch's steps is not what pytorch.py prints"
+    mean = re.search(r"^Mean error ([\d.]+) %", said, re.M)[1]
+    if f"are {mean} % off by the kernel set" not in accuracy:
+        yield f"accuracy: PyTorch's steps are {mean} % off"
+
+
 def of_demo(root, binary):
     text = (root / "experiments/demo/README.md").read_text()
     for stage in range(4):
@@ -88,7 +98,7 @@ def main():
     plant = "--plant" in sys.argv
     binary, root = [pathlib.Path(a).resolve() for a in sys.argv[1:] if a != "--plant"]
     readme, accuracy = (root / "README.md").read_text(), (root / "docs/accuracy.md").read_text()
-    found = [*of_published(root, readme, accuracy), *of_medians(root, readme), *of_demo(root, binary)]
+    found = [*of_published(root, readme, accuracy), *of_medians(root, readme), *of_pytorch(root, binary, accuracy), *of_demo(root, binary)]
     if plant and not list(of_published(root, readme.replace("| 257 | 4.0 |", "| 257 | 3.0 |"), accuracy)):
         found.append("a planted figure was not found wrong")
     print("\n".join(found) or "0 faults")

@@ -9,7 +9,7 @@ TABLES  the measured tables. OUT: predictions.csv and numbers.csv of `shardlab-a
 import collections, csv, math, os, statistics as st, subprocess, sys
 from score import num, tau
 
-TITLES = {'predicted_s': 'fitted', 'predicted_by_row_s': 'it held out', 'predicted_by_model_s': 'its model held out', 'predicted_by_cluster_s': 'its cluster held out'}
+TITLES = {'predicted_s': 'fitted', 'predicted_by_row_s': 'run held out', 'predicted_by_model_s': 'its model held out', 'predicted_by_cluster_s': 'its cluster held out'}
 
 def line(cells): return '| ' + ' | '.join(str(c) for c in cells) + ' |'
 def table(head, rows): return '\n'.join([line(head), line(['---'] * len(head))] + [line(r) for r in rows]) + '\n'
