@@ -24,8 +24,10 @@ static double materialised_seconds(const struct sl_cost_rank *rank, const struct
   const double pair =
       sl_gemm_padded_flops(d, work->dtype, batch, t, t, head) + sl_gemm_padded_flops(d, work->dtype, batch, t, head, t);
   const double given = d->batched_gemm_efficiency > 0 ? d->batched_gemm_efficiency : d->attention_efficiency;
-  return (work->kind == SL_OP_ATTENTION_BWD ? 2 : 1) * pair * sl_gemm_slowdown(d, work->dtype, head) /
-         (rank->peak[work->dtype] * given);
+  const double flops = (work->kind == SL_OP_ATTENTION_BWD ? 2 : 1) * pair;
+  if (rank->kernel_costs.unaligned_batches_on_cuda_cores && !sl_gemm_is_aligned(work->dtype, head))
+    return flops / (rank->peak[SL_F32] * d->gemm_efficiency);
+  return flops * sl_gemm_slowdown(d, work->dtype, head) / (rank->peak[work->dtype] * given);
 }
 
 double sl_attention_seconds(const struct sl_cost_rank *rank, const struct sl_work *work) {

@@ -10,9 +10,10 @@
  *                softmax, dropout) is a separate pass for each kernel that a framework's kernel set names
  *                (core/plan/kernels.h). Our op includes these: it moves E x bytes of a score x score_passes forward,
  *                and half as much again backward, in addition to its products.
- * If a row of a head is not a multiple of 16 bytes, products take unaligned_gemm_slowdown times as long: tensor cores
- * load 16 bytes at once (NVIDIA, Deep Learning Performance Guide). attention_efficiency replaces efficiencies that are
- * not given. Units: seconds, flops, elements. Sources: arXiv:2205.14135, arXiv:2307.08691 section 4,
+ * If a row of a head is not a multiple of 16 bytes, which tensor cores load at once (NVIDIA, Deep Learning Performance
+ * Guide), materialised products are slower by sl_gemm_slowdown, or run on CUDA cores, at peak_fp32 x gemm_efficiency,
+ * where the kernel set says so (unaligned_batches_on_cuda_cores). attention_efficiency replaces efficiencies that are not
+ * given. Units: seconds, flops, elements. Sources: arXiv:2205.14135, arXiv:2307.08691 section 4,
  * arXiv:2407.08608. */
 #pragma once
 

@@ -16,8 +16,8 @@ static double max2(double a, double b) {
 static double charged_flops(const struct sl_device *d, const struct sl_work *work) {
   const int64_t *dim = work->dim;
   if (d->sm_count == 0) return work->flops + d->gemm_half_flops;
-  const int64_t odd = dim[1] * sl_dtype_bytes(work->dtype) % 16 != 0 ? dim[1] : dim[2];
-  return sl_gemm_padded_flops(d, work->dtype, 1, dim[0], dim[1], dim[2]) * sl_gemm_slowdown(d, work->dtype, odd);
+  return sl_gemm_padded_flops(d, work->dtype, 1, dim[0], dim[1], dim[2]) *
+         sl_gemm_slowdown(d, work->dtype, sl_gemm_rows(work));
 }
 
 double sl_cost_launch_host(const struct sl_cost_rank *rank, const struct sl_work *work) {

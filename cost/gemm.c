@@ -54,7 +54,24 @@ double sl_gemm_padded_flops(const struct sl_device *device, enum sl_dtype dtype,
   return best;
 }
 
-double sl_gemm_slowdown(const struct sl_device *device, enum sl_dtype dtype, int64_t row) {
-  const bool whole = row * sl_dtype_bytes(dtype) % 16 == 0;
-  return whole || !(device->unaligned_gemm_slowdown > 1) ? 1 : device->unaligned_gemm_slowdown;
+int64_t sl_gemm_rows(const struct sl_work *work) {
+  const enum sl_variant v = work->variant, base = sl_variant_base(v);
+  const bool a = v == SL_VARIANT_TRANS_AB || v == SL_VARIANT_TRANS_A || base == SL_VARIANT_TRANS_A;
+  const bool b = v == SL_VARIANT_TRANS_AB || v == SL_VARIANT_TRANS_B || base == SL_VARIANT_TRANS_B;
+  const int64_t m = work->dim[0], n = work->dim[1], k = work->dim[2];
+  return (a ? m : k) | (b ? k : n) | n;
+}
+
+bool sl_gemm_is_aligned(enum sl_dtype dtype, int64_t rows) {
+  return rows * sl_dtype_bytes(dtype) % 16 == 0;
+}
+
+static double at_least_1(double factor) {
+  return factor > 1 ? factor : 1;
+}
+
+double sl_gemm_slowdown(const struct sl_device *device, enum sl_dtype dtype, int64_t rows) {
+  if (sl_gemm_is_aligned(dtype, rows)) return 1;
+  const bool odd = rows * sl_dtype_bytes(dtype) % 4 != 0 && device->odd_gemm_slowdown > 0;
+  return at_least_1(odd ? device->odd_gemm_slowdown : device->unaligned_gemm_slowdown);
 }

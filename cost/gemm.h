@@ -18,12 +18,19 @@
 #pragma once
 
 #include "core/cluster/cluster.h"
+#include "core/op/work.h"
 
 #include <stdint.h>
 
 /* Padded flops of `batch` products (m, n, k) on `device`, whose sm_count is above 0; at least 2 batch m n k. */
 double sl_gemm_padded_flops(const struct sl_device *device, enum sl_dtype dtype, int64_t batch, int64_t m, int64_t n,
                             int64_t k);
-/* The factor on the time of a product whose operands have rows of `row` elements: 1 where a row is a multiple of 16
- * bytes, which tensor cores load at once, else the device's unaligned_gemm_slowdown (1 where it gives none). */
-double sl_gemm_slowdown(const struct sl_device *device, enum sl_dtype dtype, int64_t row);
+/* The rows, as they are stored, of the operands and the result of a product, as one number: what power of two divides it
+ * divides each of them. */
+int64_t sl_gemm_rows(const struct sl_work *work);
+/* Can tensor cores load `rows` elements by 16 bytes at once? */
+bool sl_gemm_is_aligned(enum sl_dtype dtype, int64_t rows);
+/* The factor on the time of a product with such rows: 1 where they are aligned, the device's unaligned_gemm_slowdown where
+ * they are multiples of 4 bytes (8 are not faster), and its odd_gemm_slowdown where they are not even that. A factor that
+ * the device does not give is 1, or as the other. Measured on A100s by others: experiments/published/gemm. */
+double sl_gemm_slowdown(const struct sl_device *device, enum sl_dtype dtype, int64_t rows);

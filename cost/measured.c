@@ -14,19 +14,6 @@ const struct sl_op_cost *sl_cost_entry(const struct sl_cost_rank *rank, const st
   return sl_op_cost_find(rank->costs, (int)kind, work->variant, work->dtype, ranks);
 }
 
-static bool is_whole(enum sl_dtype dtype, int64_t row) {
-  return row * sl_dtype_bytes(dtype) % 16 == 0;
-}
-
-/* Do all operands of a product have rows that tensor cores load at once? */
-static bool has_whole_rows(const struct sl_work *work) {
-  const enum sl_variant v = work->variant, base = sl_variant_base(v);
-  const bool a = v == SL_VARIANT_TRANS_AB || v == SL_VARIANT_TRANS_A || base == SL_VARIANT_TRANS_A;
-  const bool b = v == SL_VARIANT_TRANS_AB || v == SL_VARIANT_TRANS_B || base == SL_VARIANT_TRANS_B;
-  const int64_t m = work->dim[0], n = work->dim[1], k = work->dim[2];
-  return is_whole(work->dtype, a ? m : k) && is_whole(work->dtype, b ? k : n) && is_whole(work->dtype, n);
-}
-
 static void put_flops(struct sl_work *work, double flops, bool whole) {
   work->terms[SL_TERM_FLOPS] = whole ? flops : 0;
   work->terms[SL_TERM_UNALIGNED] = whole ? 0 : flops;
@@ -36,7 +23,7 @@ static void put_product(struct sl_work *work, const struct sl_device *device) {
   const int64_t *dim = work->dim;
   const double flops = work->terms[SL_TERM_FLOPS];
   work->terms[SL_TERM_IDLE] = sl_gemm_padded_flops(device, work->dtype, 1, dim[0], dim[1], dim[2]) - flops;
-  put_flops(work, flops, has_whole_rows(work));
+  put_flops(work, flops, sl_gemm_is_aligned(work->dtype, sl_gemm_rows(work)));
 }
 
 /* A block of attention's kernel takes 64 queries by 64 keys at a time, those on the diagonal, and at the end of a
@@ -64,7 +51,7 @@ static void put_attention(struct sl_work *work, const struct sl_device *device) 
   const double scores = tiled_scores(work->dim);
   const double waited = waited_scores(device, work, scores);
   const double flops = work->flops * scores / work->terms[SL_TERM_SCORES];
-  const bool whole = is_whole(work->dtype, work->dim[3]);
+  const bool whole = sl_gemm_is_aligned(work->dtype, work->dim[3]);
   put_flops(work, flops, whole);
   work->terms[SL_TERM_IDLE] = whole ? flops * waited / scores : 0;
   work->terms[SL_TERM_SCORES] = whole ? scores : 0;

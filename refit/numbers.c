@@ -30,7 +30,6 @@ const struct sl_refit_key sl_refit_keys[] = {
     /* key, place, unit, {prior, sd of its logarithm, low, high} below compute capability 9, and from 9 on */
     {"gemm_efficiency", DEVICE(gemm_efficiency), 1, {{0.85, 0.1, 0.5, 0.98}, {0.68, 0.08, 0.5, 0.9}}},
     {"batched_gemm_efficiency", DEVICE(batched_gemm_efficiency), 1, BOTH(0.55, 0.3, 0.15, 0.95)},
-    {"unaligned_gemm_slowdown", DEVICE(unaligned_gemm_slowdown), 1, BOTH(3, 0.3, 1, 10)},
     {"elementwise_efficiency", DEVICE(elementwise_efficiency), 1, BOTH(0.8, 0.06, 0.6, 0.92)},
     {"flash1_forward_efficiency", FLASH(SL_FLASH_1, 0), 1, {{0.4, 0.3, 0.1, 0.7}, {0.2, 0.25, 0.08, 0.5}}},
     {"flash1_backward_efficiency", FLASH(SL_FLASH_1, 1), 1, {{0.3, 0.3, 0.1, 0.7}, {0.16, 0.25, 0.06, 0.4}}},

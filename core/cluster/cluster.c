@@ -67,6 +67,7 @@ static const struct sl_number device_numbers[] = {
     {"compute_capability", SL_REAL, AT(compute_capability), 1, 0, 100, SL_OF_KERNELS},
     {"batched_gemm_efficiency", SL_REAL, AT(batched_gemm_efficiency), 1, 0, 1, SL_OF_KERNELS},
     {"unaligned_gemm_slowdown", SL_REAL, AT(unaligned_gemm_slowdown), 1, 0, 100, SL_OF_KERNELS},
+    {"odd_gemm_slowdown", SL_REAL, AT(odd_gemm_slowdown), 1, 0, 100, SL_OF_KERNELS},
     {"flash1_forward_efficiency", SL_REAL, AT(flash_efficiency[SL_FLASH_1][0]), 1, 0, 1, SL_OF_KERNELS},
     {"flash1_backward_efficiency", SL_REAL, AT(flash_efficiency[SL_FLASH_1][1]), 1, 0, 1, SL_OF_KERNELS},
     {"flash2_forward_efficiency", SL_REAL, AT(flash_efficiency[SL_FLASH_2][0]), 1, 0, 1, SL_OF_KERNELS},

@@ -40,7 +40,9 @@ struct sl_device {
   int sm_count;                               /* streaming multiprocessors, or AMD's compute units */
   double compute_capability;                  /* NVIDIA's: 8.0 for an A100, 9.0 for an H100 */
   double batched_gemm_efficiency;             /* share of peak for the products of materialised attention */
-  double unaligned_gemm_slowdown;             /* factor of their time if a row is no multiple of 16 bytes; at least 1 */
+  /* factors on the time of products, at least 1 (cost/gemm.h): where a row is a multiple of 4 bytes but not of 16, and
+   * where it is not even that; odd_gemm_slowdown 0: as the other */
+  double unaligned_gemm_slowdown, odd_gemm_slowdown;
   double flash_efficiency[SL_FLASH_COUNT][2]; /* share of peak, forward and backward: flash2_forward_efficiency */
   double flash_half_tokens;                   /* sequence length at which flash attention is half as fast */
   /* for offload; 0 = not given */

@@ -16,6 +16,7 @@ static const struct sl_number numbers[] = {
     {"host_collective_us", SL_REAL, AT(host_collective), 1e-6, 0, 1e6, SL_OPTIONAL},
     {"elementwise_factor", SL_REAL, AT(elementwise_factor), 1, 0.01, 100, SL_OPTIONAL},
     {"score_passes", SL_REAL, AT(score_passes), 1, 0, 100, SL_OPTIONAL},
+    {"unaligned_batches_on_cuda_cores", SL_COUNT, AT(unaligned_batches_on_cuda_cores), 1, 0, 1, SL_OPTIONAL},
     {"comm_compute_share", SL_REAL, AT(comm_compute_share), 1, 0, 0.99, SL_OPTIONAL},
 };
 #undef AT

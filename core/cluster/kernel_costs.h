@@ -1,11 +1,11 @@
 /* Costs of a kernel set beyond the work of its kernels: the time of its host, the quality of its element-wise kernels,
- * and what transfers take from concurrent kernels. Seven numbers per set, for GPUs only: on a CPU, kernels run on the
+ * and what transfers take from concurrent kernels. Eight numbers per set, for GPUs only: on a CPU, kernels run on the
  * host itself.
  *
  * A set has one file, profiles/kernels/NAME.json, embedded when the library is built or next to the program
  * (presets.h):
  *   {"name": NAME, "host_launch_us": .., "host_piece_us": .., "host_hook_us": .., "host_collective_us": ..,
- *   "elementwise_factor": .., "score_passes": .., "comm_compute_share": ..}
+ *   "elementwise_factor": .., "score_passes": .., "unaligned_batches_on_cuda_cores": .., "comm_compute_share": ..}
  * each with a "<key>_source" and, if it was fitted, a "<key>_stderr". Numbers that are not given are neutral. */
 #pragma once
 
@@ -25,6 +25,9 @@ struct sl_kernel_costs {
   /* how often materialised attention reads or writes each score between its products in forward; backward has half as
    * many again. 0: given by the set's passes instead (plan/kernels.h) */
   double score_passes;
+  /* 1: batched products whose rows are no multiple of 16 bytes run on CUDA cores, at the device's fp32 rate, as cuBLAS of
+   * CUDA 11.5 seems to have run them; 0: they are slower by the device's factors (cost/gemm.h) */
+  int unaligned_batches_on_cuda_cores;
   double comm_compute_share; /* share of an overlapped transfer's time that compute loses, below 1 */
   /* CUDA_LAUNCH_BLOCKING: the host waits for every kernel; set by a configuration, not by a kernel set */
   bool launch_blocking;
