@@ -25,10 +25,10 @@ struct sl_kernel_costs {
   /* how often materialised attention reads or writes each score between its products in forward; backward has half as
    * many again. 0: given by the set's passes instead (plan/kernels.h) */
   double score_passes;
+  double comm_compute_share; /* share of an overlapped transfer's time that compute loses, below 1 */
   /* 1: batched products whose rows are no multiple of 16 bytes run on CUDA cores, at the device's fp32 rate, as cuBLAS of
    * CUDA 11.5 seems to have run them; 0: they are slower by the device's factors (cost/gemm.h) */
   int unaligned_batches_on_cuda_cores;
-  double comm_compute_share; /* share of an overlapped transfer's time that compute loses, below 1 */
   /* CUDA_LAUNCH_BLOCKING: the host waits for every kernel; set by a configuration, not by a kernel set */
   bool launch_blocking;
 };

@@ -30,6 +30,7 @@ static struct sl_cluster gpu_cluster(double capability, int sms) {
                                 .flash_efficiency = {{0.36, 0.29}, {0.6, 0.5}, {0.7, 0.6}, {0, 0}},
                                 .flash_half_tokens = 256};
   c.device.peak[SL_BF16] = 312e12;
+  c.device.peak[SL_F32] = 19.5e12;
   c.link[0] = (struct sl_link){.span = 8, .bandwidth = 2e11, .latency = 3e-6};
   return c;
 }
@@ -217,6 +218,30 @@ static void rows_of_odd_length_slow_a_product(void **state) {
   near(sl_gemm_slowdown(&c.device, SL_BF16, 4), 2.5);
 }
 
+/* A device that tells rows of an odd number of elements from even ones, and a product that has such rows only as its
+ * operands are stored. */
+static void rows_are_those_in_memory(void **state) {
+  (void)state;
+  struct sl_cluster c = gpu_cluster(8, 108);
+  c.device.odd_gemm_slowdown = 4;
+  near(sl_gemm_slowdown(&c.device, SL_BF16, 4095), 4);
+  near(sl_gemm_slowdown(&c.device, SL_BF16, 4094), 2.5);
+  near(sl_gemm_slowdown(&c.device, SL_BF16, 4092), 2.5);
+  near(sl_gemm_slowdown(&c.device, SL_BF16, 4088), 1);
+  near(sl_gemm_slowdown(&c.device, SL_F32, 4095), 2.5);
+  c.device.unaligned_gemm_slowdown = 0;
+  near(sl_gemm_slowdown(&c.device, SL_BF16, 4094), 1);
+  const struct sl_work head = {.kind = SL_OP_GEMM, .dim = {50257, 768, 8191}}; /* a plain product: rows of k and n */
+  struct sl_work weights = head;
+  weights.variant = SL_VARIANT_TRANS_A; /* of m and n */
+  assert_int_equal(sl_gemm_rows(&head) % 2, 1);
+  assert_int_equal(sl_gemm_rows(&weights) % 2, 1);
+  weights.dim[0] = 50304;
+  assert_true(sl_gemm_is_aligned(SL_BF16, sl_gemm_rows(&weights)));
+  weights.variant = SL_VARIANT_TRANS_AB;
+  assert_false(sl_gemm_is_aligned(SL_BF16, sl_gemm_rows(&weights)));
+}
+
 static double attention(const struct sl_cost_rank *r, enum sl_op_kind kind, unsigned flags, int64_t head) {
   const struct sl_op op = {.kind = kind, .dtype = SL_BF16, .flags = flags, .dim = {2, 2048, 16, head, 16}};
   const struct sl_work work = sl_work_of(&op, NULL, 0);
@@ -238,6 +263,12 @@ static void attention_costs_by_its_kernel_and_direction(void **state) {
   near(attention(&r, SL_OP_ATTENTION_FWD, 0, 128), pair / (312e12 * 0.4));
   near(attention(&r, SL_OP_ATTENTION_BWD, 0, 128), 2 * pair / (312e12 * 0.4));
   assert_true(attention(&r, SL_OP_ATTENTION_FWD, 0, 84) > 2 * attention(&r, SL_OP_ATTENTION_FWD, 0, 80));
+  struct sl_cost_rank old = r; /* of cuBLAS that took such batches off tensor cores */
+  old.kernel_costs.unaligned_batches_on_cuda_cores = 1;
+  const double unaligned = sl_gemm_padded_flops(&c.device, SL_BF16, 32, 2048, 2048, 84) +
+                           sl_gemm_padded_flops(&c.device, SL_BF16, 32, 2048, 84, 2048);
+  near(attention(&old, SL_OP_ATTENTION_BWD, 0, 84), 2 * unaligned / (r.peak[SL_F32] * 0.8));
+  near(attention(&old, SL_OP_ATTENTION_FWD, 0, 80), attention(&r, SL_OP_ATTENTION_FWD, 0, 80));
 }
 
 /* B 2, T 2048, H 16: what softmax moves comes beside the products of a set that names no passes for it, and of flash
@@ -281,6 +312,7 @@ int main(void) {
       cmocka_unit_test(hopper_has_tiles_of_192),
       cmocka_unit_test(no_product_is_charged_less_than_its_flops),
       cmocka_unit_test(rows_of_odd_length_slow_a_product),
+      cmocka_unit_test(rows_are_those_in_memory),
       cmocka_unit_test(attention_costs_by_its_kernel_and_direction),
       cmocka_unit_test(materialised_scores_are_moved),
       cmocka_unit_test(without_the_structure_attention_costs_by_its_flops),
