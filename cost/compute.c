@@ -27,10 +27,29 @@ double sl_cost_launch_host(const struct sl_cost_rank *rank, const struct sl_work
   return pieces > 0 ? costs->host_piece * pieces : costs->host_launch * work->terms[SL_TERM_LAUNCH];
 }
 
-double sl_cost_gemm(const struct sl_cost_rank *rank, const struct sl_work *work) {
+static double gemm_seconds(const struct sl_cost_rank *rank, const struct sl_work *work) {
   const struct sl_device *d = rank->device;
   const double arithmetic = charged_flops(d, work) / (rank->peak[work->dtype] * d->gemm_efficiency);
   return rank->launch + max2(arithmetic, work->bytes / rank->memory_bandwidth);
+}
+
+/* The same if sizes are first padded to multiples of 16 bytes. The weight is copied; what the compiler itself computes it
+ * writes with its padding. */
+static double padded_gemm_seconds(const struct sl_cost_rank *rank, const struct sl_work *work) {
+  struct sl_work padded = *work;
+  const int64_t bytes = sl_dtype_bytes(work->dtype), multiple = 16 / bytes;
+  for (int i = 0; i < 3; i++) padded.dim[i] = (work->dim[i] + multiple - 1) / multiple * multiple;
+  const bool of_weight = work->variant != SL_VARIANT_TRANS_A && sl_variant_base(work->variant) != SL_VARIANT_TRANS_A;
+  const double weight = of_weight ? (double)(work->dim[1] * work->dim[2] * bytes) : 0;
+  const double copy = weight > 0 ? rank->launch + 2 * weight / rank->memory_bandwidth : 0;
+  return gemm_seconds(rank, &padded) + copy;
+}
+
+double sl_cost_gemm(const struct sl_cost_rank *rank, const struct sl_work *work) {
+  const double seconds = gemm_seconds(rank, work);
+  const bool padding = rank->kernel_costs.pads_unaligned_products && rank->device->sm_count > 0 &&
+                       !sl_gemm_is_aligned(work->dtype, sl_gemm_rows(work));
+  return padding ? fmin(seconds, padded_gemm_seconds(rank, work)) : seconds;
 }
 
 double sl_cost_attention(const struct sl_cost_rank *rank, const struct sl_work *work) {

@@ -2,7 +2,8 @@
  *
  *   gemm                     launch + max((f + half) / (peak e_gemm), b / (bw e_elem)), an efficiency of
  *                            e_gemm f / (f + half); with sm_count, f + half are the flops of whole tiles and waves:
- *                            gemm.h
+ *                            gemm.h. A kernel set that pads_unaligned_products takes the product of padded sizes,
+ *                            and a copy of the weight, where that is faster
  *   attention                launch + max(f / (peak e_attn), b / (bw e_elem)) + s / (bw e_elem); with sm_count by its
  *                            kernel; attention.h has s
  *   elementwise, optimizer   launch + min(b, cache) / cache_bw + x max(0, b - cache) / (bw e_elem), without the cache

@@ -17,6 +17,7 @@ static const struct sl_number numbers[] = {
     {"elementwise_factor", SL_REAL, AT(elementwise_factor), 1, 0.01, 100, SL_OPTIONAL},
     {"score_passes", SL_REAL, AT(score_passes), 1, 0, 100, SL_OPTIONAL},
     {"unaligned_batches_on_cuda_cores", SL_COUNT, AT(unaligned_batches_on_cuda_cores), 1, 0, 1, SL_OPTIONAL},
+    {"pads_unaligned_products", SL_COUNT, AT(pads_unaligned_products), 1, 0, 1, SL_OPTIONAL},
     {"comm_compute_share", SL_REAL, AT(comm_compute_share), 1, 0, 0.99, SL_OPTIONAL},
 };
 #undef AT

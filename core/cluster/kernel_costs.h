@@ -1,11 +1,12 @@
 /* Costs of a kernel set beyond the work of its kernels: the time of its host, the quality of its element-wise kernels,
- * and what transfers take from concurrent kernels. Eight numbers per set, for GPUs only: on a CPU, kernels run on the
+ * and what transfers take from concurrent kernels. Nine numbers per set, for GPUs only: on a CPU, kernels run on the
  * host itself.
  *
  * A set has one file, profiles/kernels/NAME.json, embedded when the library is built or next to the program
  * (presets.h):
  *   {"name": NAME, "host_launch_us": .., "host_piece_us": .., "host_hook_us": .., "host_collective_us": ..,
- *   "elementwise_factor": .., "score_passes": .., "unaligned_batches_on_cuda_cores": .., "comm_compute_share": ..}
+ *   "elementwise_factor": .., "score_passes": .., "comm_compute_share": .., "unaligned_batches_on_cuda_cores": ..,
+ *   "pads_unaligned_products": ..}
  * each with a "<key>_source" and, if it was fitted, a "<key>_stderr". Numbers that are not given are neutral. */
 #pragma once
 
@@ -29,6 +30,8 @@ struct sl_kernel_costs {
   /* 1: batched products whose rows are no multiple of 16 bytes run on CUDA cores, at the device's fp32 rate, as cuBLAS of
    * CUDA 11.5 seems to have run them; 0: they are slower by the device's factors (cost/gemm.h) */
   int unaligned_batches_on_cuda_cores;
+  /* 1: a compiler pads operands whose rows are no multiple of 16 bytes where that is faster, as Inductor does */
+  int pads_unaligned_products;
   /* CUDA_LAUNCH_BLOCKING: the host waits for every kernel; set by a configuration, not by a kernel set */
   bool launch_blocking;
 };

@@ -242,6 +242,30 @@ static void rows_are_those_in_memory(void **state) {
   assert_false(sl_gemm_is_aligned(SL_BF16, sl_gemm_rows(&weights)));
 }
 
+/* The head of GPT-2, 16 sequences of 1024 tokens: forward and its weight's gradient. Padding pays for them, but not for a
+ * product that its bytes bound, whose weight would be copied. */
+static void compilers_pad_where_that_is_faster(void **state) {
+  (void)state;
+  const struct sl_cluster c = gpu_cluster(8, 108);
+  struct sl_cost_rank plain = rank_of(&c), pads = plain;
+  pads.kernel_costs.pads_unaligned_products = 1;
+  const struct sl_op ops[] = {
+      {.kind = SL_OP_GEMM, .dtype = SL_BF16, .flags = SL_OP_TRANS_B, .dim = {16384, 50257, 768}},
+      {.kind = SL_OP_GEMM, .dtype = SL_BF16, .flags = SL_OP_TRANS_A, .dim = {50257, 768, 16384}},
+      {.kind = SL_OP_GEMM, .dtype = SL_BF16, .flags = SL_OP_TRANS_B, .dim = {8, 50257, 768}}};
+  const double copied[] = {3e-6 + 2 * 50257.0 * 768 * 2 / plain.memory_bandwidth, 0};
+  for (int i = 0; i < 2; i++) {
+    struct sl_op whole = ops[i];
+    whole.dim[i == 0 ? 1 : 0] = 50264;
+    const struct sl_work work = sl_work_of(&ops[i], NULL, 0), padded = sl_work_of(&whole, NULL, 0);
+    near(sl_cost_gemm(&pads, &work), sl_cost_gemm(&plain, &padded) + copied[i]);
+    assert_true(sl_cost_gemm(&pads, &work) < 0.5 * sl_cost_gemm(&plain, &work));
+    near(sl_cost_gemm(&pads, &padded), sl_cost_gemm(&plain, &padded));
+  }
+  const struct sl_work small = sl_work_of(&ops[2], NULL, 0);
+  near(sl_cost_gemm(&pads, &small), sl_cost_gemm(&plain, &small));
+}
+
 static double attention(const struct sl_cost_rank *r, enum sl_op_kind kind, unsigned flags, int64_t head) {
   const struct sl_op op = {.kind = kind, .dtype = SL_BF16, .flags = flags, .dim = {2, 2048, 16, head, 16}};
   const struct sl_work work = sl_work_of(&op, NULL, 0);
@@ -313,6 +337,7 @@ int main(void) {
       cmocka_unit_test(no_product_is_charged_less_than_its_flops),
       cmocka_unit_test(rows_of_odd_length_slow_a_product),
       cmocka_unit_test(rows_are_those_in_memory),
+      cmocka_unit_test(compilers_pad_where_that_is_faster),
       cmocka_unit_test(attention_costs_by_its_kernel_and_direction),
       cmocka_unit_test(materialised_scores_are_moved),
       cmocka_unit_test(without_the_structure_attention_costs_by_its_flops),

@@ -33,7 +33,7 @@ static void numbers_become_SI(void **state) {
             "{\"name\": \"a\", \"host_launch_us\": 5.5, \"host_launch_us_source\": \"fit\","
             "\"host_launch_us_stderr\": 0.3, \"host_piece_us\": 4, \"host_hook_us\": 80, \"host_collective_us\": 60, "
             "\"elementwise_factor\": 1.3, \"score_passes\": 3,"
-            "\"comm_compute_share\": 0.25, \"unaligned_batches_on_cuda_cores\": 1}"),
+            "\"comm_compute_share\": 0.25, \"unaligned_batches_on_cuda_cores\": 1, \"pads_unaligned_products\": 1}"),
       SL_OK);
   near(c.host_launch, 5.5e-6);
   near(c.host_piece, 4e-6);
@@ -43,6 +43,7 @@ static void numbers_become_SI(void **state) {
   near(c.score_passes, 3);
   near(c.comm_compute_share, 0.25);
   assert_int_equal(c.unaligned_batches_on_cuda_cores, 1);
+  assert_int_equal(c.pads_unaligned_products, 1);
 }
 
 /* All fields; behind the last one there may be bytes of no field. */
