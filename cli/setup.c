@@ -23,6 +23,15 @@ static void put_preset_stage(json_t *root, const char *preset) {
     sl_defaults_set(root, "zero_optimization.stage", json_integer(stage));
 }
 
+/* "bf16-autocast" is fp32 with torch.autocast to bf16. */
+static void put_autocast(json_t *root, const char *dtype) {
+  const char *end = strstr(dtype, "-autocast");
+  sl_defaults_set(root, "torch_autocast", NULL);
+  if (end == NULL) return;
+  sl_defaults_set(root, "torch_autocast.enabled", json_true());
+  sl_defaults_set(root, "torch_autocast.dtype", json_stringn(dtype, (size_t)(end - dtype)));
+}
+
 static void override(json_t *root, const struct sl_options *options) {
   const char *keys;
   json_t *value;
@@ -35,6 +44,7 @@ static void override(json_t *root, const struct sl_options *options) {
     sl_defaults_set(root, "bfloat16", NULL); /* the deprecated spelling */
     sl_defaults_set(root, "bf16.enabled", json_boolean(strcmp(options->dtype, "bf16") == 0));
     sl_defaults_set(root, "fp16.enabled", json_boolean(strcmp(options->dtype, "fp16") == 0));
+    put_autocast(root, options->dtype);
   }
   if (options->preset != NULL) put_preset_stage(root, options->preset);
 }

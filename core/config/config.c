@@ -6,6 +6,7 @@
 #include "core/base/checked.h"
 #include "core/base/nearest.h"
 #include "core/config/check.h"
+#include "core/config/convert.h"
 #include "core/config/dump.h"
 #include "core/config/elastic.h"
 #include "core/config/fields.h"
@@ -121,10 +122,21 @@ static enum sl_status read_scheduler(struct sl_reader *reader) {
                       sl_config_show(type, shown, sizeof shown), expected);
 }
 
+/* torch.autocast ignores a type that it cannot cast to (torch/amp/autocast_mode.py: "Disabling autocast"). */
+static enum sl_dtype autocast_dtype(const struct sl_config *config) {
+  const struct sl_field field = {.type = SL_FIELD_DTYPE};
+  const json_t *said = sl_config_at(config, "torch_autocast.dtype");
+  enum sl_dtype type = SL_F16;
+  if (!sl_config_flag(config, "torch_autocast.enabled", false)) return SL_F32;
+  if (said != NULL && sl_config_convert(&field, said, &type) != SL_CONVERTED) return SL_F32;
+  return type;
+}
+
 /* Values that are null in the file and follow from others. Gradients: runtime/engine.py, get_data_types. */
 static void derive(struct sl_config *config) {
   const bool wider = config->bf16.enabled && config->zero.stage == 0 && !sl_config_since(config, 0, 17, 6);
   config->param_dtype = config->fp16.enabled ? SL_F16 : config->bf16.enabled ? SL_BF16 : SL_F32;
+  config->autocast_dtype = autocast_dtype(config);
   if (config->communication_data_type == SL_DTYPE_COUNT) config->communication_data_type = config->param_dtype;
   if (config->seq_parallel_communication_data_type == SL_DTYPE_COUNT)
     config->seq_parallel_communication_data_type = config->param_dtype;

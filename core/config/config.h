@@ -114,6 +114,9 @@ struct sl_config {
   bool sparse_gradients;                 /* of an embedding */
   bool gradient_allreduce_sum;           /* gradient_allreduce_op == "sum" */
   enum sl_dtype param_dtype;             /* F32, F16 (fp16.enabled) or BF16 (bf16.enabled) */
+  /* torch_autocast, if it is enabled beside fp32 parameters: what torch.autocast casts to, F16 or BF16; else F32. null
+   * is F16, the default of torch.autocast("cuda") */
+  enum sl_dtype autocast_dtype;
   enum sl_dtype communication_data_type; /* null: param_dtype */
   /* what Ulysses reduces in instead (plan/strategy.c, choose_ulysses_type); null: param_dtype */
   enum sl_dtype seq_parallel_communication_data_type;
@@ -275,9 +278,13 @@ enum sl_status sl_config_resolve_batch(struct sl_config *config, int dp);
  * HYBRID_SHARD, DeepSpeed's MiCS): shardlab.shard_size or zero_optimization.mics_shard_size, 0 = all of them. */
 int64_t sl_config_shard_size(const struct sl_config *config);
 
-/* The type of matrix products (gemm): param_dtype, but SL_TF32 if that is fp32 and shardlab.tf32 is set, SL_F8 if it is
+/* The type of matrix products (gemm): sl_config_compute_dtype, but SL_TF32 if that is fp32 and shardlab.tf32 is set, SL_F8 if it is
  * bf16 and shardlab.fp8 is set. 16-bit models have no fp32 products. */
 enum sl_dtype sl_config_product_dtype(const struct sl_config *config);
+
+/* The type of products and of what is between them (attention, activations, logits): param_dtype, or autocast_dtype under
+ * torch.autocast, which leaves parameters, their gradients, norms and the residual stream in fp32. */
+enum sl_dtype sl_config_compute_dtype(const struct sl_config *config);
 
 /* The learning rate at optimizer step `step`, counted from 0 without skipped steps. DeepSpeed sets a first value when
  * it builds the scheduler (last_batch_iteration -1) and calls scheduler.step() after each optimizer step, so step s

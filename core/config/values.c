@@ -13,7 +13,12 @@ int64_t sl_config_shard_size(const struct sl_config *config) {
   return config->zero.mics_shard_size > 0 ? config->zero.mics_shard_size : 0;
 }
 
+enum sl_dtype sl_config_compute_dtype(const struct sl_config *config) {
+  return config->autocast_dtype != SL_F32 ? config->autocast_dtype : config->param_dtype;
+}
+
 enum sl_dtype sl_config_product_dtype(const struct sl_config *config) {
   if (config->sl.fp8 && config->param_dtype == SL_BF16) return SL_F8;
-  return config->sl.tf32 && config->param_dtype == SL_F32 ? SL_TF32 : config->param_dtype;
+  const enum sl_dtype compute = sl_config_compute_dtype(config);
+  return config->sl.tf32 && compute == SL_F32 ? SL_TF32 : compute;
 }

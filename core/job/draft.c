@@ -3,6 +3,7 @@
 
 #include "core/lower/scaling.h"
 #include "core/lower/zero.h"
+#include "core/models/autocast.h"
 #include "core/models/casts.h"
 #include "core/models/epilogue.h"
 #include "core/models/hooks.h"
@@ -62,6 +63,7 @@ static enum sl_status draft_stage(struct sl_lowering *l, struct sl_lowered_stage
   SL_TRY(sl_models_build(l));
   sl_models_fuse_epilogues(l);
   sl_models_fuse_norms(l);
+  SL_TRY(sl_autocast_weights(l));
   SL_TRY(sl_models_add_casts(l));
   SL_TRY(sl_models_cast(l));
   SL_TRY(sl_models_add_passes(l));
@@ -77,6 +79,7 @@ enum sl_status sl_job_draft(struct sl_lowering *l, const struct sl_plan *plan, c
                             .pp_rank = &plan->pp_ranks[ranks->pp_rank],
                             .options = options,
                             .dtype = plan->config->param_dtype,
+                            .compute = sl_config_compute_dtype(plan->config),
                             .accumulate = plan->config->grad_accum_dtype,
                             .wire = plan->config->communication_data_type,
                             .member = member};

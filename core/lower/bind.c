@@ -45,9 +45,9 @@ static bool makes_fp32(const struct sl_lowering *l, const struct sl_draft *d, in
   }
 }
 
-/* The type in which the kernel writes operand `i`. */
+/* The type in which the kernel writes operand `i`: that of its op, which under torch.autocast differ in types. */
 static enum sl_dtype type_made(const struct sl_lowering *l, const struct sl_draft *d, int i) {
-  return makes_fp32(l, d, i) ? SL_F32 : l->dtype;
+  return makes_fp32(l, d, i) ? SL_F32 : sl_dtype_stored(d->op.dtype);
 }
 
 /* Does the kernel write operand `i`, a gradient, to where it is kept? That must have the type that the kernel writes.

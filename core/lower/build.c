@@ -126,7 +126,7 @@ enum sl_status sl_build_gemm(struct sl_lowering *l, struct sl_drafts *drafts, st
     op.flags |= SL_OP_BIAS;
     operands[n++] = *bias;
   }
-  if (l->dtype != SL_F32 && l->plan->cluster->device.kind == SL_DEVICE_CPU) {
+  if (sl_dtype_stored(op.dtype) != SL_F32 && l->plan->cluster->device.kind == SL_DEVICE_CPU) {
     int32_t workspace;
     op.flags |= SL_OP_WORKSPACE;
     SL_TRY(sl_build_buffer(l, &workspace, SL_SCOPE_MICRO, SL_CATEGORY_WORKSPACE, SL_U8, sl_op_workspace(&op, 1),

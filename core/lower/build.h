@@ -57,6 +57,7 @@ struct sl_lowering {
   size_t scope_capacity;
   int member;                      /* in the shard group, if each member has a program of its own; -1 = any */
   enum sl_dtype dtype;             /* of parameters, activations and the gradients that kernels write */
+  enum sl_dtype compute;           /* of products and what is between them: dtype, or torch.autocast's type */
   enum sl_dtype accumulate, wire;  /* of gradients between micro-batches, and in their reduction */
   struct sl_lowered_stage *stages; /* the rank's, pp_rank->stage_count of them */
   struct sl_lowered_stage *stage;  /* the current stage */

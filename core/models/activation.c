@@ -66,7 +66,7 @@ int sl_activate(struct sl_tape *t, const struct sl_act *act, int x, int up) {
   const bool packed = act->gated && up == 0;
   const struct sl_value value = {.name = act->name,
                                  .gradient_name = act->gradient_name,
-                                 .dtype = t->g.l->dtype,
+                                 .dtype = t->g.l->compute,
                                  .count = packed ? t->values[x].count / 2 : t->values[x].count,
                                  .made = SL_MADE_ELEMENTWISE};
   const int out = sl_tape_value(t, value);

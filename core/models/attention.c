@@ -92,7 +92,7 @@ int sl_attention(struct sl_tape *t, struct sl_qkv in) {
   const int64_t rows = sl_product(g->b * share.h, share.t), squares = flash(g) ? 0 : sl_product(rows, share.t);
   const bool masks = model->attn_pdrop > 0 && g->l->plan->config->sl.store_dropout_masks && !flash(g);
   const struct sl_value probabilities = {
-      .name = "attn.probs", .dtype = g->l->dtype, .count = squares, .made = SL_MADE_SOFTMAX};
+      .name = "attn.probs", .dtype = g->l->compute, .count = squares, .made = SL_MADE_SOFTMAX};
   const struct sl_value lse = {.name = "attn.lse", .dtype = SL_F32, .count = rows, .made = SL_MADE_SOFTMAX};
   struct sl_node node = {.rule = flash(g) ? &fused : &materialised, .in = {in.q, in.k, in.v}};
   struct sl_value dropped = probabilities, mask = probabilities;
@@ -101,7 +101,7 @@ int sl_attention(struct sl_tape *t, struct sl_qkv in) {
   mask.dtype = SL_U8;
   node.out[OUT] = sl_tape_value(t, (struct sl_value){.name = "attn.out",
                                                      .gradient_name = "datt",
-                                                     .dtype = g->l->dtype,
+                                                     .dtype = g->l->compute,
                                                      .count = g->r * g->h * g->d,
                                                      .made = SL_MADE_ATTENTION});
   node.out[SOFTMAX] = sl_tape_value(t, flash(g) ? lse : probabilities);

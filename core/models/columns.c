@@ -58,7 +58,7 @@ static const struct sl_rule gather_rule = {.forward = gather_forward, .backward 
 static const struct sl_rule own_rule = {.forward = own_forward, .backward = own_backward};
 
 static int add(struct sl_tape *t, const struct sl_rule *rule, int x, struct sl_value out) {
-  out.dtype = t->g.l->dtype;
+  out.dtype = t->g.l->compute;
   const int y = sl_tape_value(t, out);
   sl_tape_node(t, (struct sl_node){.rule = rule, .in = {x}, .out = {y}});
   return y;

@@ -66,7 +66,7 @@ static struct sl_qkv apart(struct sl_tape *t, struct sl_qkv in) {
   for (int i = 0; i < PARTS; i++)
     node.out[i] = sl_tape_value(t, (struct sl_value){.name = names[i][0],
                                                      .gradient_name = names[i][1],
-                                                     .dtype = g->l->dtype,
+                                                     .dtype = g->l->compute,
                                                      .count = i == 0 ? g->r * g->h * g->d : g->r * g->g * g->d,
                                                      .made = SL_MADE_ELEMENTWISE});
   sl_tape_node(t, node);
@@ -82,7 +82,7 @@ static enum sl_status repeat_pass(struct sl_transformer *g, int layer, struct sl
   struct sl_op pass = sl_op_plain(SL_OP_PASS, SL_U8, g->phase);
   pass.layer = layer;
   pass.flags = SL_OP_KEEPS;
-  pass.dim[0] = (own_count(g) + g->r * g->g * g->d) * sl_dtype_bytes(g->l->dtype), pass.dim[1] = 1;
+  pass.dim[0] = (own_count(g) + g->r * g->g * g->d) * sl_dtype_bytes(g->l->compute), pass.dim[1] = 1;
   return SL_BUILD_DRAFT(g->drafts, pass, out);
 }
 
@@ -112,7 +112,7 @@ static struct sl_qkv repeated(struct sl_tape *t, struct sl_qkv in) {
   for (int i = 0; i < KEYS_AND_VALUES; i++)
     node.out[i] = sl_tape_value(t, (struct sl_value){.name = names[i][0],
                                                      .gradient_name = names[i][1],
-                                                     .dtype = t->g.l->dtype,
+                                                     .dtype = t->g.l->compute,
                                                      .count = own_count(&t->g),
                                                      .made = SL_MADE_ELEMENTWISE});
   sl_tape_node(t, node);
@@ -188,7 +188,7 @@ static struct sl_qkv gathered(struct sl_tape *t, struct sl_qkv in) {
   for (int i = 0; i < KEYS_AND_VALUES; i++)
     node.out[i] = sl_tape_value(t, (struct sl_value){.name = names[i][0],
                                                      .gradient_name = names[i][1],
-                                                     .dtype = g->l->dtype,
+                                                     .dtype = g->l->compute,
                                                      .count = all_count(g),
                                                      .made = SL_MADE_SHARED});
   sl_tape_node(t, node);
@@ -247,7 +247,7 @@ static const struct sl_rule exchange_rule = {.forward = exchange_forward, .backw
 static int exchanged(struct sl_tape *t, int x, int kind, const char *name, const char *gradient_name) {
   struct sl_value value = {.name = name,
                            .gradient_name = gradient_name,
-                           .dtype = t->g.l->dtype,
+                           .dtype = t->g.l->compute,
                            .count = t->values[x].count,
                            .made = kind == TO_HEADS ? SL_MADE_ELEMENTWISE : SL_MADE_ATTENTION};
   struct sl_node node = {.rule = &exchange_rule, .kind = kind, .in = {x}};

@@ -6,6 +6,7 @@
  *   parallel branches                          out = (x + attention(x)) + mlp(x), through a norm each or a common
  * one */
 #include "core/models/activation.h"
+#include "core/models/autocast.h"
 #include "core/models/boundary.h"
 #include "core/models/columns.h"
 #include "core/models/context.h"
@@ -71,6 +72,7 @@ static struct sl_qkv prepare(struct sl_tape *t, struct sl_qkv x) {
     x.q = norm_of_all(t, SL_PART_Q_NORM, x.q, "attn.q_norm", "dq_norm");
     x.k = norm_of_all(t, SL_PART_K_NORM, x.k, "attn.k_norm", "dk_norm");
   }
+  x.q = sl_autocast_for_product(t, x.q), x.k = sl_autocast_for_product(t, x.k);
   return form_of(t)->positions == SL_POSITIONS_ROTARY ? sl_rope(t, x) : x;
 }
 

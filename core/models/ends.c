@@ -248,7 +248,7 @@ static enum sl_status classify_gathered(struct sl_transformer *g, struct loss s,
   struct sl_lowering *l = g->l;
   const int64_t own = g->r * g->v, whole = sl_product(own, g->tp);
   int32_t all;
-  SL_TRY(sl_build_buffer(l, &all, SL_SCOPE_MICRO, SL_CATEGORY_ACTIVATION, l->dtype, whole, "logits.all"));
+  SL_TRY(sl_build_buffer(l, &all, SL_SCOPE_MICRO, SL_CATEGORY_ACTIVATION, l->compute, whole, "logits.all"));
   SL_TRY(
       SL_BUILD_DRAFT(g->drafts, gather_op(g, op.layer, whole), sl_build_as(s.logits, SL_READ), sl_build_write(l, all)));
   op.dim[1] = g->v * g->tp;

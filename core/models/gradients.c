@@ -10,7 +10,7 @@ enum sl_status sl_gradient_hold(struct sl_tape *t, int value, struct sl_operand 
   const int layer = t->section->layer;
   int32_t copy;
   if (!t->g.l->stage->split) return SL_OK;
-  SL_TRY(sl_transformer_temporary(&t->g, &copy, count, layer, "dx.held"));
+  SL_TRY(sl_transformer_buffer(&t->g, &copy, t->values[value].dtype, count, layer, "dx.held", false));
   SL_TRY(sl_transformer_copy(&t->g, layer, *d, sl_build_write(t->g.l, copy), count));
   *d = sl_build_read(t->g.l, copy);
   return SL_OK;
@@ -35,7 +35,7 @@ static enum sl_status part_from_others(struct sl_tape *t, int v) {
     if (!shares(t, v, other)) continue;
     struct sl_value *x = &t->values[other];
     if (copy < 0) {
-      SL_TRY(sl_transformer_temporary(g, &copy, x->count, x->layer, "d.held"));
+      SL_TRY(sl_transformer_buffer(g, &copy, x->dtype, x->count, x->layer, "d.held", false));
       SL_TRY(sl_transformer_copy(g, x->layer, x->gradient, sl_build_write(g->l, copy), x->count));
     }
     x->gradient = sl_build_read(g->l, copy);
@@ -54,7 +54,7 @@ enum sl_status sl_gradient_into(struct sl_tape *t, int value, struct sl_operand 
   if (x->stream) {
     *into = sl_build_as(t->g.dx, SL_WRITE);
   } else {
-    SL_TRY(sl_transformer_temporary(&t->g, &b, x->count, t->section->layer, x->gradient_name));
+    SL_TRY(sl_transformer_buffer(&t->g, &b, x->dtype, x->count, t->section->layer, x->gradient_name, false));
     *into = sl_build_write(t->g.l, b);
   }
   set(x, *into);
@@ -69,6 +69,7 @@ enum sl_status sl_gradient_give(struct sl_tape *t, int value, struct sl_operand 
     return SL_OK;
   }
   SL_TRY(part_from_others(t, value));
+  add.dtype = x->dtype;
   add.dim[0] = x->count;
   return SL_BUILD_DRAFT(t->g.drafts, add, sl_build_as(at, SL_READ), sl_build_as(x->gradient, SL_READ_WRITE));
 }

@@ -1,6 +1,7 @@
 /* The rules of linear layers; see linear.h. With one member everything here is a plain product. */
 #include "core/models/linear.h"
 
+#include "core/models/autocast.h"
 #include "core/models/gradients.h"
 #include "core/models/regions.h"
 #include "core/plan/kernels.h"
@@ -176,13 +177,18 @@ static int gathered(struct sl_tape *t, int layer) {
 
 void sl_columns(struct sl_tape *t, int x, int count, const struct sl_column *columns, bool apart, int *out) {
   const struct sl_transformer *g = &t->g;
+  if (count > 1 && sl_autocast_casts_apart(g->l)) {
+    for (int i = 0; i < count; i++) sl_columns(t, x, 1, &columns[i], apart, &out[i]);
+    return;
+  }
+  x = sl_autocast_for_product(t, x);
   struct sl_node node = {.rule = &columns_rule, .in = {x}, .kind = apart ? APART : TOGETHER};
   for (int i = 0; i < count; i++) {
     node.weight[i] = columns[i].weight, node.bias[i] = columns[i].bias;
     out[i] = node.out[i] =
         sl_tape_value(t, (struct sl_value){.name = columns[i].name,
                                            .gradient_name = columns[i].gradient_name,
-                                           .dtype = g->l->dtype,
+                                           .dtype = g->l->compute,
                                            .count = g->r * columns[i].width,
                                            .made = i % 2 == 0 ? SL_MADE_PRODUCT : SL_MADE_OTHER_PRODUCT});
   }
@@ -191,8 +197,9 @@ void sl_columns(struct sl_tape *t, int x, int count, const struct sl_column *col
 }
 
 int sl_head(struct sl_tape *t, int x, int weight, int bias) {
+  x = sl_autocast_for_product(t, x);
   const int out = sl_tape_value(
-      t, (struct sl_value){.name = "logits", .dtype = t->g.l->dtype, .count = t->g.r * t->g.v, .made = SL_MADE_OUTPUT});
+      t, (struct sl_value){.name = "logits", .dtype = t->g.l->compute, .count = t->g.r * t->g.v, .made = SL_MADE_OUTPUT});
   struct sl_node node = {
       .rule = &columns_rule, .in = {x}, .out = {out}, .weight = {weight}, .bias = {bias}, .kind = HEAD};
   node.out[GATHERED] = gathered(t, t->values[out].layer);
@@ -211,7 +218,7 @@ static enum sl_status row_in_pieces(struct sl_tape *t, const struct sl_node *n, 
   const struct sl_op call = sl_regions_call(g, SL_OP_REDUCE_SCATTER, n->layer, g->r * g->c);
   struct sl_op sum = sl_transformer_op(g, SL_OP_PASS, n->layer, -1);
   int32_t own;
-  SL_TRY(sl_transformer_buffer(g, &own, g->l->dtype, g->s * g->c, n->layer, "scattered", sl_tape_keeps(t, n, 0)));
+  SL_TRY(sl_transformer_buffer(g, &own, g->l->compute, g->s * g->c, n->layer, "scattered", sl_tape_keeps(t, n, 0)));
   part.r /= pieces;
   for (int i = 0; i < pieces; i++) {
     const struct sl_operand made = sl_regions_piece(sl_build_write(g->l, partial), i, pieces);
@@ -224,7 +231,7 @@ static enum sl_status row_in_pieces(struct sl_tape *t, const struct sl_node *n, 
   *out = sl_build_read(g->l, own);
   if (sl_regions_by_member(g, n->layer)) return SL_OK;
   sum.dtype = SL_U8;
-  sum.dim[0] = sl_dtype_bytes(g->l->dtype) * (g->r + g->s) * g->c, sum.dim[1] = 1;
+  sum.dim[0] = sl_dtype_bytes(g->l->compute) * (g->r + g->s) * g->c, sum.dim[1] = 1;
   return sl_build_draft(g->drafts, sum, 0, NULL);
 }
 
@@ -235,7 +242,7 @@ static enum sl_status row_forward(struct sl_tape *t, const struct sl_node *n) {
   const bool keeps = sl_tape_keeps(t, n, 0);
   struct sl_operand out;
   int32_t partial;
-  SL_TRY(sl_transformer_buffer(g, &partial, g->l->dtype, g->r * g->c, n->layer, "proj", keeps && g->s == g->r));
+  SL_TRY(sl_transformer_buffer(g, &partial, g->l->compute, g->r * g->c, n->layer, "proj", keeps && g->s == g->r));
   if (pieces > 1) {
     SL_TRY(row_in_pieces(t, n, partial, pieces, k, &out));
   } else {
@@ -266,7 +273,7 @@ static const struct sl_rule row_rule = {.reads_in = 1, .forward = row_forward, .
 
 int sl_row(struct sl_tape *t, int x, int weight, int bias) {
   const struct sl_value value = {
-      .name = "proj", .gradient_name = "dproj", .dtype = t->g.l->dtype, .count = t->g.s * t->g.c, .made = SL_MADE_SUM};
+      .name = "proj", .gradient_name = "dproj", .dtype = t->g.l->compute, .count = t->g.s * t->g.c, .made = SL_MADE_SUM};
   const int out = sl_tape_value(t, value);
   sl_tape_node(t, (struct sl_node){.rule = &row_rule, .in = {x}, .out = {out}, .weight = {weight}, .bias = {bias}});
   return out;

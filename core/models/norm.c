@@ -1,6 +1,7 @@
 /* The rule of norms; see norm.h. */
 #include "core/models/norm.h"
 
+#include "core/models/autocast.h"
 #include "core/models/gradients.h"
 
 enum { OUT, STATS };
@@ -64,8 +65,8 @@ static enum sl_status backward(struct sl_tape *t, const struct sl_node *n) {
 static const struct sl_rule rule = {.reads_in = 1, .reads_out = 1U << STATS, .forward = forward, .backward = backward};
 
 static int add_norm(struct sl_tape *t, int x, int weight, int64_t rows, struct sl_value out) {
+  x = sl_autocast_for_norm(t, x);
   const bool rms = t->g.rms, biased = !rms && !t->g.l->plan->model->form.norms_unbiased;
-  out.dtype = t->g.l->dtype;
   out.count = t->values[x].count;
   const int y = sl_tape_value(t, out);
   const int stats = sl_tape_value(
@@ -78,16 +79,16 @@ static int add_norm(struct sl_tape *t, int x, int weight, int64_t rows, struct s
 }
 
 int sl_norm(struct sl_tape *t, int x, int weight, const char *name, const char *gradient_name) {
-  const struct sl_value out = {.name = name, .gradient_name = gradient_name, .made = SL_MADE_NORM};
+  const struct sl_value out = {.name = name, .gradient_name = gradient_name, .dtype = sl_autocast_normed(t->g.l), .made = SL_MADE_NORM};
   return add_norm(t, x, weight, t->g.s, out);
 }
 
 int sl_stream_norm(struct sl_tape *t, int x, int weight, const char *name, const char *gradient_name) {
-  const struct sl_value out = {.name = name, .gradient_name = gradient_name, .made = SL_MADE_OUTPUT, .stream = true};
+  const struct sl_value out = {.name = name, .gradient_name = gradient_name, .dtype = t->g.l->dtype, .made = SL_MADE_OUTPUT, .stream = true};
   return add_norm(t, x, weight, t->g.s, out);
 }
 
 int sl_head_norm(struct sl_tape *t, int x, int weight, int64_t heads, const char *name, const char *gradient_name) {
-  const struct sl_value out = {.name = name, .gradient_name = gradient_name, .made = SL_MADE_NORM};
+  const struct sl_value out = {.name = name, .gradient_name = gradient_name, .dtype = sl_autocast_normed(t->g.l), .made = SL_MADE_NORM};
   return add_norm(t, x, weight, t->g.r * heads, out);
 }

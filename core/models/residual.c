@@ -1,6 +1,7 @@
 /* The rule of the residual stream; see residual.h. */
 #include "core/models/residual.h"
 
+#include "core/models/autocast.h"
 #include "core/models/gradients.h"
 
 enum { OUT, MASK };
@@ -67,6 +68,7 @@ int sl_residual_add(struct sl_tape *t, enum sl_branch branch, int from, int x, i
                                   .made = last ? SL_MADE_OUTPUT : SL_MADE_ELEMENTWISE,
                                   .stream = true};
   struct sl_value mask = stream;
+  x = sl_autocast_for_sum(t, x);
   struct sl_node node = {.rule = &rule, .in = {from, x}, .bias = {bias}, .kind = (int)branch};
   mask.name = branch == SL_BRANCH_ATTENTION ? "attn.drop.mask" : "mlp.drop.mask";
   mask.dtype = SL_U8;

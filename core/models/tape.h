@@ -18,7 +18,7 @@
 #include "core/models/recompute.h"
 
 /* The most that an op has; and the ops and values that a section has on average. */
-enum { SL_TAPE_IN = 3, SL_TAPE_OUT = 4, SL_TAPE_NODES = 20, SL_TAPE_VALUES = 40 };
+enum { SL_TAPE_IN = 3, SL_TAPE_OUT = 4, SL_TAPE_NODES = 32, SL_TAPE_VALUES = 56 };
 
 struct sl_value {
   const char *name, *gradient_name; /* of their buffers; static */
@@ -30,6 +30,7 @@ struct sl_value {
   bool leaves;   /* is sent to the next stage, see boundary.h */
   bool of_step;  /* belongs to no layer: `name` alone is the name of its buffer */
   int over;      /* the value whose buffer it overwrites; 0: none */
+  int alias;     /* the value in whose buffer it is, which its readers convert; 0: none */
   /* private to the tape */
   int layer, node;      /* the op that computes it; -1: it is an input */
   int covered;          /* the value that overwrites it; 0: none */

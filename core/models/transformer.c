@@ -40,8 +40,28 @@ bool sl_transformer_in_block(const struct sl_transformer *g, int layer) {
   return layer >= 0 && layer < g->l->plan->model->n_layer;
 }
 
+/* The type of an op of this kind. torch.autocast (torch/include/ATen/autocast_mode.h of 2.6) runs linear layers and
+ * attention in 16 bits, what is between takes its inputs' type, and norms and the sums of the stream stay in fp32:
+ * layer_norm is on its list of fp32, the stream is fp32 plus 16 bits. The loss, on the list too, computes in fp32 whatever
+ * type logits have. */
+static enum sl_dtype type_of(const struct sl_lowering *l, enum sl_op_kind kind) {
+  switch (kind) {
+  case SL_OP_EMBED_FWD:
+  case SL_OP_EMBED_BWD:
+  case SL_OP_LAYERNORM_FWD:
+  case SL_OP_LAYERNORM_BWD:
+  case SL_OP_RMSNORM_FWD:
+  case SL_OP_RMSNORM_BWD:
+  case SL_OP_RESIDUAL_FWD:
+  case SL_OP_DROPOUT:
+    return l->dtype;
+  default:
+    return l->compute;
+  }
+}
+
 struct sl_op sl_transformer_op(const struct sl_transformer *g, enum sl_op_kind kind, int layer, int tensor) {
-  struct sl_op op = sl_op_plain(kind, g->l->dtype, g->phase);
+  struct sl_op op = sl_op_plain(kind, type_of(g->l, kind), g->phase);
   if (tensor >= 0) op.tensor = g->l->pp_rank->placed_of[tensor];
   op.layer = layer;
   return op;
@@ -76,8 +96,9 @@ enum sl_status sl_transformer_add(struct sl_transformer *g, enum sl_half half, s
 
 enum sl_status sl_transformer_copy(struct sl_transformer *g, int layer, struct sl_operand from, struct sl_operand to,
                                    int64_t count) {
-  return SL_BUILD_DRAFT(g->drafts, sl_transformer_rows_op(g, SL_OP_COPY, layer, -1, count, 0),
-                        sl_build_as(from, SL_READ), sl_build_as(to, SL_WRITE));
+  struct sl_op copy = sl_transformer_rows_op(g, SL_OP_COPY, layer, -1, count, 0);
+  copy.dtype = g->l->rank_class->buffers[to.buffer].dtype;
+  return SL_BUILD_DRAFT(g->drafts, copy, sl_build_as(from, SL_READ), sl_build_as(to, SL_WRITE));
 }
 
 /* Gives a buffer the slots that its use takes. */

@@ -45,7 +45,7 @@ struct sl_op sl_transformer_stream_op(const struct sl_transformer *g, enum sl_op
 /* Appends a draft that belongs to the given half of a split backward, whatever its operands. */
 enum sl_status sl_transformer_add(struct sl_transformer *g, enum sl_half half, struct sl_op op, int operand_count,
                                   const struct sl_operand *operands);
-/* Appends a copy of `count` elements. */
+/* Appends a copy of `count` elements, to the type of where they go. */
 enum sl_status sl_transformer_copy(struct sl_transformer *g, int layer, struct sl_operand from, struct sl_operand to,
                                    int64_t count);
 

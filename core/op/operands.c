@@ -10,6 +10,9 @@ enum use { READ = 1 << SL_READ, WRITE = 1 << SL_WRITE, UPDATE = 1 << SL_READ_WRI
 enum type {
   /* that of the op; operands of a tf32 product are fp32, of an fp8 product bf16, or 8 bits if they were cast before */
   DATA,
+  /* that of the op, or 16 bits beside an op of fp32: under torch.autocast, where the kernel that casts as it reads or writes
+   * is only predicted */
+  MIXED,
   FLOAT, /* any that kernels convert between: fp32, bf16, fp16 */
   FLOAT32,
   INDEX,  /* int32 */
@@ -38,7 +41,7 @@ static const struct row rows[SL_OP_COUNT][MOST_ROWS + 1] = {
   WITHOUT(all, use, DATA, SL_OP_APART), WITH(q, use, DATA, SL_OP_APART), WITH(k, use, DATA, SL_OP_APART),              \
       WITH(v, use, DATA, SL_OP_APART)
 #define SUM_OR_X                                                                                                       \
-  WITHOUT(X, READ, DATA, SL_OP_RESIDUAL), WITH(RESIDUAL, READ, DATA, SL_OP_RESIDUAL),                                  \
+  WITHOUT(X, READ, MIXED, SL_OP_RESIDUAL), WITH(RESIDUAL, READ, DATA, SL_OP_RESIDUAL),                                  \
       WITH(BRANCH, READ, DATA, SL_OP_RESIDUAL), WITH(BRANCH_BIAS, READ, DATA, SL_OP_BIAS),                             \
       WITH(X, WRITE, DATA, SL_OP_RESIDUAL)
 #define ADAM                                                                                                           \
@@ -60,10 +63,10 @@ static const struct row rows[SL_OP_COUNT][MOST_ROWS + 1] = {
     [SL_OP_LAYERNORM_FWD] = {SUM_OR_X,
                              R(WEIGHT, READ, DATA),
                              WITHOUT(BIAS, READ, DATA, SL_OP_UNBIASED),
-                             R(OUT, WRITE, DATA),
+                             R(OUT, WRITE, MIXED),
                              R(STATS, WRITE, FLOAT32)},
-    [SL_OP_LAYERNORM_BWD] = {R(DOUT, READ, DATA),
-                             R(X, READ, DATA),
+    [SL_OP_LAYERNORM_BWD] = {R(DOUT, READ, MIXED),
+                             R(X, READ, MIXED),
                              WITHOUT(WEIGHT, READ, DATA, SL_OP_WEIGHT_GRAD),
                              R(STATS, READ, FLOAT32),
                              WITHOUT(DX, ADDS, DATA, SL_OP_WEIGHT_GRAD),
@@ -73,10 +76,10 @@ static const struct row rows[SL_OP_COUNT][MOST_ROWS + 1] = {
                              WITHOUT(SCRATCH, WRITE, BYTES, SL_OP_INPUT_GRAD)},
     [SL_OP_RMSNORM_FWD] = {SUM_OR_X,
                            R(WEIGHT, READ, DATA),
-                           R(OUT, WRITE, DATA),
+                           R(OUT, WRITE, MIXED),
                            R(STATS, WRITE, FLOAT32)},
-    [SL_OP_RMSNORM_BWD] = {R(DOUT, READ, DATA),
-                           R(X, READ, DATA),
+    [SL_OP_RMSNORM_BWD] = {R(DOUT, READ, MIXED),
+                           R(X, READ, MIXED),
                            WITHOUT(WEIGHT, READ, DATA, SL_OP_WEIGHT_GRAD),
                            R(STATS, READ, FLOAT32),
                            WITHOUT(DX, ADDS, DATA, SL_OP_WEIGHT_GRAD),
@@ -130,7 +133,7 @@ static const struct row rows[SL_OP_COUNT][MOST_ROWS + 1] = {
                           R(GATE, UPDATE, DATA),
                           WITHOUT(UP, UPDATE, DATA, SL_OP_PACKED_GATE)},
     [SL_OP_RESIDUAL_FWD] = {R(RESIDUAL, READ, DATA),
-                            R(X, READ, DATA),
+                            R(X, READ, MIXED),
                             WITH(BIAS, READ, DATA, SL_OP_BIAS),
                             R(OUT, WRITE, DATA),
                             WITH(MASK, WRITE, BYTES, SL_OP_MASK)},
@@ -310,6 +313,8 @@ static bool fits(const struct sl_op *op, const struct row *row, enum sl_dtype ty
     return type == data || (op->dtype == SL_F8 && type == SL_U8);
   case EIGHT:
     return is_eight(type);
+  case MIXED:
+    return type == data || (data == SL_F32 && (type == SL_BF16 || type == SL_F16));
   case FLOAT:
     return type == SL_F32 || type == SL_BF16 || type == SL_F16;
   case FLOAT32:

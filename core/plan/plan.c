@@ -202,6 +202,8 @@ static enum sl_status choose_batch(struct sl_plan *plan) {
   if (!sl_model_reads_tokens(model)) {
     if (plan->cp > 1)
       return sl_json_fail(&config->doc, "shardlab.cp", "is %d; expected 1: an mlp has no sequences", plan->cp);
+    if (config->autocast_dtype != SL_F32)
+      return sl_json_fail(&config->doc, "torch_autocast.enabled", "is true; expected a transformer, not an mlp");
     plan->seq = 1, plan->micro_tokens = plan->micro_batch;
     return sl_plan_check_bounds(plan);
   }

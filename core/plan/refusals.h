@@ -7,3 +7,5 @@
  * where it has any. Limits on parallel degrees are checked only if shardlab.preset names a preset; all other checks
  * always apply. Errors: SL_ERR_INPUT with the key and its place. */
 enum sl_status sl_strategy_check_limits(const struct sl_preset *preset, const struct sl_config *config);
+/* Fails for torch.autocast on several data-parallel ranks without a preset: they are DeepSpeed's. */
+enum sl_status sl_strategy_check_autocast(const struct sl_config *config, int dp);
