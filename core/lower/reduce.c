@@ -368,10 +368,26 @@ static enum sl_status launch_last(struct sl_lowering *l, struct sl_program *p) {
   return SL_OK;
 }
 
+/* Autograd casts what a product under torch.autocast computed to the parameter's type before it adds that to what is there
+ * (accumulate_grad.h); our own kernel for the sum reads both types. */
+static enum sl_status widen(struct sl_lowering *l, struct sl_program *p, struct sl_contribution *c) {
+  const struct sl_placed *t = &l->pp_rank->tensors[c->placed];
+  const bool casts = l->compute != l->dtype && l->plan->config->sl.kernels != SL_KERNELS_SHARDLAB;
+  int32_t buffer;
+  if (!casts || l->rank_class->buffers[c->made.buffer].dtype == l->dtype || !sl_bind_adds(l, c->placed)) return SL_OK;
+  SL_TRY(sl_build_buffer(l, &buffer, SL_SCOPE_MICRO, SL_CATEGORY_GRADIENT, l->dtype, t->numel, "d.%s.cast",
+                         l->plan->model->tensors[t->tensor].name));
+  SL_TRY(sl_zero_convert(l, p, sl_build_as(c->made, SL_READ), sl_build_write(l, buffer), t->numel, SL_PHASE_BACKWARD,
+                         false));
+  c->made = sl_build_read(l, buffer);
+  return SL_OK;
+}
+
 /* A kernel has computed its part of a gradient: moves it to where that is kept, and reduces what is complete. */
-static enum sl_status contribute(struct sl_lowering *l, struct sl_program *p, const struct sl_contribution *c) {
+static enum sl_status contribute(struct sl_lowering *l, struct sl_program *p, struct sl_contribution *c) {
   struct sl_reduce *r = l->zero->reduce;
   if (c->made.buffer >= 0) {
+    SL_TRY(widen(l, p, c));
     SL_TRY(sl_zero_convert(l, p, sl_build_as(c->made, SL_READ), sl_bind_target(l, c->placed, SL_WRITE),
                            l->pp_rank->tensors[c->placed].numel, SL_PHASE_BACKWARD, sl_bind_adds(l, c->placed)));
   }
@@ -393,7 +409,7 @@ enum sl_status sl_reduce_after(struct sl_lowering *l, struct sl_program *p, cons
   for (int k = 0; k < draft->operand_count; k++) {
     const struct sl_operand *o = &draft->operand[k];
     if (o->buffer >= 0 || !o->gradient) continue;
-    const struct sl_contribution made = {o->placed, r->temporary[k]};
+    struct sl_contribution made = {o->placed, r->temporary[k]};
     SL_TRY(wait && made.made.buffer >= 0 ? wait_for_end(r, &made) : contribute(l, p, &made));
   }
   return SL_OK;

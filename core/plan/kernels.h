@@ -63,6 +63,10 @@ enum sl_kernel_when {
   SL_IF_GATE_PACKED
 };
 
+/* Does a row apply whatever the types are, only to kernels of one 16-bit type, or only under torch.autocast, where norms and
+ * the residual stream are in fp32? */
+enum sl_kernel_autocast { SL_WITH_ANY_TYPES, SL_WITHOUT_AUTOCAST, SL_UNDER_AUTOCAST };
+
 /* What a framework launches in addition to an op of `kind`. Bytes are per element. A kind may have several rows; of an
  * optimizer's only bytes and launches count (lower/update.c). */
 struct sl_kernel_row {
@@ -78,6 +82,7 @@ struct sl_kernel_row {
    * input's. torch/distributed/pipelining/_backward.py divides the nodes of autograd so: those between output and input
    * run in stage_backward_input, the weights' gradients, with what only they need, in stage_backward_weight. */
   int weight_bytes, weight_launches;
+  enum sl_kernel_autocast autocast;
 };
 
 /* Products of one input that a framework computes as one, with one parameter (plan/packing.h). */

@@ -64,6 +64,7 @@ static void understood(struct line *line, const struct sl_plan *plan) {
   const struct sl_config *config = plan->config;
   const struct sl_device *device = &plan->cluster->device;
   say(line, "%s, %s", plan->model->name, sl_dtype_name(config->param_dtype));
+  if (config->autocast_dtype != SL_F32) say(line, " with autocast to %s", sl_dtype_name(config->autocast_dtype));
   if (sl_model_reads_tokens(plan->model)) say(line, ", seq %lld", (long long)plan->seq);
   say(line, ", micro-batch %lld x %lld", (long long)plan->micro_batch, (long long)plan->n_micro);
   if (sl_model_reads_tokens(plan->model)) {
