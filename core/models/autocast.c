@@ -122,11 +122,12 @@ struct walk {
   bool backward;
 };
 
-/* Is the product at `d` that of a forward, recomputed or not? The head's weight is (out, in) in every model. */
-static bool runs_forward(const struct walk *w, const struct sl_draft *d) {
-  const struct sl_model *model = w->l->plan->model;
-  const bool out_in = model->form.out_in || d->op.layer == (int)model->n_layer;
-  return d->op.kind != SL_OP_GEMM || !!(d->op.flags & SL_OP_TRANS_B) == out_in;
+/* Does a checkpoint let go of the casts of this layer? It repeats every op down to the last one that saves a tensor, but what
+ * its policy keeps, and no policy keeps a cast. */
+static bool casts_again(const struct walk *w, int layer) {
+  const bool block = layer >= 0 && layer < (int)w->l->plan->model->n_layer;
+  const enum sl_recompute asked = block ? sl_recompute_asked(w->l, layer) : SL_RECOMPUTE_NONE;
+  return asked == SL_RECOMPUTE_FULL || asked == SL_RECOMPUTE_SELECTIVE_OP;
 }
 
 static enum sl_status add_cast(struct walk *w, const struct sl_draft *reader, const struct sl_operand *weight,
@@ -149,7 +150,7 @@ static enum sl_status cast_of(struct walk *w, const struct sl_draft *reader, con
                               int32_t *out) {
   struct held *h = &w->held[weight->placed];
   int32_t *here = w->backward ? &h->backward : &h->forward;
-  if (w->backward && *here < 0 && h->forward >= 0 && !runs_forward(w, reader)) {
+  if (w->backward && *here < 0 && h->forward >= 0 && !casts_again(w, reader->op.layer)) {
     h->kept = true;
     *here = h->forward;
   }

@@ -217,7 +217,7 @@
 #define GELU_IN_PYTHON                                                                                                 \
     {SL_OP_GELU_FWD,         OP,      32,   7,       4,      6,   SL_OP_GELU_BWD, ALWAYS, 0, 0, WITHOUT},              \
     {SL_OP_GELU_BWD,         OP,      50,   10,      6,      0,   NOTHING, ALWAYS, 0, 0, WITHOUT},                     \
-    {SL_OP_GELU_FWD,         OP,      72,   9,       8,      14,  SL_OP_GELU_BWD, ALWAYS, 0, 0, UNDER},                \
+    {SL_OP_GELU_FWD,         OP,      72,   9,       8,      12,  SL_OP_GELU_BWD, ALWAYS, 0, 0, UNDER},                \
     {SL_OP_GELU_BWD,         OP,      112,  14,      12,     0,   NOTHING, ALWAYS, 0, 0, UNDER}
 /* megatron/core/transformer/attention.py, get_query_key_value_tensors: SplitAlongDim of Transformer Engine returns views,
  * of which the queries of a group are copied by a reshape and the values by what attention asks for (4 in all an element
