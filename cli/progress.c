@@ -99,7 +99,8 @@ static enum sl_status write_events(struct sl_progress *p, int64_t step, const st
   const int64_t samples = (step + 1) * p->setup->plan.global_batch;
   if (r->has_loss) SL_TRY(sl_monitor_write(p->monitor, "Train/Samples/train_loss", r->loss, samples));
   SL_TRY(sl_monitor_write(p->monitor, "Train/Samples/lr", sl_config_lr(config, p->applied), samples));
-  if (config->fp16.enabled) SL_TRY(sl_monitor_write(p->monitor, "Train/Samples/loss_scale", r->loss_scale, samples));
+  if (config->fp16.enabled || config->autocast_dtype == SL_F16)
+    SL_TRY(sl_monitor_write(p->monitor, "Train/Samples/loss_scale", r->loss_scale, samples));
   if (config->wall_clock_breakdown) SL_TRY(write_phases(p, samples));
   return sl_monitor_flush(p->monitor);
 }

@@ -162,6 +162,12 @@
  * 28 of ours for fp32 shards. */
 #define ADAMW_BY_FOREACH                                                                                               \
     {SL_OP_ADAMW,            OP,       52,  12,      0,      0,   NOTHING, ALWAYS, 0, 0, ANY}
+/* torch.amp.GradScaler.unscale_ checks and unscales all gradients, which are fp32 (8), and its step asks the host whether all
+ * were finite. */
+#define GRAD_SCALER                                                                                                    \
+    {SL_OP_ADAMW,            OP,       8,   2,       0,      0,   NOTHING, SL_IF_GRAD_SCALER, 0, 0, UNDER},            \
+    {SL_OP_ADAM,             OP,       8,   2,       0,      0,   NOTHING, SL_IF_GRAD_SCALER, 0, 0, UNDER},            \
+    {SL_OP_SGD,              OP,       8,   2,       0,      0,   NOTHING, SL_IF_GRAD_SCALER, 0, 0, UNDER}
 /* megatron/optimizer/optimizer.py and clip_grads.py of February 2022, Float16OptimizerWithFloat16Params: gradients are
  * clipped by a pass over fp32 ones (8), the updated masters are copied to the parameters after the update (4 more than
  * ours, which writes both at once) and gradients are zeroed (2). In fp16 they are copied to fp32 first (6), unscaled
@@ -239,11 +245,11 @@ static const struct sl_kernel_row megatron_unfused[] = {
     GRADIENTS_ADDED, LOSS_OF_MEGATRON(ALWAYS), ADAM_OF_MEGATRON, END};
 static const struct sl_kernel_row torch_eager[] = {
     COPIES_OF_QKV, RING_OF_TORCH, DROPOUT_OF_SCORES, SOFTMAX_OF_TORCH(ALWAYS), RMSNORM_IN_PYTHON(ALWAYS), LAYERNORM_OF_TORCH(ALWAYS),
-    ROTARY_OF_TRANSFORMERS, SWIGLU_IN_PYTHON, GELU_IN_PYTHON, GRADIENTS_ADDED, LOSS_OF_TORCH, END};
+    ROTARY_OF_TRANSFORMERS, SWIGLU_IN_PYTHON, GELU_IN_PYTHON, GRADIENTS_ADDED, LOSS_OF_TORCH, GRAD_SCALER, END};
 static const struct sl_kernel_row torch_compile[] = {
-    BLOCK_BY_INDUCTOR, RING_OF_TORCH, FUSED_SOFTMAX(ALWAYS), LOSS_BY_INDUCTOR, END};
+    BLOCK_BY_INDUCTOR, RING_OF_TORCH, FUSED_SOFTMAX(ALWAYS), LOSS_BY_INDUCTOR, GRAD_SCALER, END};
 static const struct sl_kernel_row torch_compile_blocks[] = {
-    BLOCK_BY_INDUCTOR, RING_OF_TORCH, FUSED_SOFTMAX(ALWAYS), LOSS_OF_TORCHTITAN, ADAMW_BY_FOREACH, END};
+    BLOCK_BY_INDUCTOR, RING_OF_TORCH, FUSED_SOFTMAX(ALWAYS), LOSS_OF_TORCHTITAN, ADAMW_BY_FOREACH, GRAD_SCALER, END};
 static const struct sl_kernel_row llm_foundry[] = {
     ATTENTION_OF_FOUNDRY, DROPOUT_OF_SCORES, SOFTMAX_OF_TORCH(ALWAYS), LAYERNORM_OF_TORCH(ALWAYS), GRADIENTS_ADDED,
     LOSS_OF_FOUNDRY, ADAMW_OF_COMPOSER, END};
@@ -353,6 +359,8 @@ static bool holds(const struct sl_kernel_row *row, const struct sl_config *confi
     return op->dropout > 0;
   case SL_IF_FP16:
     return config->param_dtype == SL_F16;
+  case SL_IF_GRAD_SCALER:
+    return config->autocast_dtype == SL_F16;
   case SL_IF_SELECTIVE_OP:
     return config->sl.recompute[0] == SL_RECOMPUTE_SELECTIVE_OP;
   case SL_IF_SEQUENCES:

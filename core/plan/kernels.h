@@ -56,6 +56,7 @@ enum sl_kernel_when {
   SL_UNLESS_FUSED_LOSS,
   SL_IF_DROPOUT,
   SL_IF_FP16,
+  SL_IF_GRAD_SCALER, /* of torch.autocast to fp16 */
   SL_IF_SELECTIVE_OP,
   SL_IF_SEQUENCES, /* the attention op has more than one */
   SL_IF_CONTEXT,   /* and ranks share them */
