@@ -91,13 +91,13 @@ static enum sl_status put_precision(struct accelerate *a) {
 
 /* ---- kinds of training ---- */
 
+/* The model's forward runs under torch.autocast, its parameters stay fp32 (accelerator.py, prepare_model: native_amp). */
 static enum sl_status read_ddp(struct accelerate *a) {
   put(a, "shardlab.preset", json_string("accelerate-ddp"));
   if (strcmp(a->precision, "no") == 0) return SL_OK;
-  return sl_settings_fail(
-      &a->s, "mixed_precision",
-      "no beside DistributedDataParallel: autocast, which keeps parameters and gradients in fp32, is "
-      "not modelled; distributed_type DEEPSPEED and FSDP are");
+  put(a, "torch_autocast.enabled", json_true());
+  put(a, "torch_autocast.dtype", json_string(a->precision));
+  return SL_OK;
 }
 
 /* FSDP's MixedPrecision casts what is gathered and reduced; the shards stay fp32. */
@@ -287,9 +287,10 @@ static enum sl_status make_config(struct accelerate *a) {
   SL_TRY(sl_settings_word(&a->s, "compute_environment", "LOCAL_MACHINE|AMAZON_SAGEMAKER", place));
   if (strcmp(place, "LOCAL_MACHINE") != 0)
     return sl_settings_fail(&a->s, "compute_environment", "LOCAL_MACHINE: SageMaker is not modelled");
-  SL_TRY(sl_settings_word(&a->s, "distributed_type", "NO|MULTI_GPU|DEEPSPEED|FSDP|MEGATRON_LM", type));
   if (json_is_false(sl_settings_value(&a->s, "distributed_type")))
     snprintf(type, sizeof type, "NO"); /* YAML reads an unquoted no as false */
+  else
+    SL_TRY(sl_settings_word(&a->s, "distributed_type", "NO|MULTI_GPU|DEEPSPEED|FSDP|MEGATRON_LM", type));
   if (type[0] == '\0')
     return sl_settings_fail(&a->s, "distributed_type", "NO, MULTI_GPU, DEEPSPEED, FSDP or MEGATRON_LM");
   SL_TRY(sl_settings_refuse(&a->s, sl_accelerate_refused));

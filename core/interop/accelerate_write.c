@@ -88,16 +88,20 @@ static enum sl_status find_kind(struct writer *w) {
 static enum sl_status put_head(const struct writer *w) {
   static const char *const names[] = {"", "MULTI_GPU", "DEEPSPEED", "FSDP", "FSDP", "MEGATRON_LM"};
   const bool bf16 = is_on(w, "bf16.enabled"), fp16 = is_on(w, "fp16.enabled");
+  const bool autocast = is_on(w, "torch_autocast.enabled");
   if (w->kind == DDP && (bf16 || fp16))
     return refuse(bf16 ? "bf16.enabled" : "fp16.enabled", "true",
-                  "false: DistributedDataParallel under autocast is not what this plan is");
+                  "false, or torch_autocast: Accelerate's DistributedDataParallel keeps parameters in fp32");
+  if (autocast && w->kind != DDP)
+    return refuse("torch_autocast.enabled", "true", "false, or preset accelerate-ddp");
   fprintf(w->out,
           "compute_environment: LOCAL_MACHINE\ndistributed_type: %s\nmixed_precision: '%s'\nnum_machines: %lld\n"
           "num_processes: %lld\n",
           w->kind == DDP && w->world == 1 ? "'NO'" : names[w->kind],
-          bf16   ? "bf16"
-          : fp16 ? "fp16"
-                 : "no",
+          autocast ? text_at(w, "torch_autocast.dtype")
+          : bf16   ? "bf16"
+          : fp16   ? "fp16"
+                   : "no",
           (long long)w->machines, (long long)w->world);
   const char *kernels = text_at(w, "shardlab.kernels");
   const bool compiled = strcmp(kernels, "torch-compile") == 0;
@@ -249,7 +253,8 @@ static bool is_said_offload(const struct writer *w, const char *path) {
 }
 
 static bool is_said(const void *context, const char *path, const json_t *value) {
-  static const char *const always[] = {"bf16.enabled", "fp16.enabled", "shardlab.preset",
+  static const char *const always[] = {"bf16.enabled", "fp16.enabled", "torch_autocast.enabled",
+                                       "torch_autocast.dtype", "shardlab.preset",
                                        "zero_optimization.stage", /* follows from the preset, if it is not written */
                                        NULL};
   static const char *const types[] = {"communication_data_type", "data_types.grad_accum_dtype", NULL};

@@ -83,6 +83,15 @@ static enum sl_status put_context(struct titan *t) {
   return sl_settings_fail(&t->s, rotate_key, "allgather: keys and values that go round are not modelled");
 }
 
+/* Replicas alone (models/llama3/infra/parallelize.py, apply_ddp: DDP has not supported > 1D parallelism). */
+static enum sl_status put_ddp(struct titan *t) {
+  if (t->tp > 1 || t->pp > 1)
+    return sl_settings_fail(&t->s, replicate_key, "1, or shards beside it: torchtitan's DDP has no tp and no pp");
+  put(t, "shardlab.preset", json_string("ddp"));
+  sl_warn("%s: torchtitan's DDP has buckets of 100 MiB; here they are PyTorch's usual 25 MiB", t->s.doc->name);
+  return SL_OK;
+}
+
 static enum sl_status put_sharding(struct titan *t) {
   char policy[32] = "default";
   SL_TRY(sl_settings_word(&t->s, reshard_key, "default|always|never", policy));
@@ -100,10 +109,7 @@ static enum sl_status put_sharding(struct titan *t) {
   SL_TRY(sl_settings_bool(&t->s, async_key, &async));
   if (async && t->tp > 1) put(t, "shardlab.async_tp", json_true());
   if (t->replicate == 1) return SL_OK;
-  if (t->members == 1)
-    return sl_settings_fail(
-        &t->s, replicate_key,
-        "1, or shards beside it: torchtitan's DDP, fp32 parameters under autocast, is not modelled");
+  if (t->members == 1) return put_ddp(t);
   put(t, "shardlab.shard_size", json_integer(t->members));
   return SL_OK;
 }
@@ -240,7 +246,8 @@ static enum sl_status put_optimizer(struct titan *t) {
   return SL_OK;
 }
 
-/* Only FSDP casts: without it torchtitan leaves parameters in fp32 and warns. */
+/* Only FSDP casts. Without it DDP and a single device train under torch.autocast, and beside tp or pp torchtitan leaves all in
+ * fp32 and warns (distributed/utils.py, maybe_enable_amp). */
 static enum sl_status put_number_types(struct titan *t) {
   char whole[32] = "float32", param[32] = "bfloat16", reduce[32] = "float32";
   SL_TRY(sl_settings_word(&t->s, TRAINING "dtype", "float32|bfloat16", whole));
@@ -249,9 +256,11 @@ static enum sl_status put_number_types(struct titan *t) {
   if (strcmp(whole, "float32") != 0)
     return sl_settings_fail(&t->s, TRAINING "dtype", "float32: parameters without fp32 masters are not modelled");
   if (strcmp(param, "float32") == 0) return SL_OK;
-  if (t->members == 1 && t->tp == 1 && t->pp == 1)
-    return sl_settings_fail(&t->s, TRAINING "mixed_precision_param",
-                            "float32, or --world 2 and more: on one rank bfloat16 is autocast, which is not modelled");
+  if (t->members == 1 && t->tp == 1 && t->pp == 1) {
+    put(t, "shardlab.preset", json_string("ddp"));
+    put(t, "torch_autocast.enabled", json_true());
+    return put(t, "torch_autocast.dtype", json_string("bf16")), SL_OK;
+  }
   if (t->members == 1)
     return sl_warn("%s: without FSDP mixed precision is not applied: parameters are fp32, as in torchtitan",
                    t->s.doc->name),

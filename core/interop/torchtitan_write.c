@@ -103,6 +103,10 @@ struct degrees {
   long long tp, cp, pp, dp, shard, micro, accumulate, batch;
 };
 
+static bool is_ddp(const json_t *config) {
+  return strcmp(text_at(config, "shardlab.preset"), "ddp") == 0;
+}
+
 static struct degrees degrees_of(const json_t *config) {
   struct degrees d = {.tp = number_at(config, "shardlab.tp"),
                       .cp = number_at(config, "shardlab.cp"),
@@ -113,21 +117,23 @@ static struct degrees degrees_of(const json_t *config) {
                       .batch = number_at(config, "train_batch_size")};
   d.dp = d.batch / (d.micro > 0 ? d.micro : 1) / (d.accumulate > 0 ? d.accumulate : 1);
   if (d.cp < 1) d.cp = 1;
-  if (d.shard == 0) d.shard = d.dp * d.cp;
+  if (d.shard == 0) d.shard = is_ddp(config) ? 1 : d.dp * d.cp;
   return d;
 }
 
 static enum sl_status put_number_types(const json_t *config, const struct degrees *d, FILE *out, json_t *unsaid) {
-  const bool bf16 = is_on(config, "bf16.enabled");
+  const bool autocast = is_on(config, "torch_autocast.enabled"), bf16 = is_on(config, "bf16.enabled");
   if (is_on(config, "fp16.enabled")) return refuse("fp16.enabled", "true", "false");
-  if (bf16 && d->shard == 1)
+  if (autocast && strcmp(text_at(config, "torch_autocast.dtype"), "bf16") != 0)
+    return refuse("torch_autocast.dtype", text_at(config, "torch_autocast.dtype"), "bf16");
+  if (bf16 && (d->shard == 1 || is_ddp(config)))
     return refuse("bf16.enabled", "true", "false on one data-parallel rank: torchtitan casts with FSDP alone");
   /* the type of FSDP's shards, or in a pipeline, which sums whole gradients, that of their reduction */
   const char *kept = d->pp > 1 ? text_at(config, "communication_data_type") : "fp32";
   if (bf16 && strcmp(text_at(config, "data_types.grad_accum_dtype"), kept) != 0)
     json_array_append_new(unsaid, json_string("data_types.grad_accum_dtype"));
   const bool reduces_half = bf16 && strcmp(text_at(config, "communication_data_type"), "bf16") == 0;
-  fprintf(out, "mixed_precision_param = \"%s\"\nmixed_precision_reduce = \"%s\"\n", bf16 ? "bfloat16" : "float32",
+  fprintf(out, "mixed_precision_param = \"%s\"\nmixed_precision_reduce = \"%s\"\n", bf16 || autocast ? "bfloat16" : "float32",
           reduces_half ? "bfloat16" : "float32");
   return SL_OK;
 }
@@ -183,13 +189,14 @@ static enum sl_status put_pipeline(const json_t *config, const struct degrees *d
 static enum sl_status put_parallelism(const json_t *config, const struct degrees *d, FILE *out) {
   const char *preset = text_at(config, "shardlab.preset"), *order = text_at(config, "shardlab.rank_order");
   const bool keeps = strcmp(preset, "fsdp2-no-reshard") == 0;
-  if (!keeps && strcmp(preset, "fsdp2") != 0) return refuse("shardlab.preset", preset, "fsdp2 or fsdp2-no-reshard");
+  if (!keeps && !is_ddp(config) && strcmp(preset, "fsdp2") != 0)
+    return refuse("shardlab.preset", preset, "fsdp2, fsdp2-no-reshard or ddp");
   if (strcmp(order, "tp-dp-pp") != 0) return refuse("shardlab.rank_order", order, "tp-dp-pp");
   if (d->tp > 1 && !is_on(config, "shardlab.sequence_parallel"))
     return refuse("shardlab.sequence_parallel", "false", "true beside tp, as torchtitan's is");
   if (d->shard % d->cp != 0) return refuse("shardlab.shard_size", "a part of a cp group", "a multiple of cp");
-  if (d->shard < 1 || (d->shard == 1 && d->dp > 1))
-    return refuse("shardlab.shard_size", "1", "2 or more: replicas alone are torchtitan's DDP, which is not modelled");
+  if (d->shard < 1 || (d->shard == 1 && d->dp > 1 && !is_ddp(config)))
+    return refuse("shardlab.shard_size", "1", "2 or more, or preset ddp: replicas alone are torchtitan's DDP");
   fprintf(out,
           "\n[parallelism]\ndata_parallel_replicate_degree = %lld\ndata_parallel_shard_degree = %lld\n"
           "fsdp_reshard_after_forward = \"%s\"\ntensor_parallel_degree = %lld\nenable_async_tensor_parallel = %s\n",
@@ -207,6 +214,8 @@ static bool is_said(const void *context, const char *path, const json_t *value) 
                                      "gradient_clipping",
                                      "bf16.enabled",
                                      "fp16.enabled",
+                                     "torch_autocast.enabled",
+                                     "torch_autocast.dtype",
                                      "communication_data_type",
                                      "data_types.grad_accum_dtype",
                                      "optimizer.type",

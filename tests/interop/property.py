@@ -155,7 +155,11 @@ def torchtitan_config(r, layers, tied):
     if r.random() < 0.1:
         ds["optimizer"]["type"] = "Adam"
         ds["optimizer"]["params"]["adam_w_mode"] = False
-    if r.random() < 0.8:
+    if tp == pp == cp == 1 and "shard_size" not in ours and r.random() < 0.5:
+        ours["preset"] = "ddp"
+        if r.random() < 0.8:
+            ds["torch_autocast"] = {"enabled": True, "dtype": "bf16"}
+    elif r.random() < 0.8:
         sent = r.choice(["fp32", "bf16"])
         ds.update(bf16={"enabled": True}, communication_data_type=sent, data_types={"grad_accum_dtype": sent if pp > 1 else "fp32"})
         if r.random() < 0.2:
@@ -185,8 +189,10 @@ def accelerate_config(r):
     ds = {"optimizer": {"type": "AdamW", "params": {"lr": 5e-5, "betas": [0.9, 0.999], "eps": 1e-8, "weight_decay": 0.0}}, "shardlab": ours,
           "gradient_clipping": 1.0}
     script = ["--micro-batch", r.choice([1, 2, 4]), "--seq", r.choice([64, 128])]
-    word = "" if kind == "accelerate-ddp" else r.choice(["bf16", "fp16", "bf16", ""])
-    if word:
+    word = r.choice(["bf16", "fp16", "bf16", ""])
+    if word and kind == "accelerate-ddp":
+        ds["torch_autocast"] = {"enabled": True, "dtype": word}
+    elif word:
         ds[word] = {"enabled": True}
     if "fsdp" in kind:
         script += ["--grad-accum", r.choice([1, 2])]

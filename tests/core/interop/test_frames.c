@@ -93,6 +93,13 @@ static void torchtitans_settings_are_ours(void **state) {
       {"[model]\nconverters=['float8']\n[quantize.linear.float8]\nrecipe_name='rowwise'", 8, "shardlab.fp8_recipe",
        "\"rowwise\""},
       {"[model]\nconverters=' float8,'", 8, "shardlab.fp8", "true"}, /* of March 2025 */
+      /* DDP and a single device train under autocast */
+      {"[parallelism]\ndata_parallel_replicate_degree=8\ndata_parallel_shard_degree=1", 8, "shardlab.preset", "\"ddp\""},
+      {"[parallelism]\ndata_parallel_replicate_degree=8\ndata_parallel_shard_degree=1", 8, "torch_autocast.dtype",
+       "\"bf16\""},
+      {"", 1, "torch_autocast.enabled", "true"},
+      {"", 1, "shardlab.preset", "\"ddp\""},
+      {"[training]\nmixed_precision_param='float32'", 1, "shardlab.preset", "\"fsdp2\""},
       {PP, 0, "shardlab.preset", "\"fsdp2-no-reshard\""},
       {PP, 0, "shardlab.stages", "[8, 9, 8, 7]"}, /* 34 with the two ends, 9 9 8 8 */
       {PP "pipeline_parallel_schedule='Interleaved1F1B'", 0, "shardlab.virtual_stages", "2"},
@@ -131,6 +138,9 @@ static void accelerates_settings_are_ours(void **state) {
 #define LM "distributed_type: MEGATRON_LM\nnum_processes: 8\nmegatron_lm_config:\n"
   static const struct expectation cases[] = {
       {"distributed_type: MULTI_GPU\nnum_processes: 2", 0, "shardlab.preset", "\"accelerate-ddp\""},
+      {"distributed_type: MULTI_GPU\nnum_processes: 2\nmixed_precision: bf16", 0, "torch_autocast.enabled", "true"},
+      {"distributed_type: MULTI_GPU\nnum_processes: 2\nmixed_precision: fp16", 0, "torch_autocast.dtype", "\"fp16\""},
+      {"distributed_type: NO\nmixed_precision: bf16", 0, "torch_autocast.dtype", "\"bf16\""},
       {FSDP WRAP, 0, "shardlab.preset", "\"fsdp\""},
       {FSDP WRAP, 0, "communication_data_type", "\"bf16\""},
       {FSDP WRAP, 0, "optimizer.params.lr", "\"auto\""},
@@ -188,9 +198,9 @@ static const struct {
      "replicas "
      "1 x shards 2 x tp 3 x pp 1",
      true, 8},
-    {"[parallelism]\ndata_parallel_replicate_degree = 8\ndata_parallel_shard_degree = 1",
-     "f:2:1: parallelism.data_parallel_replicate_degree: is 8; expected 1, or shards beside it: torchtitan's DDP, "
-     "fp32 parameters under autocast, is not modelled",
+    {"[parallelism]\ndata_parallel_replicate_degree = 4\ndata_parallel_shard_degree = 1\ntensor_parallel_degree = 2",
+     "f:2:1: parallelism.data_parallel_replicate_degree: is 4; expected 1, or shards beside it: torchtitan's DDP has no "
+     "tp and no pp",
      true, 8},
     {"[activation_checkpoint]\nmode = 'memory_budget'",
      "f:2:1: activation_checkpoint.mode: is \"memory_budget\"; expected none, selective or full: no other one is "
@@ -209,10 +219,6 @@ static const struct {
      true, 0},
     {"[training]\nseq_len = 'long'", "f:2:1: training.seq_len: is \"long\"; expected a whole number from 1 to 67108864",
      true, 8},
-    {"distributed_type: MULTI_GPU\nnum_processes: 2\nmixed_precision: bf16",
-     "f:3:1: mixed_precision: is \"bf16\"; expected no beside DistributedDataParallel: autocast, which keeps "
-     "parameters and gradients in fp32, is not modelled; distributed_type DEEPSPEED and FSDP are",
-     false, 0},
     {"num_processes: 2", "f: distributed_type: is missing; expected NO, MULTI_GPU, DEEPSPEED, FSDP or MEGATRON_LM",
      false, 0},
     {"distributed_type: FSDP\nnum_proceses: 2",
