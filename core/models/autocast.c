@@ -87,8 +87,7 @@ static int cast(struct sl_tape *t, int x, enum sl_dtype type, enum kind kind) {
                                  .gradient_name = "dcast",
                                  .dtype = type,
                                  .count = from->count,
-                                 .made = from->made == SL_MADE_NORM ? SL_MADE_NORM : SL_MADE_ELEMENTWISE,
-                                 .alias = kind == READ_AS_IS ? x : 0};
+                                 .made = from->made == SL_MADE_NORM ? SL_MADE_NORM : SL_MADE_ELEMENTWISE};
   if (x == 0 || from->dtype == type) return x;
   const int out = sl_tape_value(t, value);
   sl_tape_node(t, (struct sl_node){.rule = &rule, .in = {x}, .out = {out}, .kind = (int)kind});

@@ -26,7 +26,6 @@ static void read(struct sl_tape *t, int v) {
   struct sl_value *x = &t->values[v];
   if (v == 0 || x->read) return;
   x->read = true;
-  read(t, x->alias);
   if (!x->forgotten || x->optional || x->node < 0) return;
   for_inputs(t, v, read);
 }

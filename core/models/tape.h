@@ -30,7 +30,6 @@ struct sl_value {
   bool leaves;   /* is sent to the next stage, see boundary.h */
   bool of_step;  /* belongs to no layer: `name` alone is the name of its buffer */
   int over;      /* the value whose buffer it overwrites; 0: none */
-  int alias;     /* the value in whose buffer it is, which its readers convert; 0: none */
   /* private to the tape */
   int layer, node;      /* the op that computes it; -1: it is an input */
   int covered;          /* the value that overwrites it; 0: none */

@@ -6,10 +6,11 @@
  * mean to DeepSpeed under every preset: 16-bit parameters, gradients as grad_accum_dtype says (where the file leaves it
  * open, other presets than DeepSpeed's sum those of bf16 without ZeRO in fp32), and an optimizer with fp32 masters and
  * moments. That is also what Megatron-LM does, and FSDP with MixedPrecision, whose shards are the
- * masters (casts_shards). Two setups are not covered by any preset. A plain torch optimizer, or a
- * ZeroRedundancyOptimizer around one, on a model.to(bfloat16) has no master and bf16 moments (6 bytes a parameter
- * instead of 14 beside the gradient), and drops updates below half a unit in the last place. Autocast under DDP keeps
- * parameters and gradients in fp32 and all-reduces 4 bytes where these presets reduce 2. */
+ * masters (casts_shards). torch.autocast under DDP and ZeroRedundancyOptimizer, which keeps parameters and gradients in fp32
+ * and all-reduces 4 bytes where bf16 reduces 2, is a choice of its own (torch_autocast; models/autocast.h). One setup is not
+ * covered by any preset: a plain torch optimizer, or a ZeroRedundancyOptimizer around one, on a model.to(bfloat16) has no
+ * master and bf16 moments (6 bytes a parameter instead of 14 beside the gradient), and drops updates below half a unit in
+ * the last place. */
 #pragma once
 
 #include "core/config/config.h"

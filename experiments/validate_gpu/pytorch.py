@@ -16,7 +16,7 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CLUSTERS = {"NVIDIA H100 80GB HBM3": "dgx-h100", "NVIDIA H200": "dgx-h200"}
 LLAMA = "2026-11-27-nvidia-h200/models/ours-llama-1b-{0}/ours-llama-1b-{0}.model.json"
-CONFIG = {"bf16": {"enabled": True}, "gradient_clipping": 1.0, "optimizer": {"type": "AdamW"}}
+CONFIG = {"torch_autocast": {"enabled": True, "dtype": "bfloat16"}, "gradient_clipping": 1.0, "optimizer": {"type": "AdamW"}}
 
 
 def predict(shardlab, run, folder):

@@ -163,10 +163,21 @@ class Draw:
             self.put(c, "shardlab", "tf32", True)
         if c.precision == "fp8":
             self.put_fp8(c)
+        if c.precision == "fp32" and self.trains_alike(c) and self.chance(0.7):
+            c.precision = self.rng.choice(["bf16", "fp16"])  # of products alone; the cluster must have it
+            c.facts["precision"] = c.precision + " by autocast"
+            c.ds["torch_autocast"] = {"enabled": True, "dtype": c.precision}
+            return
         if self.chance(0.25):
             c.ds["communication_data_type"] = self.rng.choice(["fp32", "bf16", "fp16"])
         if c.precision not in ("fp32", "tf32") and self.chance(0.25):
             c.ds["data_types"] = {"grad_accum_dtype": "fp32"}
+
+    @staticmethod
+    def trains_alike(c):
+        """Does torch.autocast stand beside it?"""
+        presets = ("ddp", "accelerate-ddp", "zero-redundancy-optimizer")
+        return c.model.transformer and c.tp == c.pp == 1 and (c.strategy.preset in presets or (c.world == 1 and not c.strategy.preset))
 
     def put_fp8(self, c):
         """Products of linear layers in fp8, and how scales are made."""

@@ -2,6 +2,7 @@
  * The keys of parallelism: lists as arrays and as text, DeepSpeed's spellings of the same, cross checks, and the
  * dump. */
 #include "core/config/config.h"
+#include "core/config/dump.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -288,6 +289,32 @@ static void tf32_is_for_fp32(void **state) {
   sl_config_free(&c);
 }
 
+/* torch.autocast leaves parameters in fp32; without a type it casts to fp16, and to another one than these two not at all. */
+static void autocast_is_of_products(void **state) {
+  static const struct {
+    const char *section;
+    enum sl_dtype type;
+  } cases[] = {{"{\"enabled\": true, \"dtype\": \"bfloat16\"}", SL_BF16}, {"{\"enabled\": true, \"dtype\": \"fp16\"}", SL_F16},
+               {"{\"enabled\": true}", SL_F16},
+               {"{\"enabled\": true, \"dtype\": \"float32\"}", SL_F32}, {"{\"enabled\": true, \"dtype\": \"int8\"}", SL_F32},
+               {"{\"enabled\": false, \"dtype\": \"bf16\"}", SL_F32}, {"{\"dtype\": \"bf16\"}", SL_F32}};
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char text[128];
+    struct sl_config c;
+    snprintf(text, sizeof text, "\"torch_autocast\": %s", cases[i].section);
+    accept(&c, text);
+    assert_int_equal(c.param_dtype, SL_F32);
+    assert_int_equal(c.grad_accum_dtype, SL_F32);
+    assert_int_equal(c.communication_data_type, SL_F32);
+    assert_int_equal(sl_config_product_dtype(&c), cases[i].type);
+    json_t *written = sl_config_to_json(&c);
+    assert_int_equal(json_object_get(written, "torch_autocast") != NULL, cases[i].type != SL_F32);
+    json_decref(written);
+    sl_config_free(&c);
+  }
+}
+
 /* fp8 products are of bf16 numbers, and of no others. */
 static void fp8_is_for_bf16(void **state) {
   (void)state;
@@ -338,6 +365,7 @@ int main(void) {
       cmocka_unit_test(longest_list),
       cmocka_unit_test(sequence_parallel_needs_tp),
       cmocka_unit_test(tf32_is_for_fp32),
+      cmocka_unit_test(autocast_is_of_products),
       cmocka_unit_test(fp8_is_for_bf16),
       cmocka_unit_test(dump_and_back),
       cmocka_unit_test(sequence_parallel_size_is_ulysses),

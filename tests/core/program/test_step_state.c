@@ -155,9 +155,35 @@ static void bf16_checks_when_asked(void **state) {
   }
 }
 
+/* torch.autocast to fp16 has torch.amp.GradScaler's scale, whatever the section fp16 says; to bf16 none. */
+static void autocast_scales_as_grad_scaler_does(void **state) {
+  (void)state;
+  struct sl_config config;
+  struct sl_step_state control;
+  parse(&config, "\"torch_autocast\": {\"enabled\": true, \"dtype\": \"fp16\"}, \"fp16\": {\"hysteresis\": 5}");
+  sl_step_state_init(&control, &config);
+  assert_true(control.loss_scale == 65536);
+  for (int step = 0; step < 40; step++) { /* below any other minimum */
+    control.square_sum = INFINITY;
+    sl_step_state_advance(&control, &config);
+    assert_true(control.loss_scale == ldexp(65536, -1 - step) && !control.exhausted);
+  }
+  for (int step = 0; step <= 2000; step++) {
+    assert_true(control.loss_scale == ldexp(65536, -40));
+    control.square_sum = 1;
+    sl_step_state_advance(&control, &config);
+  }
+  assert_true(control.loss_scale == ldexp(65536, -39));
+  sl_config_free(&config);
+  parse(&config, "\"torch_autocast\": {\"enabled\": true, \"dtype\": \"bf16\"}");
+  sl_step_state_init(&control, &config);
+  assert_true(control.loss_scale == 1 && !sl_step_state_rules(&config).checked);
+  sl_config_free(&config);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(scale_follows_deepspeed),
+      cmocka_unit_test(autocast_scales_as_grad_scaler_does), cmocka_unit_test(scale_follows_deepspeed),
       cmocka_unit_test(a_static_scale_stays),
       cmocka_unit_test(bf16_checks_when_asked),
   };
