@@ -38,8 +38,7 @@ const struct sl_option sl_options_table[] = {
      "search the fewest ranks that it fits on, and predict those"},
     {"max-seq", FLAG, FIELD(max_seq), NULL, "", 0, 0, SL_CMD_PREDICT,
      "search the longest sequence that fits, and predict that"},
-    {"dtype", CHOICE, FIELD(dtype), NULL, "bf16|fp16|fp32|bf16-autocast|fp16-autocast", 0, 0,
-     JOBS,
+    {"dtype", CHOICE, FIELD(dtype), NULL, "bf16|fp16|fp32|bf16-autocast|fp16-autocast", 0, 0, JOBS,
      "number type of parameters and activations, or fp32 parameters under torch.autocast: overrides bf16.enabled, "
      "fp16.enabled and torch_autocast.enabled"},
     {"offload-optimizer", CHOICE, OVERRIDES(offload_optimizer, "zero_optimization.offload_optimizer.device"), NULL,

@@ -149,7 +149,7 @@ static json_t *manifest_json(const struct sl_plan *plan, const struct sl_snapsho
   json_t *root =
       json_pack("{s:s, s:s, s:i, s:o, s:s, s:s, s:I, s:I, s:I, s:{s:I}, s:o}", "job", s->job, "format",
                 "shardlab checkpoint", "version", SL_MANIFEST_VERSION, "model", sl_model_to_json(plan->model),
-                "optimizer", sgd ? "sgd" : "adam", "precision", sl_dtype_name(plan->config->param_dtype), "step",
+                "optimizer", sgd ? "sgd" : "adam", "precision", sl_config_precision(plan->config), "step",
                 (json_int_t)s->state.step, "samples", (json_int_t)s->samples, "seed", (json_int_t)plan->config->sl.seed,
                 "data", "samples", (json_int_t)s->data_samples, "state", state_json(&s->state));
   if (s->history != NULL) json_object_set(root, "history", s->history);

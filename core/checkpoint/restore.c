@@ -167,7 +167,7 @@ static enum sl_status restore_states(const struct sl_checkpoint *c, const struct
 static enum sl_status restore_control(const struct sl_checkpoint *c, const struct sl_run *run) {
   const struct sl_class *rank_class = &run->job->classes[sl_job_class_of(run->job, run->local_ranks[0])];
   const struct sl_config *config = run->job->plan->config;
-  const bool same = strcmp(c->manifest.precision, sl_dtype_name(config->param_dtype)) == 0;
+  const bool same = strcmp(c->manifest.precision, sl_config_precision(config)) == 0;
   struct sl_step_state state = c->manifest.state, fresh;
   sl_step_state_init(&fresh, config);
   if (!same || config->fp16.loss_scale > 0) state.loss_scale = fresh.loss_scale;

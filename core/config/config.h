@@ -110,10 +110,10 @@ struct sl_config {
   int64_t train_batch_size, train_micro_batch_size_per_gpu, gradient_accumulation_steps;
   /* the argument of Megatron-LM, borrowed, that train_batch_size is from; NULL: none */
   const char *megatron_batch;
-  double gradient_clipping;              /* global norm, 0 = off */
-  bool sparse_gradients;                 /* of an embedding */
-  bool gradient_allreduce_sum;           /* gradient_allreduce_op == "sum" */
-  enum sl_dtype param_dtype;             /* F32, F16 (fp16.enabled) or BF16 (bf16.enabled) */
+  double gradient_clipping;    /* global norm, 0 = off */
+  bool sparse_gradients;       /* of an embedding */
+  bool gradient_allreduce_sum; /* gradient_allreduce_op == "sum" */
+  enum sl_dtype param_dtype;   /* F32, F16 (fp16.enabled) or BF16 (bf16.enabled) */
   /* torch_autocast, if it is enabled beside fp32 parameters: what torch.autocast casts to, F16 or BF16; else F32. null
    * is F16, the default of torch.autocast("cuda") */
   enum sl_dtype autocast_dtype;
@@ -285,6 +285,9 @@ enum sl_dtype sl_config_product_dtype(const struct sl_config *config);
 /* The type of products and of what is between them (attention, activations, logits): param_dtype, or autocast_dtype under
  * torch.autocast, which leaves parameters, their gradients, norms and the residual stream in fp32. */
 enum sl_dtype sl_config_compute_dtype(const struct sl_config *config);
+
+/* The number types of a run in a word: "fp32", "bf16", "fp16", "bf16-autocast" or "fp16-autocast". */
+const char *sl_config_precision(const struct sl_config *config);
 
 /* The learning rate at optimizer step `step`, counted from 0 without skipped steps. DeepSpeed sets a first value when
  * it builds the scheduler (last_batch_iteration -1) and calls scheduler.step() after each optimizer step, so step s

@@ -67,8 +67,9 @@ json_t *sl_config_to_json(const struct sl_config *config) {
            json_object_set_new(scheduler, "type", json_string(sl_config_scheduler_name(config->scheduler.type))) == 0;
   }
   if (good && config->autocast_dtype != SL_F32)
-    good = json_object_set_new(root, "torch_autocast",
-                               json_pack("{s:b, s:s}", "enabled", 1, "dtype", sl_dtype_name(config->autocast_dtype))) == 0;
+    good =
+        json_object_set_new(root, "torch_autocast",
+                            json_pack("{s:b, s:s}", "enabled", 1, "dtype", sl_dtype_name(config->autocast_dtype))) == 0;
   if (good) return root;
   json_decref(root);
   return NULL;

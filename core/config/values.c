@@ -17,6 +17,11 @@ enum sl_dtype sl_config_compute_dtype(const struct sl_config *config) {
   return config->autocast_dtype != SL_F32 ? config->autocast_dtype : config->param_dtype;
 }
 
+const char *sl_config_precision(const struct sl_config *config) {
+  if (config->autocast_dtype == SL_BF16) return "bf16-autocast";
+  return config->autocast_dtype == SL_F16 ? "fp16-autocast" : sl_dtype_name(config->param_dtype);
+}
+
 enum sl_dtype sl_config_product_dtype(const struct sl_config *config) {
   if (config->sl.fp8 && config->param_dtype == SL_BF16) return SL_F8;
   const enum sl_dtype compute = sl_config_compute_dtype(config);

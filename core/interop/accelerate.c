@@ -91,7 +91,8 @@ static enum sl_status put_precision(struct accelerate *a) {
 
 /* ---- kinds of training ---- */
 
-/* The model's forward runs under torch.autocast, its parameters stay fp32 (accelerator.py, prepare_model: native_amp). */
+/* The model's forward runs under torch.autocast, its parameters stay fp32 (accelerator.py, prepare_model:
+ * native_amp). */
 static enum sl_status read_ddp(struct accelerate *a) {
   put(a, "shardlab.preset", json_string("accelerate-ddp"));
   if (strcmp(a->precision, "no") == 0) return SL_OK;

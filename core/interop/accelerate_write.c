@@ -92,8 +92,7 @@ static enum sl_status put_head(const struct writer *w) {
   if (w->kind == DDP && (bf16 || fp16))
     return refuse(bf16 ? "bf16.enabled" : "fp16.enabled", "true",
                   "false, or torch_autocast: Accelerate's DistributedDataParallel keeps parameters in fp32");
-  if (autocast && w->kind != DDP)
-    return refuse("torch_autocast.enabled", "true", "false, or preset accelerate-ddp");
+  if (autocast && w->kind != DDP) return refuse("torch_autocast.enabled", "true", "false, or preset accelerate-ddp");
   fprintf(w->out,
           "compute_environment: LOCAL_MACHINE\ndistributed_type: %s\nmixed_precision: '%s'\nnum_machines: %lld\n"
           "num_processes: %lld\n",
@@ -253,8 +252,11 @@ static bool is_said_offload(const struct writer *w, const char *path) {
 }
 
 static bool is_said(const void *context, const char *path, const json_t *value) {
-  static const char *const always[] = {"bf16.enabled", "fp16.enabled", "torch_autocast.enabled",
-                                       "torch_autocast.dtype", "shardlab.preset",
+  static const char *const always[] = {"bf16.enabled",
+                                       "fp16.enabled",
+                                       "torch_autocast.enabled",
+                                       "torch_autocast.dtype",
+                                       "shardlab.preset",
                                        "zero_optimization.stage", /* follows from the preset, if it is not written */
                                        NULL};
   static const char *const types[] = {"communication_data_type", "data_types.grad_accum_dtype", NULL};

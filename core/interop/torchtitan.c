@@ -246,8 +246,8 @@ static enum sl_status put_optimizer(struct titan *t) {
   return SL_OK;
 }
 
-/* Only FSDP casts. Without it DDP and a single device train under torch.autocast, and beside tp or pp torchtitan leaves all in
- * fp32 and warns (distributed/utils.py, maybe_enable_amp). */
+/* Only FSDP casts. Without it DDP and a single device train under torch.autocast, and beside tp or pp torchtitan
+ * leaves all in fp32 and warns (distributed/utils.py, maybe_enable_amp). */
 static enum sl_status put_number_types(struct titan *t) {
   char whole[32] = "float32", param[32] = "bfloat16", reduce[32] = "float32";
   SL_TRY(sl_settings_word(&t->s, TRAINING "dtype", "float32|bfloat16", whole));

@@ -133,8 +133,8 @@ static enum sl_status put_number_types(const json_t *config, const struct degree
   if (bf16 && strcmp(text_at(config, "data_types.grad_accum_dtype"), kept) != 0)
     json_array_append_new(unsaid, json_string("data_types.grad_accum_dtype"));
   const bool reduces_half = bf16 && strcmp(text_at(config, "communication_data_type"), "bf16") == 0;
-  fprintf(out, "mixed_precision_param = \"%s\"\nmixed_precision_reduce = \"%s\"\n", bf16 || autocast ? "bfloat16" : "float32",
-          reduces_half ? "bfloat16" : "float32");
+  fprintf(out, "mixed_precision_param = \"%s\"\nmixed_precision_reduce = \"%s\"\n",
+          bf16 || autocast ? "bfloat16" : "float32", reduces_half ? "bfloat16" : "float32");
   return SL_OK;
 }
 

@@ -368,8 +368,8 @@ static enum sl_status launch_last(struct sl_lowering *l, struct sl_program *p) {
   return SL_OK;
 }
 
-/* Autograd casts what a product under torch.autocast computed to the parameter's type before it adds that to what is there
- * (accumulate_grad.h); our own kernel for the sum reads both types. */
+/* Autograd casts what a product under torch.autocast computed to the parameter's type before it adds that to what is
+ * there (accumulate_grad.h); our own kernel for the sum reads both types. */
 static enum sl_status widen(struct sl_lowering *l, struct sl_program *p, struct sl_contribution *c) {
   const struct sl_placed *t = &l->pp_rank->tensors[c->placed];
   const bool casts = l->compute != l->dtype && l->plan->config->sl.kernels != SL_KERNELS_SHARDLAB;

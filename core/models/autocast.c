@@ -36,7 +36,8 @@ enum sl_dtype sl_autocast_normed(const struct sl_lowering *l) {
 
 enum kind { COPIED, READ_AS_IS };
 
-static struct sl_op cast_op(const struct sl_tape *t, const struct sl_node *n, enum sl_op_kind kind, enum sl_dtype type) {
+static struct sl_op cast_op(const struct sl_tape *t, const struct sl_node *n, enum sl_op_kind kind,
+                            enum sl_dtype type) {
   struct sl_op op = sl_transformer_rows_op(&t->g, kind, n->layer, -1, t->values[n->out[0]].count, 0);
   op.dtype = type;
   return op;
@@ -121,8 +122,8 @@ struct walk {
   bool backward;
 };
 
-/* Does a checkpoint let go of the casts of this layer? It repeats every op down to the last one that saves a tensor, but what
- * its policy keeps, and no policy keeps a cast. */
+/* Does a checkpoint let go of the casts of this layer? It repeats every op down to the last one that saves a tensor,
+ * but what its policy keeps, and no policy keeps a cast. */
 static bool casts_again(const struct walk *w, int layer) {
   const bool block = layer >= 0 && layer < (int)w->l->plan->model->n_layer;
   const enum sl_recompute asked = block ? sl_recompute_asked(w->l, layer) : SL_RECOMPUTE_NONE;

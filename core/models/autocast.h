@@ -1,12 +1,12 @@
-/* The casts of torch.autocast, where parameters, norms and the residual stream are in fp32 and products and attention in
- * 16 bits (sl_lowering: dtype and compute; models/transformer.c says which op has which).
+/* The casts of torch.autocast, where parameters, norms and the residual stream are in fp32 and products and attention
+ * in 16 bits (sl_lowering: dtype and compute; models/transformer.c says which op has which).
  *
- * Activations. Each product casts its input by a kernel (ATen/autocast_mode.h: cached_cast keeps only leaves that need a
- * gradient), so q, k and v of one norm are three casts, and three tensors that are kept. Their backward casts the
+ * Activations. Each product casts its input by a kernel (ATen/autocast_mode.h: cached_cast keeps only leaves that need
+ * a gradient), so q, k and v of one norm are three casts, and three tensors that are kept. Their backward casts the
  * gradient back. A sum of the fp32 stream and a 16-bit branch is one kernel that reads both types (TensorIterator), but
- * autograd casts the branch's gradient (torch/csrc/autograd/engine.cpp, validate_outputs). Where torch.compile makes the
- * kernels, a norm writes 16 bits and its backward reads them; a cast of the stream's gradient only writes its result
- * beside. Our own kernels have one type each: every cast is a copy, one for all products of an input.
+ * autograd casts the branch's gradient (torch/csrc/autograd/engine.cpp, validate_outputs). Where torch.compile makes
+ * the kernels, a norm writes 16 bits and its backward reads them; a cast of the stream's gradient only writes its
+ * result beside. Our own kernels have one type each: every cast is a copy, one for all products of an input.
  *
  * Weights and biases are cast once in a micro-batch's forward. The cache holds every cast until the region is left,
  * behind the loss (clear_cache), autograd those of weights until the backward of their products. A checkpoint's

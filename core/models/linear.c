@@ -199,7 +199,8 @@ void sl_columns(struct sl_tape *t, int x, int count, const struct sl_column *col
 int sl_head(struct sl_tape *t, int x, int weight, int bias) {
   x = sl_autocast_for_product(t, x);
   const int out = sl_tape_value(
-      t, (struct sl_value){.name = "logits", .dtype = t->g.l->compute, .count = t->g.r * t->g.v, .made = SL_MADE_OUTPUT});
+      t,
+      (struct sl_value){.name = "logits", .dtype = t->g.l->compute, .count = t->g.r * t->g.v, .made = SL_MADE_OUTPUT});
   struct sl_node node = {
       .rule = &columns_rule, .in = {x}, .out = {out}, .weight = {weight}, .bias = {bias}, .kind = HEAD};
   node.out[GATHERED] = gathered(t, t->values[out].layer);
@@ -272,8 +273,11 @@ static enum sl_status row_backward(struct sl_tape *t, const struct sl_node *n) {
 static const struct sl_rule row_rule = {.reads_in = 1, .forward = row_forward, .backward = row_backward};
 
 int sl_row(struct sl_tape *t, int x, int weight, int bias) {
-  const struct sl_value value = {
-      .name = "proj", .gradient_name = "dproj", .dtype = t->g.l->compute, .count = t->g.s * t->g.c, .made = SL_MADE_SUM};
+  const struct sl_value value = {.name = "proj",
+                                 .gradient_name = "dproj",
+                                 .dtype = t->g.l->compute,
+                                 .count = t->g.s * t->g.c,
+                                 .made = SL_MADE_SUM};
   const int out = sl_tape_value(t, value);
   sl_tape_node(t, (struct sl_node){.rule = &row_rule, .in = {x}, .out = {out}, .weight = {weight}, .bias = {bias}});
   return out;

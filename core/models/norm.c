@@ -79,16 +79,19 @@ static int add_norm(struct sl_tape *t, int x, int weight, int64_t rows, struct s
 }
 
 int sl_norm(struct sl_tape *t, int x, int weight, const char *name, const char *gradient_name) {
-  const struct sl_value out = {.name = name, .gradient_name = gradient_name, .dtype = sl_autocast_normed(t->g.l), .made = SL_MADE_NORM};
+  const struct sl_value out = {
+      .name = name, .gradient_name = gradient_name, .dtype = sl_autocast_normed(t->g.l), .made = SL_MADE_NORM};
   return add_norm(t, x, weight, t->g.s, out);
 }
 
 int sl_stream_norm(struct sl_tape *t, int x, int weight, const char *name, const char *gradient_name) {
-  const struct sl_value out = {.name = name, .gradient_name = gradient_name, .dtype = t->g.l->dtype, .made = SL_MADE_OUTPUT, .stream = true};
+  const struct sl_value out = {
+      .name = name, .gradient_name = gradient_name, .dtype = t->g.l->dtype, .made = SL_MADE_OUTPUT, .stream = true};
   return add_norm(t, x, weight, t->g.s, out);
 }
 
 int sl_head_norm(struct sl_tape *t, int x, int weight, int64_t heads, const char *name, const char *gradient_name) {
-  const struct sl_value out = {.name = name, .gradient_name = gradient_name, .dtype = sl_autocast_normed(t->g.l), .made = SL_MADE_NORM};
+  const struct sl_value out = {
+      .name = name, .gradient_name = gradient_name, .dtype = sl_autocast_normed(t->g.l), .made = SL_MADE_NORM};
   return add_norm(t, x, weight, t->g.r * heads, out);
 }

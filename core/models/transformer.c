@@ -42,8 +42,8 @@ bool sl_transformer_in_block(const struct sl_transformer *g, int layer) {
 
 /* The type of an op of this kind. torch.autocast (torch/include/ATen/autocast_mode.h of 2.6) runs linear layers and
  * attention in 16 bits, what is between takes its inputs' type, and norms and the sums of the stream stay in fp32:
- * layer_norm is on its list of fp32, the stream is fp32 plus 16 bits. The loss, on the list too, computes in fp32 whatever
- * type logits have. */
+ * layer_norm is on its list of fp32, the stream is fp32 plus 16 bits. The loss, on the list too, computes in fp32
+ * whatever type logits have. */
 static enum sl_dtype type_of(const struct sl_lowering *l, enum sl_op_kind kind) {
   switch (kind) {
   case SL_OP_EMBED_FWD:

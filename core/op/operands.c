@@ -10,8 +10,8 @@ enum use { READ = 1 << SL_READ, WRITE = 1 << SL_WRITE, UPDATE = 1 << SL_READ_WRI
 enum type {
   /* that of the op; operands of a tf32 product are fp32, of an fp8 product bf16, or 8 bits if they were cast before */
   DATA,
-  /* that of the op, or 16 bits beside an op of fp32: under torch.autocast, where the kernel that casts as it reads or writes
-   * is only predicted */
+  /* that of the op, or 16 bits beside an op of fp32: under torch.autocast, where the kernel that casts as it reads
+   * or writes is only predicted */
   MIXED,
   FLOAT, /* any that kernels convert between: fp32, bf16, fp16 */
   FLOAT32,

@@ -20,7 +20,7 @@
 
 /* clang-format off */
 
-/*  kind                     element bytes launches scratch kept kept by   when, weight_bytes, weight_launches, autocast */
+/*  kind                     element bytes launches scratch kept kept by   when, weight bytes and launches, autocast */
 
 /* q, k and v are copied apart before the kernel, as are their gradients after it: read and written once. */
 #define COPIES_OF_QKV                                                                                                  \
@@ -32,8 +32,9 @@
  * with what is not rotated (4), less our 4; the backward undoes them one by one. */
 #define ROTARY_IN_PYTHON                                                                                               \
     {SL_OP_ROPE,             OP,      20,   5,       6,      0,   NOTHING, ALWAYS, 0, 0, ANY}
-/* transformers' LlamaRotaryEmbedding gives cos and sin the type of hidden_states, which torch.autocast leaves in fp32: times
- * cos (6), rotate_half (2; 4), times sin (6), their sum (12), concatenated (8), to 16 bits for attention (6), less our 4. */
+/* transformers' LlamaRotaryEmbedding gives cos and sin the type of hidden_states, which torch.autocast leaves in
+ * fp32: times cos (6), rotate_half (2; 4), times sin (6), their sum (12), concatenated (8), to 16 bits for attention
+ * (6), less our 4. */
 #define ROTARY_OF_TRANSFORMERS                                                                                         \
     {SL_OP_ROPE,             OP,      20,   5,       6,      0,   NOTHING, ALWAYS, 0, 0, WITHOUT},                     \
     {SL_OP_ROPE,             OP,      40,   6,       12,     0,   NOTHING, ALWAYS, 0, 0, UNDER}
@@ -93,18 +94,18 @@
     {SL_OP_ATTENTION_FWD,    OP,      22,   4,       6,      4,   SL_OP_ATTENTION_BWD, when, 0, 0, ANY},               \
     {SL_OP_ATTENTION_BWD,    OP,      20,   3,       6,      0,   NOTHING, when, 0, 0, ANY}
 /* Cast to fp32 (6), squared (8), averaged (4), scaled (8), cast back (6), times the weight (4), less our 4; the
- * backward mirrors these with twice as many operands. x in fp32 and the scaled x in 16 bits are kept. The
- * weight's are the product of its gradient and the scaled x (6) and the sum of that (2), less the 4 that our own half
- * reads. Of fp32 x nothing is cast: squared (8), averaged (4), scaled (8), times the weight (8), less our 8; of the backward
- * the two casts (12) are gone, what was in 16 bits is twice that (12), and ours is 6 more. Only the scaled x is kept
- * beside x, in fp32. */
+ * backward mirrors these with twice as many operands. x in fp32 and the scaled x in 16 bits are kept. The weight's
+ * are the product of its gradient and the scaled x (6) and the sum of that (2), less the 4 that our own half reads.
+ * Of fp32 x nothing is cast: squared (8), averaged (4), scaled (8), times the weight (8), less our 8; of the
+ * backward the two casts (12) are gone, what was in 16 bits is twice that (12), and ours is 6 more. Only the scaled
+ * x is kept beside x, in fp32. */
 #define RMSNORM_IN_PYTHON(when)                                                                                        \
     {SL_OP_RMSNORM_FWD,      OP,      32,   6,       4,      6,   SL_OP_RMSNORM_BWD, when, 0, 0, WITHOUT},             \
     {SL_OP_RMSNORM_BWD,      OP,      62,   13,      8,      0,   NOTHING, when, 4, 1, WITHOUT},                       \
     {SL_OP_RMSNORM_FWD,      OP,      20,   4,       4,      4,   SL_OP_RMSNORM_BWD, when, 0, 0, UNDER},               \
     {SL_OP_RMSNORM_BWD,      OP,      56,   11,      8,      0,   NOTHING, when, 8, 1, UNDER}
-/* torch's layer_norm is one kernel forward, and three backward, of which two sum the weights' gradients: twice the bytes in
- * fp32. */
+/* torch's layer_norm is one kernel forward, and three backward, of which two sum the weights' gradients: twice the
+ * bytes in fp32. */
 #define LAYERNORM_OF_TORCH(when)                                                                                       \
     {SL_OP_LAYERNORM_BWD,    OP,      2,    2,       0,      0,   NOTHING, when, 2, 2, WITHOUT},                       \
     {SL_OP_LAYERNORM_BWD,    OP,      4,    2,       0,      0,   NOTHING, when, 4, 2, UNDER}
@@ -162,8 +163,8 @@
  * 28 of ours for fp32 shards. */
 #define ADAMW_BY_FOREACH                                                                                               \
     {SL_OP_ADAMW,            OP,       52,  12,      0,      0,   NOTHING, ALWAYS, 0, 0, ANY}
-/* torch.amp.GradScaler.unscale_ checks and unscales all gradients, which are fp32 (8), and its step asks the host whether all
- * were finite. */
+/* torch.amp.GradScaler.unscale_ checks and unscales all gradients, which are fp32 (8), and its step asks the host
+ * whether all were finite. */
 #define GRAD_SCALER                                                                                                    \
     {SL_OP_ADAMW,            OP,       8,   2,       0,      0,   NOTHING, SL_IF_GRAD_SCALER, 0, 0, UNDER},            \
     {SL_OP_ADAM,             OP,       8,   2,       0,      0,   NOTHING, SL_IF_GRAD_SCALER, 0, 0, UNDER},            \
@@ -210,16 +211,16 @@
     {SL_OP_CLASSIFIER,       OP,      4,    2,       2,      0,   NOTHING, ALWAYS, 0, 0, ANY},                         \
     {SL_OP_CLASSIFIER_SHARD, OP,      4,    4,       2,      0,   NOTHING, ALWAYS, 0, 0, ANY}
 
-/* transformers' NewGELUActivation (activations.py), gelu_new, in Python: cubed (4 bytes), scaled (4), added to x (6),
- * scaled (4), tanh (4), 1 added (4), x halved (4), their product (6), less our 4; tanh, the two factors of the product
- * are kept beside x. The backward: gradients of both factors (12), x halved (4), tanh's (6), scaled (4), of the cube: x
- * squared (4), times 3 (4), times the gradient (6) scaled (4), and two sums of gradients (12), less our 6. gelu_fast and
- * gelu_pytorch_tanh are read as the same function, and counted so. torch.autocast has pow on its list of fp32, which all
- * that follows is then: to fp32 (6), cubed (8), scaled (8), added to x (10), scaled (8), tanh (8), 1 added (8), x halved
- * (4), their product (10), to 16 bits for the product behind (6), less our 4; x in fp32, tanh and the second factor are kept
- * in fp32, the first in 16 bits. The backward: to fp32 (6), gradients of both factors (10, 12), that of the first to 16 bits
- * (6), x halved (4), tanh's (12), scaled (8), x squared (8), times 3 (8), times the gradient (12), scaled (8), both gradients
- * of x to 16 bits (12), two sums (12), less our 6. */
+/* transformers' NewGELUActivation (activations.py), gelu_new, in Python: cubed (4 bytes), scaled (4), added to x
+ * (6), scaled (4), tanh (4), 1 added (4), x halved (4), their product (6), less our 4; tanh, the two factors of the
+ * product are kept beside x. The backward: gradients of both factors (12), x halved (4), tanh's (6), scaled (4), of
+ * the cube: x squared (4), times 3 (4), times the gradient (6) scaled (4), and two sums of gradients (12), less our
+ * 6. gelu_fast and gelu_pytorch_tanh are read as the same function, and counted so. torch.autocast has pow on its
+ * list of fp32, which all that follows is then: to fp32 (6), cubed (8), scaled (8), added to x (10), scaled (8),
+ * tanh (8), 1 added (8), x halved (4), their product (10), to 16 bits for the product behind (6), less our 4; x in
+ * fp32, tanh and the second factor are kept in fp32, the first in 16 bits. The backward: to fp32 (6), gradients of
+ * both factors (10, 12), that of the first to 16 bits (6), x halved (4), tanh's (12), scaled (8), x squared (8),
+ * times 3 (8), times the gradient (12), scaled (8), both gradients of x to 16 bits (12), two sums (12), less our 6. */
 #define GELU_IN_PYTHON                                                                                                 \
     {SL_OP_GELU_FWD,         OP,      32,   7,       4,      6,   SL_OP_GELU_BWD, ALWAYS, 0, 0, WITHOUT},              \
     {SL_OP_GELU_BWD,         OP,      50,   10,      6,      0,   NOTHING, ALWAYS, 0, 0, WITHOUT},                     \

@@ -44,9 +44,9 @@ enum sl_accumulation {
   SL_ACCUMULATE_FUSED_ANY /* by the product, to fp32 or to sums in the type of the factors */
 };
 
-/* When a row applies: always; depending on shardlab.fused_norm, fused_softmax or cross_entropy_loss_fusion, for a set that
- * has both forms; for an op with dropout; for fp16; with recomputation by op; for attention over more
- * than one sequence; under context parallelism, or only without it; or for a gate and what it gates in one tensor. */
+/* When a row applies: always; depending on shardlab.fused_norm, fused_softmax or cross_entropy_loss_fusion, for a
+ * set that has both forms; for an op with dropout; for fp16; with recomputation by op; for attention over more than
+ * one sequence; under context parallelism, or only without it; or for a gate and what it gates in one tensor. */
 enum sl_kernel_when {
   SL_ALWAYS,
   SL_UNLESS_FUSED_NORM,
@@ -64,8 +64,8 @@ enum sl_kernel_when {
   SL_IF_GATE_PACKED
 };
 
-/* Does a row apply whatever the types are, only to kernels of one 16-bit type, or only under torch.autocast, where norms and
- * the residual stream are in fp32? */
+/* Does a row apply whatever the types are, only to kernels of one 16-bit type, or only under torch.autocast, where
+ * norms and the residual stream are in fp32? */
 enum sl_kernel_autocast { SL_WITH_ANY_TYPES, SL_WITHOUT_AUTOCAST, SL_UNDER_AUTOCAST };
 
 /* What a framework launches in addition to an op of `kind`. Bytes are per element. A kind may have several rows; of an

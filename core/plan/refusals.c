@@ -361,14 +361,16 @@ static enum sl_status check_param_gather(const struct sl_strategy *s, const stru
                       s->name);
 }
 
-/* torch.autocast beside fp32 parameters is lowered for a plain loop on one rank and for DDP, whose gradients are whole and
- * fp32. What DeepSpeed makes of its section (runtime/torch_autocast.py: gradients reduced in 16 bits) is not. */
+/* torch.autocast beside fp32 parameters is lowered for a plain loop on one rank and for DDP, whose gradients are
+ * whole and fp32. What DeepSpeed makes of its section (runtime/torch_autocast.py: gradients reduced in 16 bits) is
+ * not. */
 static enum sl_status check_autocast(const struct sl_preset *preset, const struct sl_config *c) {
   static const char *const key = "torch_autocast.enabled";
   const bool ddp = preset->family & (SL_FAMILY_DDP | SL_FAMILY_ZRO), named = c->sl.preset[0] != '\0';
   if (c->autocast_dtype == SL_F32) return SL_OK;
   if (c->param_dtype != SL_F32)
-    return sl_json_fail(&c->doc, key, "is true beside %s.enabled; expected one of them: autocast keeps parameters in fp32",
+    return sl_json_fail(&c->doc, key,
+                        "is true beside %s.enabled; expected one of them: autocast keeps parameters in fp32",
                         sl_dtype_name(c->param_dtype));
   if (c->sl.tp > 1 || c->sl.pp > 1 || c->sl.cp > 1)
     return sl_json_fail(&c->doc, key, "is true beside tp %d, pp %d, cp %d; expected data parallelism alone", c->sl.tp,
@@ -383,10 +385,11 @@ static enum sl_status check_autocast(const struct sl_preset *preset, const struc
 
 enum sl_status sl_strategy_check_autocast(const struct sl_config *c, int dp) {
   if (c->autocast_dtype == SL_F32 || dp == 1 || c->sl.preset[0] != '\0') return SL_OK;
-  return sl_json_fail(&c->doc, "torch_autocast.enabled",
-                      "is true on %d ranks without a preset, which are DeepSpeed's; expected preset ddp, accelerate-ddp or "
-                      "zero-redundancy-optimizer, or one rank; autocast under other strategies is not modelled",
-                      dp);
+  return sl_json_fail(
+      &c->doc, "torch_autocast.enabled",
+      "is true on %d ranks without a preset, which are DeepSpeed's; expected preset ddp, accelerate-ddp or "
+      "zero-redundancy-optimizer, or one rank; autocast under other strategies is not modelled",
+      dp);
 }
 
 enum sl_status sl_strategy_check_limits(const struct sl_preset *preset, const struct sl_config *config) {

@@ -6,9 +6,9 @@
 
 #include <math.h>
 
-/* torch.autocast to fp16 comes with torch.amp.GradScaler (torch/amp/grad_scaler.py of 2.6): a first scale of 2^16, which an
- * overflow halves at once and 2000 good steps double; nothing stops it from below. By the rule of loss_scale.h, which is
- * DeepSpeed's, it doubles a step later than by torch's. */
+/* torch.autocast to fp16 comes with torch.amp.GradScaler (torch/amp/grad_scaler.py of 2.6): a first scale of 2^16,
+ * which an overflow halves at once and 2000 good steps double; nothing stops it from below. By the rule of
+ * loss_scale.h, which is DeepSpeed's, it doubles a step later than by torch's. */
 enum { SCALER_POWER = 16, SCALER_WINDOW = 2000 };
 static const double SCALER_LEAST = 0x1p-1000;
 

@@ -40,8 +40,9 @@ static const struct family families[] = {
      .most_micro = 30},
     {.name = "DDP under torch.autocast",
      .model = "gpt2",
-     .config = "{" ADAMW "\"torch_autocast\": {\"enabled\": true, \"dtype\": \"bf16\"}, \"shardlab\": {\"seq_len\": 512, "
-               "\"preset\": \"ddp\", \"kernels\": \"torch-eager\"}}",
+     .config =
+         "{" ADAMW "\"torch_autocast\": {\"enabled\": true, \"dtype\": \"bf16\"}, \"shardlab\": {\"seq_len\": 512, "
+         "\"preset\": \"ddp\", \"kernels\": \"torch-eager\"}}",
      .count = 16,
      .most_tp = 1,
      .most_pp = 1,
@@ -51,8 +52,9 @@ static const struct family families[] = {
      .most_micro = 30},
     {.name = "one rank under torch.autocast",
      .model = "llama3-8b",
-     .config = "{" ADAMW "\"torch_autocast\": {\"enabled\": true, \"dtype\": \"fp16\"}, \"shardlab\": {\"seq_len\": 256, "
-               "\"kernels\": \"torch-compile\"}}",
+     .config =
+         "{" ADAMW "\"torch_autocast\": {\"enabled\": true, \"dtype\": \"fp16\"}, \"shardlab\": {\"seq_len\": 256, "
+         "\"kernels\": \"torch-compile\"}}",
      .count = 8,
      .most_tp = 1,
      .most_pp = 1,

@@ -1,13 +1,13 @@
 /* Training under torch.autocast: fp32 parameters, products in bf16. PyTorch's own runs of the same models, weights and
  * batches are in tests/golden (make_autocast.py).
  *
- * Of the first step's gradients the measure is the distance of PyTorch's from those in fp64: over all gradients together
- * ours may be 1.1 times that, each single tensor 1.4 times (test_half.c says why). The model all in bf16 is 1.3 times as far,
- * over all. Losses of ten steps with an update each may be apart by u, 2^-9: the two
- * round other sums to bf16, and AdamW takes steps of one size whatever the gradient's. They were, by 0.27 u at most.
+ * Of the first step's gradients the measure is the distance of PyTorch's from those in fp64: over all gradients
+ * together ours may be 1.1 times that, each single tensor 1.4 times (test_half.c says why). The model all in bf16 is
+ * 1.3 times as far, over all. Losses of ten steps with an update each may be apart by u, 2^-9: the two round other sums
+ * to bf16, and AdamW takes steps of one size whatever the gradient's. They were, by 0.27 u at most.
  *
- * Recomputation and fused epilogues change no bit, the parts of DDP and of ZeroRedundancyOptimizer only the order of sums. The
- * arena is the predicted one. */
+ * Recomputation and fused epilogues change no bit, the parts of DDP and of ZeroRedundancyOptimizer only the order of
+ * sums. The arena is the predicted one. */
 #include <jansson.h>
 
 #include "tests/mpi/checked.h"
@@ -23,8 +23,7 @@ static const char *const models[] = {"gpt2_odd", "llama_odd"};
 static const struct {
   const char *run, *optimizer;
 } optimizers[] = {
-    {"adamw_clip",
-     "{\"type\": \"AdamW\", \"params\": {\"lr\": 0.003, \"betas\": [0.9, 0.95], \"weight_decay\": 0.1}}"},
+    {"adamw_clip", "{\"type\": \"AdamW\", \"params\": {\"lr\": 0.003, \"betas\": [0.9, 0.95], \"weight_decay\": 0.1}}"},
     {"sgd_clip", "{\"type\": \"SGD\", \"params\": {\"lr\": 0.05, \"momentum\": 0.9, \"weight_decay\": 0.01}}"},
 };
 /* Ways to compute the same; `bits`: with the bits of the first. */

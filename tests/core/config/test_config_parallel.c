@@ -289,15 +289,19 @@ static void tf32_is_for_fp32(void **state) {
   sl_config_free(&c);
 }
 
-/* torch.autocast leaves parameters in fp32; without a type it casts to fp16, and to another one than these two not at all. */
+/* torch.autocast leaves parameters in fp32; without a type it casts to fp16, and to another one than these two not
+ * at all. */
 static void autocast_is_of_products(void **state) {
   static const struct {
     const char *section;
     enum sl_dtype type;
-  } cases[] = {{"{\"enabled\": true, \"dtype\": \"bfloat16\"}", SL_BF16}, {"{\"enabled\": true, \"dtype\": \"fp16\"}", SL_F16},
+  } cases[] = {{"{\"enabled\": true, \"dtype\": \"bfloat16\"}", SL_BF16},
+               {"{\"enabled\": true, \"dtype\": \"fp16\"}", SL_F16},
                {"{\"enabled\": true}", SL_F16},
-               {"{\"enabled\": true, \"dtype\": \"float32\"}", SL_F32}, {"{\"enabled\": true, \"dtype\": \"int8\"}", SL_F32},
-               {"{\"enabled\": false, \"dtype\": \"bf16\"}", SL_F32}, {"{\"dtype\": \"bf16\"}", SL_F32}};
+               {"{\"enabled\": true, \"dtype\": \"float32\"}", SL_F32},
+               {"{\"enabled\": true, \"dtype\": \"int8\"}", SL_F32},
+               {"{\"enabled\": false, \"dtype\": \"bf16\"}", SL_F32},
+               {"{\"dtype\": \"bf16\"}", SL_F32}};
   (void)state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     char text[128];
@@ -308,6 +312,8 @@ static void autocast_is_of_products(void **state) {
     assert_int_equal(c.grad_accum_dtype, SL_F32);
     assert_int_equal(c.communication_data_type, SL_F32);
     assert_int_equal(sl_config_product_dtype(&c), cases[i].type);
+    const char *names[] = {[SL_F32] = "fp32", [SL_BF16] = "bf16-autocast", [SL_F16] = "fp16-autocast"};
+    assert_string_equal(sl_config_precision(&c), names[cases[i].type]);
     json_t *written = sl_config_to_json(&c);
     assert_int_equal(json_object_get(written, "torch_autocast") != NULL, cases[i].type != SL_F32);
     json_decref(written);

@@ -94,7 +94,8 @@ static void torchtitans_settings_are_ours(void **state) {
        "\"rowwise\""},
       {"[model]\nconverters=' float8,'", 8, "shardlab.fp8", "true"}, /* of March 2025 */
       /* DDP and a single device train under autocast */
-      {"[parallelism]\ndata_parallel_replicate_degree=8\ndata_parallel_shard_degree=1", 8, "shardlab.preset", "\"ddp\""},
+      {"[parallelism]\ndata_parallel_replicate_degree=8\ndata_parallel_shard_degree=1", 8, "shardlab.preset",
+       "\"ddp\""},
       {"[parallelism]\ndata_parallel_replicate_degree=8\ndata_parallel_shard_degree=1", 8, "torch_autocast.dtype",
        "\"bf16\""},
       {"", 1, "torch_autocast.enabled", "true"},
@@ -199,7 +200,8 @@ static const struct {
      "1 x shards 2 x tp 3 x pp 1",
      true, 8},
     {"[parallelism]\ndata_parallel_replicate_degree = 4\ndata_parallel_shard_degree = 1\ntensor_parallel_degree = 2",
-     "f:2:1: parallelism.data_parallel_replicate_degree: is 4; expected 1, or shards beside it: torchtitan's DDP has no "
+     "f:2:1: parallelism.data_parallel_replicate_degree: is 4; expected 1, or shards beside it: torchtitan's DDP has "
+     "no "
      "tp and no pp",
      true, 8},
     {"[activation_checkpoint]\nmode = 'memory_budget'",

@@ -64,8 +64,8 @@ static void accelerate_names_what_its_type_lacks(void **state) {
        "}}",
        "communication_data_type", "gradient_clipping: 1"},
       {AS("ddp", MANY ", " EAGER), NAMED, "MULTI_GPU"},
-      {"{\"torch_autocast\": {\"enabled\": true, \"dtype\": \"bf16\"}, \"shardlab\": {\"preset\": \"ddp\", " ONE ", " EAGER
-       "}}",
+      {"{\"torch_autocast\": {\"enabled\": true, \"dtype\": \"bf16\"}, \"shardlab\": {\"preset\": \"ddp\", " ONE
+       ", " EAGER "}}",
        "", "mixed_precision: 'bf16'"},
       {AS("fsdp", MANY ", " EAGER), "shardlab.tp shardlab.pp shardlab.sequence_parallel",
        "fsdp_activation_checkpointing: true"},

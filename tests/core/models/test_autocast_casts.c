@@ -1,6 +1,6 @@
-/* label: unit
- * torch.autocast: what a block keeps for its backward against PyTorch's own count (tests/golden/make_saved.py), to the byte;
- * and by hand: which casts there are, how long those of weights live, and in which types gradients are summed. */
+/* label: unit torch.autocast: what a block keeps for its backward against PyTorch's own count
+ * (tests/golden/make_saved.py), to the byte; and by hand: which casts there are, how long those of weights live, and
+ * in which types gradients are summed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,11 +20,12 @@ enum { T = 24, R = B * T };
 /* The same job as small_llama_open's, in fp32 under torch.autocast. */
 static void open_job(struct fixture *f, int world, int micros, const char *keys) {
   char config[512];
-  snprintf(config, sizeof config,
-           "{\"train_micro_batch_size_per_gpu\": %d, \"gradient_accumulation_steps\": %d, \"torch_autocast\": {\"enabled\": "
-           "true, \"dtype\": \"bfloat16\"}, \"optimizer\": {\"type\": \"AdamW\"}, \"shardlab\": {\"attention\": \"flash\", "
-           "\"seq_len\": %d%s}}",
-           B, micros, T, keys);
+  snprintf(
+      config, sizeof config,
+      "{\"train_micro_batch_size_per_gpu\": %d, \"gradient_accumulation_steps\": %d, \"torch_autocast\": {\"enabled\": "
+      "true, \"dtype\": \"bfloat16\"}, \"optimizer\": {\"type\": \"AdamW\"}, \"shardlab\": {\"attention\": \"flash\", "
+      "\"seq_len\": %d%s}}",
+      B, micros, T, keys);
   if (fixture_open(f, SL_SOURCE_DIR "/tests/core/models/small_llama.json", config, "dgx-h100", world, NULL) != SL_OK ||
       sl_check(&f->job) != SL_OK)
     fail_msg("%s: %s", keys, sl_error_message());
@@ -45,13 +46,14 @@ static int64_t activations(const json_t *shape, const char *family, int layers) 
   struct fixture f;
   char model[512];
   const bool gpt2 = strcmp(family, "gpt2") == 0;
-  snprintf(model, sizeof model,
-           gpt2 ? "{\"model_type\": \"gpt2\", \"n_layer\": %d, \"n_embd\": %lld, \"n_head\": %lld, \"n_inner\": %lld, "
-                  "\"vocab_size\": 61, \"n_positions\": %lld, \"resid_pdrop\": 0, \"embd_pdrop\": 0, \"attn_pdrop\": 0}"
-                : "{\"model_type\": \"llama\", \"num_hidden_layers\": %d, \"hidden_size\": %lld, \"num_attention_heads\": "
-                  "%lld, \"intermediate_size\": %lld, \"vocab_size\": 61, \"max_position_embeddings\": %lld}",
-           layers, (long long)number(shape, "width"), (long long)number(shape, "heads"),
-           (long long)number(shape, "inner"), (long long)number(shape, "seq"));
+  snprintf(
+      model, sizeof model,
+      gpt2 ? "{\"model_type\": \"gpt2\", \"n_layer\": %d, \"n_embd\": %lld, \"n_head\": %lld, \"n_inner\": %lld, "
+             "\"vocab_size\": 61, \"n_positions\": %lld, \"resid_pdrop\": 0, \"embd_pdrop\": 0, \"attn_pdrop\": 0}"
+           : "{\"model_type\": \"llama\", \"num_hidden_layers\": %d, \"hidden_size\": %lld, \"num_attention_heads\": "
+             "%lld, \"intermediate_size\": %lld, \"vocab_size\": 61, \"max_position_embeddings\": %lld}",
+      layers, (long long)number(shape, "width"), (long long)number(shape, "heads"), (long long)number(shape, "inner"),
+      (long long)number(shape, "seq"));
   const char *config = "{\"train_micro_batch_size_per_gpu\": 2, \"torch_autocast\": {\"enabled\": true, \"dtype\": "
                        "\"bf16\"}, \"optimizer\": {\"type\": \"AdamW\"}, \"shardlab\": {\"attention\": \"flash\", "
                        "\"kernels\": \"torch-eager\"}}";
@@ -121,7 +123,8 @@ static struct casts casts_of(const char *keys, int micros) {
   return n;
 }
 
-/* A block has seven weights, the head one; the embedding is looked up in fp32. The ops of a micro-batch stand for all. */
+/* A block has seven weights, the head one; the embedding is looked up in fp32. The ops of a micro-batch stand for
+ * all. */
 static void weights_are_cast_once_a_region(void **state) {
   (void)state;
   const struct casts plain = casts_of("", 1), twice = casts_of("", 2), again = casts_of(", \"recompute\": \"full\"", 1);
@@ -132,8 +135,9 @@ static void weights_are_cast_once_a_region(void **state) {
   assert_int_equal(again.weights, 2 * 7 * LAYERS + 1);
 }
 
-/* Ours: two norms and two branches a block, and the last norm. Eager PyTorch: each of five products casts the norm's output, the
- * sums of the stream read 16 bits; backward each of these casts its gradient. Compiled: none but gradients beside. */
+/* Ours: two norms and two branches a block, and the last norm. Eager PyTorch: each of five products casts the norm's
+ * output, the sums of the stream read 16 bits; backward each of these casts its gradient. Compiled: none but
+ * gradients beside. */
 static void kernel_sets_cast_where_their_frameworks_do(void **state) {
   (void)state;
   const struct casts own = casts_of("", 1), eager = casts_of(", \"kernels\": \"torch-eager\"", 1),
@@ -240,7 +244,8 @@ static void other_strategies_refuse(void **state) {
     const char *text, *says;
     int world;
   } cases[] = {
-      {"\"shardlab\": {\"preset\": \"fsdp\"}", "preset fsdp: expected ddp, accelerate-ddp, zero-redundancy-optimizer", 2},
+      {"\"shardlab\": {\"preset\": \"fsdp\"}", "preset fsdp: expected ddp, accelerate-ddp, zero-redundancy-optimizer",
+       2},
       {"\"shardlab\": {\"preset\": \"deepspeed-0\"}", "preset deepspeed-0: expected ddp", 1},
       {"\"zero_optimization\": {\"stage\": 2}", "is true on 2 ranks without a preset, which are DeepSpeed's", 2},
       {"\"bf16\": {\"enabled\": true}", "is true beside bf16.enabled; expected one of them", 1},
@@ -250,10 +255,11 @@ static void other_strategies_refuse(void **state) {
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     struct fixture f;
     char config[512];
-    snprintf(config, sizeof config,
-             "{\"train_micro_batch_size_per_gpu\": 2, \"torch_autocast\": {\"enabled\": true}, \"optimizer\": {\"type\": "
-             "\"AdamW\"}, %s}",
-             cases[i].text);
+    snprintf(
+        config, sizeof config,
+        "{\"train_micro_batch_size_per_gpu\": 2, \"torch_autocast\": {\"enabled\": true}, \"optimizer\": {\"type\": "
+        "\"AdamW\"}, %s}",
+        cases[i].text);
     const enum sl_status status =
         fixture_open(&f, SL_SOURCE_DIR "/tests/core/models/small_llama.json", config, "dgx-h100", cases[i].world, NULL);
     assert_int_equal(status, SL_ERR_INPUT);

@@ -183,7 +183,8 @@ static void autocast_scales_as_grad_scaler_does(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(autocast_scales_as_grad_scaler_does), cmocka_unit_test(scale_follows_deepspeed),
+      cmocka_unit_test(autocast_scales_as_grad_scaler_does),
+      cmocka_unit_test(scale_follows_deepspeed),
       cmocka_unit_test(a_static_scale_stays),
       cmocka_unit_test(bf16_checks_when_asked),
   };
