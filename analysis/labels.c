@@ -32,6 +32,7 @@ static const struct fact {
              {"plan.threads", "threads "},
              {"config.bf16.enabled", "bf16 "},
              {"config.fp16.enabled", "fp16 "},
+             {"config.torch_autocast.dtype", "autocast "},
              {"config.shardlab.attention", ""},
              {"config.shardlab.kernels", ""},
              {"config.zero_optimization.offload_optimizer.device", "optimizer on "},
