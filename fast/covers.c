@@ -15,8 +15,6 @@ bool sl_fast_covers_inputs(const struct sl_model *model, const struct sl_config 
   const bool measured = cluster->op_costs.count > 0;
   if (config->activations.partitioned || config->activations.on_host) return false;
   if (!sl_model_blocks_alike(model)) return false;
-  if (config->autocast_dtype != SL_F32)
-    return false; /* casts of weights are kept beside the activations of a micro-batch */
   if (sl_config_product_dtype(config) == SL_F8 && sl_kernel_set(config->sl.kernels)->fp8_casts == SL_CASTS_SHARDLAB)
     return false; /* ranks agree on scales once a step, and the casts of weights are in no block's products */
   return sl_model_reads_tokens(model) && device && !measured && config->sl.recompute_every <= 1 && config->sl.cp <= 1 &&

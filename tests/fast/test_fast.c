@@ -12,6 +12,8 @@
     .zero_stage = stage, .time = time_by, .live = live_by, .uneven = any_cut, .formulas = true                         \
   }
 
+#define AUTOCAST "\"torch_autocast\": {\"enabled\": true, \"dtype\": \"bf16\"}, "
+
 static const struct family families[] = {
     ROW("one rank, fp32", "gpt2", "{" ADAMW "\"shardlab\": {\"seq_len\": 257}}", 80, 1, 1, 1, 0, 1e-8, 0.01, false),
     ROW("one rank, bf16, flash", "llama3-8b",
@@ -196,6 +198,16 @@ static const struct family families[] = {
     ROW("kernels of Megatron-LM", "llama3-8b",
         "{" BF16 ADAMW "\"shardlab\": {\"seq_len\": 256, \"kernels\": \"megatron-unfused\"}}", 40, 8, 1, 1, 0, 0.01,
         0.01, false),
+    ROW("torch.autocast, eager", "gpt2",
+        "{" ADAMW AUTOCAST "\"shardlab\": {\"seq_len\": 256, \"kernels\": \"torch-eager\"}}", 40, 1, 1, 1, 0, 0.01,
+        1e-4, false),
+    ROW("torch.autocast, compiled", "llama3-8b",
+        "{" ADAMW AUTOCAST "\"shardlab\": {\"seq_len\": 256, \"kernels\": \"torch-compile\"}}", 24, 1, 1, 1, 0, 1e-3,
+        1e-4, false),
+    ROW("torch.autocast, DDP", "gpt2",
+        "{" ADAMW AUTOCAST "\"shardlab\": {\"seq_len\": 256, \"kernels\": \"torch-compile\", \"preset\": \"ddp\", "
+        "\"gradient_as_bucket_view\": true}}",
+        40, 1, 1, 32, 0, 0.01, 1e-4, false),
     ROW("three dimensions", "llama3-8b",
         "{" BF16 ADAMW "\"zero_optimization\": {\"overlap_comm\": true}, \"shardlab\": {\"seq_len\": 512}}", 64, 4, 4,
         8, 0, 0.01, 0.01, false),

@@ -50,18 +50,6 @@ static const struct family families[] = {
      .time = 1e-6,
      .live = 0.01,
      .most_micro = 30},
-    {.name = "one rank under torch.autocast",
-     .model = "llama3-8b",
-     .config =
-         "{" ADAMW "\"torch_autocast\": {\"enabled\": true, \"dtype\": \"fp16\"}, \"shardlab\": {\"seq_len\": 256, "
-         "\"kernels\": \"torch-compile\"}}",
-     .count = 8,
-     .most_tp = 1,
-     .most_pp = 1,
-     .most_dp = 1,
-     .time = 1e-6,
-     .live = 0.01,
-     .most_micro = 30},
     {.name = "ZeRO 3",
      .model = "gpt2",
      .config =
