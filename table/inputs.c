@@ -26,7 +26,7 @@ static bool is_one_of(const char *text, const char *const *words) {
 static enum sl_status check_words(const struct sl_table_row *r) {
   static const char *const archs[] = {"gpt", "llama", NULL};
   static const char *const recomputes[] = {"none", "selective", "full", "unknown", NULL};
-  static const char *const precisions[] = {"fp32", "tf32", "fp16", "bf16", "fp8", NULL};
+  static const char *const precisions[] = {"fp32", "tf32", "fp16", "bf16", "fp8", "bf16-autocast", "fp16-autocast", NULL};
   static const char *const types[] = {"", "fp32", "bf16", "fp16", NULL};
   static const char *const recipes[] = {"", "tensorwise", "rowwise", NULL};
   static const char *const attentions[] = {
@@ -290,6 +290,8 @@ static enum sl_status make_config(struct sl_config *config, const struct sl_tabl
   const bool bf16 = strcmp(r->precision, "bf16") == 0 || strcmp(r->precision, "fp8") == 0;
   const bool mixed = bf16 || strcmp(r->precision, "fp16") == 0;
   if (mixed) json_object_set_new(root, bf16 ? "bf16" : "fp16", json_pack("{s:b}", "enabled", 1));
+  if (strstr(r->precision, "-autocast") != NULL)
+    json_object_set_new(root, "torch_autocast", json_pack("{s:b, s:s%}", "enabled", 1, "dtype", r->precision, (size_t)4));
   if (f->stage_in_config) json_object_set_new(root, "zero_optimization", zero_of(r, f));
   if (f->grad_type == NULL && r->grad_reduce_dtype[0] != '\0')
     json_object_set_new(root, "communication_data_type", json_string(r->grad_reduce_dtype));

@@ -38,7 +38,7 @@
   X(TEXT, recompute, 0, 0, "none, selective, full, or unknown: what the framework is known to do")                     \
   X(TEXT, attention, 0, 0, "materialised, materialised_fused_softmax, flash1, flash2, flash3 or cudnn")                \
   X(NUMBER, fused_norm, 0, 1, "1: norms are one kernel")                                                               \
-  X(TEXT, precision, 0, 0, "fp32, tf32, fp16, bf16 or fp8")                                                            \
+  X(TEXT, precision, 0, 0, "fp32, tf32, fp16, bf16, fp8, bf16-autocast or fp16-autocast")                              \
   X(TEXT, grad_reduce_dtype, 0, 0, "fp32, bf16 or fp16; empty: the framework's")                                       \
   X(TEXT, framework, 0, 0, "megatron, megatron-deepspeed, deepspeed, fsdp, torchtitan, nanotron, ddp, accelerate")
 

@@ -152,6 +152,11 @@ static void types_of_numbers(void **state) {
   in = inputs_of(CHANGES("precision", "tf32"));
   assert_int_equal(sl_config_product_dtype(&in.config), SL_TF32);
   done(&in);
+  in = inputs_of(CHANGES("framework", "ddp", "zero_stage", "0", "tp", "1", "pp", "1", "dp", "16", "global_batch_seqs",
+                         "", "precision", "fp16-autocast"));
+  assert_int_equal(in.config.param_dtype, SL_F32);
+  assert_int_equal(in.config.autocast_dtype, SL_F16);
+  done(&in);
   refuse(CHANGES("precision", "bf16", "grad_reduce_dtype", "bf16"),
          "grad_reduce_dtype: is bf16; megatron is modelled with fp32 alone");
 }
