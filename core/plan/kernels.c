@@ -2,6 +2,7 @@
 #include "core/plan/kernels.h"
 
 #include <stddef.h>
+#include <string.h>
 
 /* Rows that sets share. */
 #define END                                                                                                            \
@@ -205,11 +206,14 @@
 #define LOSS_OF_TORCHTITAN                                                                                             \
     {SL_OP_CLASSIFIER,       OP,      32,   8,       12,     0,   NOTHING, ALWAYS, 0, 0, ANY},                         \
     {SL_OP_CLASSIFIER_SHARD, OP,      72,   14,      16,     0,   NOTHING, ALWAYS, 0, 0, ANY}
-/* Inductor's kernels: logits read for their maximum, for the sum, and again in the backward, which writes the gradient
- * to a separate tensor; less our 4. */
+/* Inductor's kernels: logits read for their maximum, for the sum, and again in the backward, which writes the gradient;
+ * less our 4. It overwrites logits that its own graph made (donated_buffer of torch/_functorch/config.py, on from 2.6;
+ * the code that Inductor 2.6 wrote for a CPU says so), and has a tensor of its own where they came from elsewhere. */
 #define LOSS_BY_INDUCTOR                                                                                               \
-    {SL_OP_CLASSIFIER,       OP,      4,    2,       2,      0,   NOTHING, ALWAYS, 0, 0, ANY},                         \
-    {SL_OP_CLASSIFIER_SHARD, OP,      4,    4,       2,      0,   NOTHING, ALWAYS, 0, 0, ANY}
+    {SL_OP_CLASSIFIER,       OP,      4,    2,       2,      0,   NOTHING, SL_IF_LOSS_APART, 0, 0, ANY},               \
+    {SL_OP_CLASSIFIER,       OP,      4,    2,       0,      0,   NOTHING, SL_UNLESS_LOSS_APART, 0, 0, ANY},           \
+    {SL_OP_CLASSIFIER_SHARD, OP,      4,    4,       2,      0,   NOTHING, SL_IF_LOSS_APART, 0, 0, ANY},               \
+    {SL_OP_CLASSIFIER_SHARD, OP,      4,    4,       0,      0,   NOTHING, SL_UNLESS_LOSS_APART, 0, 0, ANY}
 
 /* transformers' NewGELUActivation (activations.py), gelu_new, in Python: cubed (4 bytes), scaled (4), added to x
  * (6), scaled (4), tanh (4), 1 added (4), x halved (4), their product (6), less our 4; tanh, the two factors of the
@@ -342,6 +346,10 @@ const struct sl_kernel_set *sl_kernel_set(enum sl_kernel_choice kernels) {
   return &sets[kernels];
 }
 
+static bool compiles_loss_apart(const struct sl_config *config) {
+  return strncmp(config->sl.preset, "fsdp2", strlen("fsdp2")) == 0;
+}
+
 static bool holds(const struct sl_kernel_row *row, const struct sl_config *config, const struct sl_op *op) {
   if (row->autocast == SL_UNDER_AUTOCAST && config->autocast_dtype == SL_F32) return false;
   if (row->autocast == SL_WITHOUT_AUTOCAST && config->autocast_dtype != SL_F32) return false;
@@ -370,6 +378,10 @@ static bool holds(const struct sl_kernel_row *row, const struct sl_config *confi
     return sl_op_cp(op) > 1;
   case SL_UNLESS_CONTEXT:
     return config->sl.cp <= 1;
+  case SL_IF_LOSS_APART:
+    return compiles_loss_apart(config);
+  case SL_UNLESS_LOSS_APART:
+    return !compiles_loss_apart(config);
   case SL_IF_GATE_PACKED:
     return op->flags & SL_OP_PACKED_GATE;
   case SL_ALWAYS:

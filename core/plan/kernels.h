@@ -61,6 +61,8 @@ enum sl_kernel_when {
   SL_IF_SEQUENCES, /* the attention op has more than one */
   SL_IF_CONTEXT,   /* and ranks share them */
   SL_UNLESS_CONTEXT,
+  SL_IF_LOSS_APART, /* compiled apart from the model, as torchtitan does under FSDP2 */
+  SL_UNLESS_LOSS_APART,
   SL_IF_GATE_PACKED
 };
 

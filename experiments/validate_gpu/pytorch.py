@@ -32,7 +32,7 @@ def predict(shardlab, run, folder):
 def main():
     shardlab = sys.argv[1] if len(sys.argv) > 1 else ROOT / "build/release/bin/shardlab"
     print("| GPU | record | model | sequence | PyTorch, ms | predicted, ms | off | in the 90 % interval | memory of tensors, off |\n|---|---|---|---:|---:|---:|---:|---|---:|")
-    errors = []
+    errors, of_memory = [], []
     with tempfile.TemporaryDirectory() as folder:
         for path in sorted((ROOT / "experiments/records").rglob("torch*.json")):
             run = json.loads(path.read_text())
@@ -43,10 +43,11 @@ def main():
             errors.append(abs(off))
             inside = record["step_time_low_s"] <= run["step_s"] <= record["step_time_high_s"]
             memory = record["memory"]["device"]["peak_bytes"] / run["peak_bytes"] - 1
+            of_memory.append(abs(memory))
             gpu, name = run["gpu"].removeprefix("NVIDIA ").removesuffix(" 80GB HBM3"), path.relative_to(ROOT / "experiments/records").parts[0]
             print(f"| {gpu} | {name} | {run['model']} | {run['seq']} | {1e3 * run['step_s']:.1f} | {1e3 * record['step_time_s']:.1f} | "
                   f"{100 * off:+.1f} % | {'yes' if inside else 'no'} | {100 * memory:+.1f} % |")
-    print(f"\nMean error {100 * sum(errors) / len(errors):.1f} % of {len(errors)} runs.")
+    print(f"\nMean error {100 * sum(errors) / len(errors):.1f} % of {len(errors)} runs, of memory {100 * sum(of_memory) / len(of_memory):.1f} %.")
 
 
 if __name__ == "__main__":
