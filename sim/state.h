@@ -6,6 +6,7 @@
  *   fold.c        finds ranks that do the same, so that only one of them is simulated
  *   jitter.c      makes compute slower or faster than its costs
  *   lanes.c       starts and completes ops, rendezvous, slow-down
+ *   ahead.c       ops that run one behind the other
  *   order.c       which ops are on which lane
  *   play.c        runs a whole program event by event
  *   flow.c        the same without events, if nothing slows an op down and no host launches it
@@ -73,7 +74,7 @@ struct sl_sim_load {
   double of[SL_MAX_LINKS];
 };
 
-enum { SL_SIM_AHEAD = 16 };
+enum { SL_SIM_AHEAD = 24 };
 
 enum sl_sim_lane_state {
   SL_SIM_IDLE,    /* nothing has been handed over that is not complete */
@@ -92,20 +93,19 @@ struct sl_sim_lane {
   uint8_t state, blocker;
 };
 
-/* An op of the compute lane that runs, or will run behind that one if nothing comes between. */
+/* An op that runs, or that will run behind the one before it if nothing comes between. */
 struct sl_sim_ahead {
   struct sl_issue_ref issue;
   double start, end;
-  double seconds;         /* at full speed */
-  double host, launching; /* those of the rank once the host has launched it */
+  double host; /* of the rank, once it has launched the op */
 };
 
-/* Ops that run one behind the other, with one event for all: the head of the compute lane and those that follow, none
- * of which waits for another lane or is waited for, but for the last. */
+/* Ops that run one behind the other, with one event for all, the last one's: the head of the compute lane and those
+ * behind it, as ahead.c says. */
 struct sl_sim_stretch {
   struct sl_sim_ahead ops[SL_SIM_AHEAD];
   uint32_t count;
-  bool timed; /* its event stands in the queue, at the end of the last op */
+  bool timed; /* its event stands in the queue */
 };
 
 struct sl_sim_rank {
