@@ -28,9 +28,29 @@ void sl_sim_run_compute(struct sl_sim *sim, int local);
 void sl_sim_look_ahead(struct sl_sim *sim, int local);
 /* Something happens to a rank now: of its stretch, only the op that runs remains. */
 void sl_sim_settle(struct sl_sim *sim, int local);
-/* The first `count` ops of a rank's stretch are complete. */
-void sl_sim_leave(struct sl_sim *sim, int local, uint32_t count);
+/* The ops of a rank's stretch are complete, but for a call that still moves bytes. */
+void sl_sim_leave(struct sl_sim *sim, int local);
 /* Tells of one op that is complete. */
 void sl_sim_emit(struct sl_sim *sim, int local, struct sl_issue_ref issue, double start, double end);
 /* lanes.c: a lane's transfer begins (`beside` > 0) or ends (0): the running compute op changes speed. */
 void sl_sim_transfers(struct sl_sim *sim, int local, int lane, double beside);
+/* A lane's bytes move from now on (`beside` > 0) or no more, and compute that starts now has the speed of that. */
+static inline void sl_sim_move(struct sl_sim_rank *rank, int lane, double beside) {
+  rank->beside[lane] = beside;
+  rank->moving = beside > 0 ? rank->moving | UINT32_C(1) << lane : rank->moving & ~(UINT32_C(1) << lane);
+  rank->lost = 0;
+  for (uint32_t moving = rank->moving; moving != 0; moving &= moving - 1) {
+    const double share = rank->beside[__builtin_ctz(moving)];
+    if (share > rank->lost) rank->lost = share;
+  }
+}
+/* The running compute op, which has `*work` seconds at full speed left since `*since`, loses the share `now` of its
+ * speed from `time` on, not `before`. Returns when it ends. */
+static inline double sl_sim_change_speed(double *work, double *since, double time, double before, double now) {
+  if (time > *since) {
+    *work -= (time - *since) * (1 - before);
+    if (*work < 0) *work = 0;
+    *since = time;
+  }
+  return *since + *work / (1 - now);
+}

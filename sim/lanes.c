@@ -5,32 +5,14 @@
 #include "sim/contention.h"
 #include "sim/state.h"
 
-/* The largest share that a transfer takes of the rank's compute now. */
-static double largest(const struct sl_sim_rank *rank) {
-  double most = 0;
-  for (uint32_t moving = rank->moving; moving != 0; moving &= moving - 1) {
-    const double share = rank->beside[__builtin_ctz(moving)];
-    if (share > most) most = share;
-  }
-  return most;
-}
-
 void sl_sim_transfers(struct sl_sim *sim, int local, int lane, double beside) {
   struct sl_sim_rank *rank = &sim->ranks[local];
-  const double before = rank->lost;
   if (beside == rank->beside[lane]) return;
-  rank->beside[lane] = beside;
-  rank->moving = beside > 0 ? rank->moving | UINT32_C(1) << lane : rank->moving & ~(UINT32_C(1) << lane);
-  if (largest(rank) == before) return;
-  sl_sim_settle(sim, local);
-  const double now = rank->lost = largest(rank);
-  if (rank->lanes[SL_LANE_COMPUTE].state != SL_SIM_RUNNING) return;
-  if (sim->time > rank->work_since) {
-    rank->work -= (sim->time - rank->work_since) * (1 - before);
-    if (rank->work < 0) rank->work = 0;
-    rank->work_since = sim->time;
-  }
-  const double end = rank->work_since + rank->work / (1 - now);
+  if (beside > rank->lost || rank->beside[lane] == rank->lost) sl_sim_settle(sim, local);
+  const double before = rank->lost;
+  sl_sim_move(rank, lane, beside);
+  if (before == rank->lost || rank->lanes[SL_LANE_COMPUTE].state != SL_SIM_RUNNING) return;
+  const double end = sl_sim_change_speed(&rank->work, &rank->work_since, sim->time, before, rank->lost);
   if (end > rank->thread) rank->thread = end;
   rank->stretch.ops[0].end = end;
   rank->stretch.timed = false;
@@ -199,7 +181,7 @@ static void complete(struct sl_sim *sim, int local, int index) {
   struct sl_sim_rank *rank = &sim->ranks[local];
   struct sl_sim_lane *lane = &rank->lanes[index];
   if (index == SL_LANE_COMPUTE) {
-    sl_sim_leave(sim, local, rank->stretch.count);
+    sl_sim_leave(sim, local);
   } else {
     complete_beside(sim, local, index);
   }

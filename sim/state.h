@@ -93,15 +93,19 @@ struct sl_sim_lane {
   uint8_t state, blocker;
 };
 
-/* An op that runs, or that will run behind the one before it if nothing comes between. */
+/* An op that runs, or that will run if nothing comes between. */
 struct sl_sim_ahead {
-  struct sl_issue_ref issue;
+  const struct sl_issue *stored;
+  uint32_t at, turn; /* its place, as in sl_sim_lane */
+  int32_t call;      /* -1: compute */
+  bool behind;       /* compute that begins when the call before it ends */
   double start, end;
-  double host; /* of the rank, once it has launched the op */
+  double launch; /* seconds of the host for it ... */
+  double host;   /* ... which has then come this far */
 };
 
-/* Ops that run one behind the other, with one event for all, the last one's: the head of the compute lane and those
- * behind it, as ahead.c says. */
+/* Ops of the compute lane that run one behind the other, and calls that they meet, in the order of their starts, with
+ * one event for all, at the end of the last, which is compute. See ahead.c. */
 struct sl_sim_stretch {
   struct sl_sim_ahead ops[SL_SIM_AHEAD];
   uint32_t count;
