@@ -10,6 +10,8 @@
  * had been started alone, and those behind are not begun. So times are those that single events give. */
 #include "sim/ahead.h"
 
+#include <math.h>
+
 /* ---- who is told ---- */
 
 void sl_sim_emit(struct sl_sim *sim, int local, struct sl_issue_ref issue, double start, double end) {
@@ -166,26 +168,44 @@ static bool call_on(const struct sl_sim *sim, struct sl_sim_rank *rank, struct a
   return true;
 }
 
-/* Appends the next compute op, which could begin at `now`. */
-static inline void follow(const struct sl_sim *sim, struct sl_sim_rank *rank, struct ahead *a,
-                          const struct sl_issue *stored, double now, bool behind) {
-  struct sl_sim_ahead *op = &rank->stretch.ops[rank->stretch.count++];
-  const double seconds = seconds_of(sim, rank, stored, a->turn);
-  const double lost = a->moves && a->beside > a->lost ? a->beside : a->lost;
-  op->stored = stored;
-  op->at = a->at, op->turn = a->turn;
-  op->call = -1, op->behind = behind;
-  op->launch = rank->now->costs[stored->op].host;
-  op->start = sl_sim_launch(sim, &a->host, now, op->launch);
-  op->host = a->host;
-  op->end = op->start + (lost > 0 ? seconds / (1 - lost) : seconds);
-  if (a->moves && a->until <= op->end) {
-    double work = seconds, since = op->start;
-    if (lost != a->lost) op->end = sl_sim_change_speed(&work, &since, a->until, lost, a->lost);
-    a->moves = false;
-  }
-  a->done++;
-  sl_sim_step(rank->now->program, rank->lanes[SL_LANE_COMPUTE].order, &a->at, &a->turn);
+/* Appends the next compute op, which could begin at `now`, and those behind it that wait for nothing, up to number
+ * `most` of the lane. */
+static void run_on(const struct sl_sim *sim, struct sl_sim_rank *rank, struct ahead *a, double now, bool behind,
+                   uint32_t most) {
+  const struct sl_program *program = rank->now->program;
+  const struct sl_sim_order *order = rank->lanes[SL_LANE_COMPUTE].order;
+  const struct sl_sim_cost *costs = rank->now->costs;
+  const struct sl_issue *stored = &program->issues[order->items[a->at]];
+  struct sl_sim_ahead *const ops = rank->stretch.ops, *op = &ops[rank->stretch.count];
+  const struct sl_sim_ahead *const end =
+      most - a->done < (uint32_t)SL_SIM_AHEAD - rank->stretch.count ? op + (most - a->done) : &ops[SL_SIM_AHEAD];
+  double until = a->moves ? a->until : INFINITY, lost = a->moves && a->beside > a->lost ? a->beside : a->lost;
+  uint32_t at = a->at, turn = a->turn;
+  do {
+    const double seconds = seconds_of(sim, rank, stored, turn), launch = costs[stored->op].host;
+    op->stored = stored;
+    op->at = at, op->turn = turn;
+    op->call = -1, op->behind = behind;
+    op->launch = launch;
+    op->start = sl_sim_launch(sim, &a->host, now, launch);
+    op->host = a->host;
+    now = op->start + (lost > 0 ? seconds / (1 - lost) : seconds);
+    if (until <= now) {
+      double work = seconds, since = op->start;
+      if (lost != a->lost) now = sl_sim_change_speed(&work, &since, until, lost, a->lost);
+      until = INFINITY, lost = a->lost;
+    }
+    op->end = now;
+    op++;
+    behind = false;
+    sl_sim_step(program, order, &at, &turn);
+    if (op == end) break;
+    stored = &program->issues[order->items[at]];
+  } while (stored->wait_count == 0);
+  a->moves = until < INFINITY;
+  a->at = at, a->turn = turn;
+  a->done += (uint32_t)(op - ops) - rank->stretch.count;
+  rank->stretch.count = (uint32_t)(op - ops);
 }
 
 /* Appends to the stretch what follows. */
@@ -206,11 +226,11 @@ static void extend(const struct sl_sim *sim, struct sl_sim_rank *rank) {
         !may_follow(rank, &a, (struct sl_issue_ref){stored, a.turn}, a.call_done + called, &behind))
       break;
     if (called && !call_on(sim, rank, &a)) break;
-    double now = s->ops[s->count - 1].end;
-    if (called) now = s->ops[s->count - 1].start;
+    const double now = called ? s->ops[s->count - 1].start : s->ops[s->count - 1].end;
     behind &= a.moves && a.until > now;
     if (behind) a.moves = false;
-    follow(sim, rank, &a, stored, behind ? a.until : now, behind);
+    const uint32_t least = a.need < a.others ? a.need : a.others;
+    run_on(sim, rank, &a, behind ? a.until : now, behind, least < lane->issued ? least : lane->issued);
   }
   rank->host = a.host;
 }
