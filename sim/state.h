@@ -74,7 +74,7 @@ struct sl_sim_load {
   double of[SL_MAX_LINKS];
 };
 
-enum { SL_SIM_AHEAD = 24 };
+enum { SL_SIM_AHEAD = 48 };
 
 enum sl_sim_lane_state {
   SL_SIM_IDLE,    /* nothing has been handed over that is not complete */
