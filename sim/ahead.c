@@ -162,14 +162,7 @@ static bool call_on(const struct sl_sim *sim, struct sl_sim_rank *rank, struct a
   a->until = sl_sim_launch(sim, &a->host, now, call->host) + call->seconds;
   a->beside = call->beside;
   a->moves = true;
-  *op = (struct sl_sim_ahead){.stored = issue.stored,
-                              .at = a->call_at,
-                              .turn = a->call_turn,
-                              .call = index,
-                              .start = now,
-                              .end = a->until,
-                              .launch = call->host,
-                              .host = a->host};
+  *op = (struct sl_sim_ahead){issue.stored, a->call_at, a->call_turn, index, false, now, a->until, call->host, a->host};
   a->call_at = at, a->call_turn = turn, a->call_done++;
   a->need = need;
   return true;
@@ -193,17 +186,13 @@ static void run_on(const struct sl_sim *sim, struct sl_sim_rank *rank, struct ah
     op->stored = stored;
     op->at = at, op->turn = turn;
     op->call = -1, op->behind = behind;
-    op->timed = now;
     op->launch = launch;
     op->start = sl_sim_launch(sim, &a->host, now, launch);
     op->host = a->host;
     now = op->start + (lost > 0 ? seconds / (1 - lost) : seconds);
     if (until <= now) {
       double work = seconds, since = op->start;
-      if (lost != a->lost) {
-        now = sl_sim_change_speed(&work, &since, until, lost, a->lost);
-        op->timed = until;
-      }
+      if (lost != a->lost) now = sl_sim_change_speed(&work, &since, until, lost, a->lost);
       until = INFINITY, lost = a->lost;
     }
     op->end = now;
@@ -246,25 +235,14 @@ static void extend(const struct sl_sim *sim, struct sl_sim_rank *rank) {
   rank->host = a.host;
 }
 
-/* Is a compute op of the stretch complete? If it ends now, it is if its event would have come before the present one;
- * those that were set at the same time have kept their order since. */
-static bool is_over(const struct sl_sim *sim, const struct sl_sim_stretch *s, uint32_t at) {
-  const struct sl_sim_ahead *op = &s->ops[at];
-  if (op->end != sim->time) return op->end < sim->time;
-  return op->timed < sim->event.since || (op->timed == sim->event.since && s->seq < sim->event.seq);
-}
-
 void sl_sim_look_ahead(struct sl_sim *sim, int local) {
   struct sl_sim_rank *rank = &sim->ranks[local];
   struct sl_sim_stretch *s = &rank->stretch;
   if (rank->lanes[SL_LANE_COMPUTE].state != SL_SIM_RUNNING || s->timed) return;
   s->ops[0].host = rank->host;
-  s->ops[0].timed = sim->time;
   if (!sim->one_thread && rank->untold != NULL) extend(sim, rank);
   s->timed = true;
-  s->seq = sim->queue.next_seq;
-  sl_queue_set(&sim->queue, sl_sim_lane_source(local, SL_LANE_COMPUTE), s->ops[s->count - 1].end,
-               s->ops[s->count - 1].timed);
+  sl_queue_set(&sim->queue, sl_sim_lane_source(local, SL_LANE_COMPUTE), s->ops[s->count - 1].end);
 }
 
 /* ---- what happens ---- */
@@ -296,7 +274,7 @@ static void run_call(struct sl_sim *sim, int local, const struct sl_sim_ahead *o
   lane->state = SL_SIM_RUNNING;
   lane->start = op->start;
   lane->call = op->call;
-  sl_queue_set(&sim->queue, sl_sim_group_source(sim, call->partner), op->end, op->start);
+  sl_queue_set(&sim->queue, sl_sim_group_source(sim, call->partner), op->end);
   sl_sim_move(rank, index, call->beside);
 }
 
@@ -373,7 +351,7 @@ void sl_sim_settle(struct sl_sim *sim, int local) {
   struct sl_sim_stretch *s = &rank->stretch;
   if (rank->lanes[SL_LANE_COMPUTE].state != SL_SIM_RUNNING || s->count < 2) return;
   uint32_t now = 0;
-  while (now + 1 < s->count && (s->ops[now].call >= 0 || is_over(sim, s, now))) now++;
+  while (now + 1 < s->count && (s->ops[now].call >= 0 || s->ops[now].end <= sim->time)) now++;
   const int moves = now > 0 ? leave(sim, local, now, sim->time) : -1;
   const bool blocked = moves >= 0 && s->ops[now].behind;
   if (moves >= 0) run_call(sim, local, &s->ops[moves]);

@@ -177,7 +177,7 @@ static void retime(struct sl_sim *sim) {
       f->since = sim->time;
     }
     f->rate = c->system.rate[i];
-    sl_queue_set(&sim->queue, c->component[i], f->since + f->left / f->rate, sim->time);
+    sl_queue_set(&sim->queue, c->component[i], f->since + f->left / f->rate);
   }
   forget(c);
 }

@@ -26,7 +26,7 @@ static void run_beside(struct sl_sim *sim, int local, int lane, const struct sl_
   const double copied = start + cost->seconds, carried = sim->time + cost->link;
   rank->lanes[lane].start = start;
   rank->lanes[lane].state = SL_SIM_RUNNING;
-  sl_queue_set(&sim->queue, sl_sim_lane_source(local, lane), copied > carried ? copied : carried, sim->time);
+  sl_queue_set(&sim->queue, sl_sim_lane_source(local, lane), copied > carried ? copied : carried);
 }
 
 static void run_transfer(struct sl_sim *sim, int local, int lane) {
@@ -93,7 +93,7 @@ static void meet_group(struct sl_sim *sim, int local, int lane) {
     if (member != local) sl_sim_look_ahead(sim, member);
   }
   const double begin = group->launched > sim->time ? group->launched : sim->time;
-  sl_queue_set(&sim->queue, sl_sim_group_source(sim, call->partner), begin + call->seconds, sim->time);
+  sl_queue_set(&sim->queue, sl_sim_group_source(sim, call->partner), begin + call->seconds);
   if (sim->contention != NULL) sl_contention_begin_group(sim, call->partner, begin, call->seconds);
 }
 
@@ -116,7 +116,7 @@ static void meet_peer(struct sl_sim *sim, int local, int lane) {
   sl_sim_look_ahead(sim, call->partner);
   bool sends = lane == SL_LANE_SEND_F || lane == SL_LANE_SEND_B;
   uint32_t source = sends ? sl_sim_lane_source(local, lane) : sl_sim_lane_source(call->partner, peer_lane);
-  sl_queue_set(&sim->queue, source, sim->time + call->seconds, sim->time);
+  sl_queue_set(&sim->queue, source, sim->time + call->seconds);
   if (sim->contention != NULL)
     sl_contention_begin_pair(sim, sends ? local : call->partner, sends ? lane : peer_lane, call->seconds);
 }

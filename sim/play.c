@@ -42,7 +42,6 @@ static enum sl_status run_events(struct sl_sim *sim) {
   while (sim->queue.count > 0 && sim->status == SL_OK) {
     const struct sl_event event = sl_queue_pop(&sim->queue);
     sim->time = event.time;
-    sim->event = event;
     sl_sim_event(sim, event.source);
   }
   SL_TRY(sim->status);

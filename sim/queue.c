@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-static const struct sl_event none = {.time = INFINITY, .since = INFINITY, .seq = UINT64_MAX};
+static const struct sl_event none = {.time = INFINITY, .seq = UINT64_MAX};
 
 enum sl_status sl_queue_alloc(struct sl_queue *queue, uint32_t sources) {
   const uint32_t rows = (sources + SL_QUEUE_ROW - 1) / SL_QUEUE_ROW;
@@ -13,7 +13,6 @@ enum sl_status sl_queue_alloc(struct sl_queue *queue, uint32_t sources) {
   while (queue->leaves < rows) queue->leaves *= 2;
   queue->late = queue->leaves;
   SL_TRY(sl_calloc(&queue->times, (size_t)rows * SL_QUEUE_ROW, sizeof *queue->times));
-  SL_TRY(sl_calloc(&queue->sinces, (size_t)rows * SL_QUEUE_ROW, sizeof *queue->sinces));
   SL_TRY(sl_calloc(&queue->seqs, (size_t)rows * SL_QUEUE_ROW, sizeof *queue->seqs));
   SL_TRY(sl_calloc(&queue->rows, queue->leaves, sizeof *queue->rows));
   SL_TRY(sl_calloc(&queue->winners, 2 * (size_t)queue->leaves, sizeof *queue->winners));
@@ -25,7 +24,6 @@ enum sl_status sl_queue_alloc(struct sl_queue *queue, uint32_t sources) {
 
 void sl_queue_free(struct sl_queue *queue) {
   free(queue->times);
-  free(queue->sinces);
   free(queue->seqs);
   free(queue->rows);
   free(queue->winners);
@@ -34,7 +32,6 @@ void sl_queue_free(struct sl_queue *queue) {
 
 static inline bool before(const struct sl_event *a, const struct sl_event *b) {
   if (a->time != b->time) return a->time < b->time;
-  if (a->since != b->since) return a->since < b->since;
   return a->seq < b->seq;
 }
 
@@ -51,7 +48,7 @@ static void find_first(struct sl_queue *queue, uint32_t row) {
   struct sl_event first = none;
   for (uint32_t set = queue->rows[row].set; set != 0; set &= set - 1) {
     const uint32_t source = row * SL_QUEUE_ROW + (uint32_t)__builtin_ctz(set);
-    const struct sl_event event = {queue->times[source], queue->sinces[source], queue->seqs[source], source};
+    const struct sl_event event = {queue->times[source], queue->seqs[source], source};
     if (before(&event, &first)) first = event;
   }
   queue->rows[row].first = first;
@@ -65,12 +62,11 @@ static void catch_up(struct sl_queue *queue) {
   queue->late = queue->leaves;
 }
 
-void sl_queue_set(struct sl_queue *queue, uint32_t source, double time, double since) {
+void sl_queue_set(struct sl_queue *queue, uint32_t source, double time) {
   const uint32_t row = source / SL_QUEUE_ROW, bit = UINT32_C(1) << source % SL_QUEUE_ROW;
   struct sl_queue_row *r = &queue->rows[row];
-  const struct sl_event event = {.time = time, .since = since, .seq = queue->next_seq++, .source = source};
+  const struct sl_event event = {.time = time, .seq = queue->next_seq++, .source = source};
   queue->times[source] = time;
-  queue->sinces[source] = since;
   queue->seqs[source] = event.seq;
   queue->count += (r->set & bit) == 0;
   const bool was_first = r->first.source == source && (r->set & bit) != 0;

@@ -1,8 +1,7 @@
 /* The event queue: at most one event per source, earliest first.
  *
  * A source is a lane or a group, so the queue's size is fixed at open, no event is ever stale, and re-timing an event
- * moves it. Events at equal times leave in the order in which they were set, so the same input gives the same trace;
- * one that is set ahead counts as set when it would otherwise have been.
+ * moves it. Events at equal times leave in the order in which they were set, so the same input gives the same trace.
  * Sources stand in rows of neighbours, which are those of one rank or two; a row knows its earliest event, and a
  * knock-out tournament of the rows knows the earliest of all. */
 #pragma once
@@ -15,8 +14,7 @@ enum { SL_QUEUE_ROW = 16 }; /* sources of a row */
 
 struct sl_event {
   double time;  /* seconds */
-  double since; /* breaks ties: when it was set, in seconds ... */
-  uint64_t seq; /* ... and the order of setting */
+  uint64_t seq; /* order of setting, breaks ties */
   uint32_t source;
 };
 
@@ -27,7 +25,6 @@ struct sl_queue_row {
 
 struct sl_queue {
   double *times;             /* of each source's event */
-  double *sinces;            /* of each source's event */
   uint64_t *seqs;            /* of each source's event */
   struct sl_queue_row *rows; /* (leaves) */
   uint32_t *winners; /* of the tournament: that of games 2 i and 2 i + 1 is game i; a row is game leaves + row */
@@ -39,8 +36,8 @@ struct sl_queue {
 
 enum sl_status sl_queue_alloc(struct sl_queue *queue, uint32_t sources);
 void sl_queue_free(struct sl_queue *queue);
-/* Set the event of `source` to `time`, or move it there; it is set at `since`, now or later. */
-void sl_queue_set(struct sl_queue *queue, uint32_t source, double time, double since);
+/* Set the event of `source` to `time`, or move it there. */
+void sl_queue_set(struct sl_queue *queue, uint32_t source, double time);
 /* Take back the event of `source`, which must have one. */
 void sl_queue_clear(struct sl_queue *queue, uint32_t source);
 /* Take the earliest event. The queue must hold one. */

@@ -112,7 +112,6 @@ static enum sl_status sim_advance(void *state, struct sl_completion *out, int ma
   while (!drained && sim->out_count < max && sim->queue.count > 0 && !sim->dry && sim->status == SL_OK) {
     struct sl_event event = sl_queue_pop(&sim->queue);
     sim->time = event.time;
-    sim->event = event;
     sl_sim_event(sim, event.source);
   }
   *count = sim->out_count;

@@ -100,7 +100,6 @@ struct sl_sim_ahead {
   int32_t call;      /* -1: compute */
   bool behind;       /* compute that begins when the call before it ends */
   double start, end;
-  double timed;  /* compute: when single events would have timed it */
   double launch; /* seconds of the host for it ... */
   double host;   /* ... which has then come this far */
 };
@@ -110,8 +109,7 @@ struct sl_sim_ahead {
 struct sl_sim_stretch {
   struct sl_sim_ahead ops[SL_SIM_AHEAD];
   uint32_t count;
-  uint64_t seq; /* that of its event */
-  bool timed;   /* its event stands in the queue */
+  bool timed; /* its event stands in the queue */
 };
 
 struct sl_sim_rank {
@@ -158,9 +156,8 @@ struct sl_sim {
   const struct sl_job *job;
   bool fold;
   struct sl_exec_assumptions assume;
-  int64_t runs;          /* to be measured */
-  double time;           /* now ... */
-  struct sl_event event; /* ... that of this event */
+  int64_t runs; /* to be measured */
+  double time;  /* now */
   uint64_t pending;
   bool one_thread; /* a CPU computes, copies between memories and updates in host memory: one op at a time */
   double slow;     /* comm_compute_share: the most that compute loses beside a transfer */

@@ -316,10 +316,9 @@ static void the_queue_pops_by_time_then_order(void **state) {
     random ^= random << 13, random ^= random >> 7, random ^= random << 17;
     uint32_t source = (uint32_t)(random >> 20) % SOURCES;
     if (random % 5 < 3) {
-      const double since = (double)(round / 3); /* several at once */
       time[source] = (double)(random >> 40 & 15);
       seq[source] = next++;
-      sl_queue_set(&q, source, time[source], since);
+      sl_queue_set(&q, source, time[source]);
     } else if (q.count > 0) {
       int best = -1;
       for (int i = 0; i < SOURCES; i++) {
