@@ -192,7 +192,7 @@ static void run_on(const struct sl_sim *sim, struct sl_sim_rank *rank, struct ah
     now = op->start + (lost > 0 ? seconds / (1 - lost) : seconds);
     if (until <= now) {
       double work = seconds, since = op->start;
-      if (lost != a->lost) now = sl_sim_change_speed(&work, &since, until, lost, a->lost);
+      if (lost != a->lost && until < now) now = sl_sim_change_speed(&work, &since, until, lost, a->lost);
       until = INFINITY, lost = a->lost;
     }
     op->end = now;

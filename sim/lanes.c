@@ -12,6 +12,7 @@ void sl_sim_transfers(struct sl_sim *sim, int local, int lane, double beside) {
   const double before = rank->lost;
   sl_sim_move(rank, lane, beside);
   if (before == rank->lost || rank->lanes[SL_LANE_COMPUTE].state != SL_SIM_RUNNING) return;
+  if (rank->stretch.ops[0].end == sim->time) return; /* it has ended, whichever event comes first */
   const double end = sl_sim_change_speed(&rank->work, &rank->work_since, sim->time, before, rank->lost);
   if (end > rank->thread) rank->thread = end;
   rank->stretch.ops[0].end = end;
