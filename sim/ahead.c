@@ -364,6 +364,10 @@ void sl_sim_settle(struct sl_sim *sim, int local) {
     rank->launching += s->ops[now].launch;
     run_alone(sim, rank, now, moves);
   }
+  if (moves >= 0) { /* until the call's end, which will be known by its event */
+    s->ops[now].end = rank->work_since + (rank->lost > 0 ? rank->work / (1 - rank->lost) : rank->work);
+    s->timed = false;
+  }
   if (now + 1 < s->count) s->timed = false;
   s->ops[0] = s->ops[now];
   s->count = 1;

@@ -25,6 +25,8 @@ struct point {
   const char *cluster;
 };
 
+static int tokens = 64; /* of a sequence */
+
 static void open_stored(struct fixture *f, const struct point *p, bool repeated) {
   const struct sl_build_options options = {.repeated = repeated};
   char config[800];
@@ -32,8 +34,8 @@ static void open_stored(struct fixture *f, const struct point *p, bool repeated)
            "{\"train_micro_batch_size_per_gpu\": 1, \"gradient_accumulation_steps\": %d, \"bf16\": {\"enabled\": true},"
            " \"optimizer\": {\"type\": \"AdamW\"}, \"gradient_clipping\": 0.7,"
            " \"zero_optimization\": {\"stage\": %d, \"reduce_bucket_size\": 2e7},"
-           " \"shardlab\": {\"seq_len\": 64, \"tp\": %d, \"pp\": %d, \"virtual_stages\": %d, \"schedule\": \"%s\"%s}}",
-           p->m, p->zero, p->tp, p->pp, p->v, p->schedule, p->more);
+           " \"shardlab\": {\"seq_len\": %d, \"tp\": %d, \"pp\": %d, \"virtual_stages\": %d, \"schedule\": \"%s\"%s}}",
+           p->m, p->zero, tokens, p->tp, p->pp, p->v, p->schedule, p->more);
   if (fixture_open(f, p->model, config, p->cluster, p->pp * p->tp * p->dp, &options) != SL_OK)
     fail_msg("%s: %s", config, sl_error_message());
 }
@@ -291,6 +293,19 @@ static void hosts_and_slow_compute_see_the_same(void **state) {
   }
 }
 
+/* Long sequences, beside whose compute transfers begin and end: between stages, and those of a group that no other
+ * simulated rank is in. */
+static void compute_beside_several_transfers_is_the_same(void **state) {
+  (void)state;
+  static const struct point points[] = {
+      {"looped-bfs", 3, 2, 18, "llama3-8b", ", \"kernels\": \"megatron-core\"", 2, 1, 0, "mosaic-a100-40g"},
+      {"1f1b", 4, 1, 12, "gpt2-xl", ", \"kernels\": \"megatron-fused\"", 5, 1, 0, "selene-a100"},
+  };
+  tokens = 512;
+  for (size_t i = 0; i < sizeof points / sizeof *points; i++) same_either_way(&points[i], true, false);
+  tokens = 64;
+}
+
 /* So do noise, a rank that is slow and transfers that share links. */
 static void what_is_assumed_is_the_same(void **state) {
   (void)state;
@@ -344,6 +359,7 @@ int main(void) {
       cmocka_unit_test(several_threads_see_the_same),
       cmocka_unit_test(what_is_stored_once_takes_as_long),
       cmocka_unit_test(hosts_and_slow_compute_see_the_same),
+      cmocka_unit_test(compute_beside_several_transfers_is_the_same),
       cmocka_unit_test(what_is_assumed_is_the_same),
       cmocka_unit_test(failures_are_the_same),
   };
