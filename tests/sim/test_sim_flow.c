@@ -272,7 +272,9 @@ static void hosts_and_slow_compute_see_the_same(void **state) {
   static const char selene[] = "selene-a100", hf[] = "hf-h100", cores[] = "localhost";
   static const struct point points[] = {
       {"1f1b", 2, 1, 5, "gpt2-tiny", "", 1, 2, 1, cores},
-      {"gpipe", 6, 1, 8, "gpt2-mini", "", 1, 2, 1, cores}, /* some ops end as transfers begin */
+      {"gpipe", 6, 1, 8, "gpt2-mini", "", 1, 2, 1, cores},
+      /* some ops end as transfers begin */
+      {"looped-bfs", 6, 2, 12, "gpt2", ", \"kernels\": \"llm-foundry\"", 1, 1, 0, "torchtitan-h100"},
       {"1f1b", 1, 1, 3, "gpt2-tiny",
        ", \"recompute\": \"full\"}, \"activation_checkpointing\": {\"cpu_checkpointing\": true", 1, 2, 2, cores},
       {"1f1b", 1, 1, 4, "gpt2-mini", ", \"kernels\": \"megatron-fused\"", 2, 1, 0, selene},
