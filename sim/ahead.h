@@ -32,8 +32,6 @@ void sl_sim_settle(struct sl_sim *sim, int local);
 void sl_sim_leave(struct sl_sim *sim, int local);
 /* Tells of one op that is complete. */
 void sl_sim_emit(struct sl_sim *sim, int local, struct sl_issue_ref issue, double start, double end);
-/* lanes.c: a lane's transfer begins (`beside` > 0) or ends (0): the running compute op changes speed. */
-void sl_sim_transfers(struct sl_sim *sim, int local, int lane, double beside);
 /* A lane's bytes move from now on (`beside` > 0) or no more, and compute that starts now has the speed of that. */
 static inline void sl_sim_move(struct sl_sim_rank *rank, int lane, double beside) {
   rank->beside[lane] = beside;

@@ -5,7 +5,8 @@
 #include "sim/contention.h"
 #include "sim/state.h"
 
-void sl_sim_transfers(struct sl_sim *sim, int local, int lane, double beside) {
+/* A lane's transfer begins (`beside` > 0) or ends (0): the running compute op changes speed. */
+static void transfers(struct sl_sim *sim, int local, int lane, double beside) {
   struct sl_sim_rank *rank = &sim->ranks[local];
   if (beside == rank->beside[lane]) return;
   if (beside > rank->lost || rank->beside[lane] == rank->lost) sl_sim_settle(sim, local);
@@ -33,35 +34,7 @@ static void run_beside(struct sl_sim *sim, int local, int lane, const struct sl_
 static void run_transfer(struct sl_sim *sim, int local, int lane) {
   struct sl_sim_rank *rank = &sim->ranks[local];
   rank->lanes[lane].state = SL_SIM_RUNNING;
-  sl_sim_transfers(sim, local, lane, rank->now_calls[rank->lanes[lane].call].beside);
-}
-
-/* ---- traffic counts ---- */
-
-void sl_sim_hash_call(struct sl_sim_rank *rank, int32_t index) {
-  const struct sl_sim_call *call = &rank->now_calls[index];
-  if (!sl_program_is_step(rank->now->program->kind)) return;
-  rank->call_hash = sl_hash_call(rank->call_hash, call->group, call->kind, call->bytes);
-}
-
-void sl_sim_count_call(struct sl_sim_rank *rank, int lane, int32_t index, double seconds) {
-  const struct sl_sim_call *call = &rank->now_calls[index];
-  struct sl_traffic *t = &rank->traffic.items[call->row];
-  t->calls++;
-  t->bytes += call->bytes;
-  t->wire_bytes += call->wire;
-  rank->call_s[call->row * SL_LANE_COUNT + (uint32_t)lane] += seconds;
-}
-
-void sl_sim_count_copy(struct sl_sim_rank *rank, uint32_t op, double seconds) {
-  const struct sl_sim_cost *cost = &rank->now->costs[op];
-  const uint32_t row = cost->row;
-  const struct sl_work *work = &rank->now->works[op];
-  struct sl_traffic *t = &rank->traffic.items[row];
-  t->calls++;
-  t->bytes += (int64_t)work->size;
-  t->wire_bytes += (int64_t)work->size;
-  rank->call_s[row * SL_LANE_COUNT + (uint32_t)work->lane] += seconds > cost->link ? seconds : cost->link;
+  transfers(sim, local, lane, rank->now_calls[rank->lanes[lane].call].beside);
 }
 
 /* ---- rendezvous ---- */
@@ -163,7 +136,7 @@ static void complete_beside(struct sl_sim *sim, int local, int index) {
   const struct sl_issue_ref issue = sl_sim_head(rank, index);
   sl_sim_settle(sim, local);
   if (lane->call >= 0) {
-    sl_sim_transfers(sim, local, index, 0);
+    transfers(sim, local, index, 0);
     /* the host waits for the rank's neighbours */
     if (index >= SL_LANE_SEND_F && rank->host < sim->time) rank->host = sim->time;
     if (rank->counting) sl_sim_count_call(rank, index, lane->call, sim->time - lane->start);

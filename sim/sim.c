@@ -54,6 +54,7 @@ static enum sl_status sim_begin(void *state, int local, enum sl_program_kind kin
   }
   rank->now = &sim->programs[rank->class_index][kind];
   rank->now_calls = rank->calls[kind];
+  rank->stretch.ops = &rank->stretch.one;
   memset(rank->lanes, 0, sizeof rank->lanes);
   memset(rank->blocked, 0, sizeof rank->blocked);
   rank->counting = sl_program_counts(kind);

@@ -7,6 +7,7 @@
  *   jitter.c      makes compute slower or faster than its costs
  *   lanes.c       starts and completes ops, rendezvous, slow-down
  *   ahead.c       ops that run one behind the other
+ *   counts.c      traffic of a step
  *   order.c       which ops are on which lane
  *   play.c        runs a whole program event by event
  *   flow.c        the same without events, if nothing slows an op down and no host launches it
@@ -107,7 +108,8 @@ struct sl_sim_ahead {
 /* Ops of the compute lane that run one behind the other, and calls that they meet, in the order of their starts, with
  * one event for all, at the end of the last, which is compute. See ahead.c. */
 struct sl_sim_stretch {
-  struct sl_sim_ahead ops[SL_SIM_AHEAD];
+  struct sl_sim_ahead *ops; /* room for SL_SIM_AHEAD where a whole program is run; else `one` */
+  struct sl_sim_ahead one;
   uint32_t count;
   bool timed; /* its event stands in the queue */
 };
@@ -267,7 +269,7 @@ enum sl_status sl_sim_play(struct sl_sim *sim, int64_t step, const struct sl_run
  * are stored in sim->status. */
 void sl_sim_try(struct sl_sim *sim, int local, int lane);
 void sl_sim_event(struct sl_sim *sim, uint32_t source);
-/* Count a call of a step: its hash when `rank` reaches it, in program order; its traffic when it completes, `seconds`
+/* counts.c: count a call of a step: its hash when `rank` reaches it, in program order; its traffic when it completes, `seconds`
  * later. */
 void sl_sim_hash_call(struct sl_sim_rank *rank, int32_t index);
 void sl_sim_count_call(struct sl_sim_rank *rank, int lane, int32_t call, double seconds);
