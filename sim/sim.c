@@ -121,8 +121,8 @@ static enum sl_status sim_advance(void *state, struct sl_completion *out, int ma
 }
 
 /* Without events only if an op's end is known when it starts, and its start from what it waits for: transfers must not
- * slow down ops or each other, and no host may launch ops, because it takes them in order of time. Where ranks disagree,
- * the events explain it. */
+ * slow down ops or each other, and no host may launch ops, because it takes them in order of time. Where ranks
+ * disagree, the events explain it. */
 static enum sl_status sim_play(void *state, enum sl_program_kind kind, int64_t step, const struct sl_run *run) {
   struct sl_sim *sim = state;
   bool ran = false;

@@ -269,8 +269,8 @@ enum sl_status sl_sim_play(struct sl_sim *sim, int64_t step, const struct sl_run
  * are stored in sim->status. */
 void sl_sim_try(struct sl_sim *sim, int local, int lane);
 void sl_sim_event(struct sl_sim *sim, uint32_t source);
-/* counts.c: count a call of a step: its hash when `rank` reaches it, in program order; its traffic when it completes, `seconds`
- * later. */
+/* counts.c: count a call of a step: its hash when `rank` reaches it, in program order; its traffic when it completes,
+ * `seconds` later. */
 void sl_sim_hash_call(struct sl_sim_rank *rank, int32_t index);
 void sl_sim_count_call(struct sl_sim_rank *rank, int lane, int32_t call, double seconds);
 /* Counts a copy between memories in a step, which took `seconds` from when the copying began. Its link counts for at
