@@ -1,7 +1,7 @@
 /* label: property
    libs: sim
- * A program at once and handed over op by op: over schedules, strategies, worlds, folded and not, every op starts and ends at the same
- * time to the last bit, and so do traffic, breakdowns and messages of failure agree. */
+ * A program at once and handed over op by op: over schedules, strategies, worlds, hosts, folded and not, every op starts
+ * and ends at the same time to the last bit, and traffic, breakdowns and messages of failure agree. */
 #include "core/run/timeline.h"
 #include "sim/sim.h"
 #include "tests/support/job_fixture.h"
@@ -327,11 +327,11 @@ static void what_is_assumed_is_the_same(void **state) {
 }
 
 /* Ranks that disagree, and ranks that wait for what never comes. */
-static void same_failures(const char *model) {
+static void same_failures(const char *model, const char *more, const char *cluster) {
   for (int k = 0; k < 2; k++) {
     char message[2][1024];
     struct fixture f;
-    open_point(&f, &(struct point){"1f1b", 2, 1, 4, model, "", 1, 2, 1, gpus});
+    open_point(&f, &(struct point){"1f1b", 2, 1, 4, model, more, 1, 2, 1, cluster});
     struct sl_program *p = &f.job.classes[1].programs[SL_PROGRAM_STEP];
     for (size_t i = 0; i < p->op_count; i++)
       if (p->ops[i].kind == SL_OP_RECV) p->ops[i].dim[0] += k == 0;
@@ -352,8 +352,9 @@ static void same_failures(const char *model) {
 
 static void failures_are_the_same(void **state) {
   (void)state;
-  same_failures("gpt2-tiny");
-  same_failures("gpt3-175b"); /* of two threads */
+  same_failures("gpt2-tiny", "", gpus);
+  same_failures("gpt3-175b", "", gpus); /* of two threads */
+  same_failures("gpt2-tiny", ", \"kernels\": \"megatron-fused\"", "selene-a100");
 }
 
 int main(void) {
