@@ -16,7 +16,8 @@ static void find_repeated(const struct sl_program *program, struct sl_sim_order 
 static enum sl_status make_order(struct sl_sim_program *table) {
   const struct sl_program *program = table->program;
   const size_t stored = program->issue_count - sl_issues_repeated(program);
-  SL_TRY(sl_calloc(&table->order_items, stored, sizeof *table->order_items));
+  SL_TRY(sl_calloc(&table->order_items, 2 * stored, sizeof *table->order_items));
+  table->calls.items = table->order_items + stored;
   for (size_t i = 0; i < stored; i++) table->order[table->costs[program->issues[i].op].lane].count++;
   uint32_t *items = table->order_items;
   for (int lane = 0; lane < SL_LANE_COUNT; lane++) {
@@ -27,7 +28,9 @@ static enum sl_status make_order(struct sl_sim_program *table) {
   for (size_t i = 0; i < stored; i++) {
     struct sl_sim_order *order = &table->order[table->costs[program->issues[i].op].lane];
     order->items[order->count++] = (uint32_t)i;
+    if (table->costs[program->issues[i].op].call >= 0) table->calls.items[table->calls.count++] = (uint32_t)i;
   }
+  find_repeated(program, &table->calls, table->calls.count);
   for (int lane = 0; lane < SL_LANE_COUNT; lane++)
     find_repeated(program, &table->order[lane], table->order[lane].count);
   return SL_OK;

@@ -6,14 +6,11 @@
 
 /* All calls of a step, in program order. */
 static void hash_calls(struct sl_sim_rank *rank) {
-  const struct sl_program *p = rank->now->program;
-  const struct sl_sim_cost *costs = rank->now->costs;
-  const struct sl_issue *turn = sl_issues_turn(p);
-  struct sl_issue_ref at = sl_issue_find(p, 0);
-  for (size_t i = 0; i < p->issue_count; i++, sl_issue_step(p, turn, &at)) {
-    const int32_t call = costs[at.stored->op].call;
-    if (call >= 0) sl_sim_hash_call(rank, call);
-  }
+  const struct sl_program *program = rank->now->program;
+  const struct sl_sim_order *calls = &rank->now->calls;
+  uint32_t at = 0, turn = 0;
+  for (uint32_t i = 0; i < calls->count; i++, sl_sim_step(program, calls, &at, &turn))
+    sl_sim_hash_call(rank, rank->now->costs[program->issues[calls->items[at]].op].call);
 }
 
 /* Hands over all ops of a rank. Lanes begin in the order of their first ops. */

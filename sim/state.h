@@ -56,7 +56,8 @@ struct sl_sim_program {
   bool host_side;               /* an op is one of a lane on which a CPU does the work itself */
   struct sl_cost_fitted fitted; /* of a step: what its compute takes of each fitted number */
   struct sl_sim_order order[SL_LANE_COUNT];
-  uint32_t *order_items; /* their storage */
+  struct sl_sim_order calls; /* the same of communication ops, of all lanes */
+  uint32_t *order_items;     /* their storage */
 };
 
 /* A communication op as one rank makes it. */
