@@ -20,7 +20,7 @@ static void name_head(char *out, size_t size, const struct sl_sim_rank *rank, in
   if (instance < program->instance_count) {
     sl_action_print(action, sizeof action, &program->instances[instance].action);
   }
-  snprintf(out, size, "#%u %s (%s)", (unsigned)rank->lanes[lane].order[rank->lanes[lane].done],
+  snprintf(out, size, "#%u %s (%s)", (unsigned)sl_issue_number(program, sl_sim_head(rank, lane)),
            sl_op_name(sl_sim_head_op(rank, lane)->kind), action);
 }
 

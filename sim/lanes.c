@@ -1,117 +1,40 @@
 /* Lanes: when ops start and complete. The op at the head of its lane is blocked (by another lane of its rank), at a
  * rendezvous (waiting for other ranks), or running. Lanes are FIFO, so two ranks always match the heads of their lanes:
  * no sequence numbers are needed. */
+#include "sim/ahead.h"
 #include "sim/contention.h"
-#include "sim/jitter.h"
 #include "sim/state.h"
-
-/* The largest share that a transfer takes of the rank's compute now. */
-static double largest(const struct sl_sim_rank *rank) {
-  double most = 0;
-  for (uint32_t moving = rank->moving; moving != 0; moving &= moving - 1) {
-    const double share = rank->beside[__builtin_ctz(moving)];
-    if (share > most) most = share;
-  }
-  return most;
-}
 
 /* A lane's transfer begins (`beside` > 0) or ends (0): the running compute op changes speed. */
 static void transfers(struct sl_sim *sim, int local, int lane, double beside) {
   struct sl_sim_rank *rank = &sim->ranks[local];
-  const double before = rank->lost;
   if (beside == rank->beside[lane]) return;
-  rank->beside[lane] = beside;
-  rank->moving = beside > 0 ? rank->moving | UINT32_C(1) << lane : rank->moving & ~(UINT32_C(1) << lane);
-  const double now = rank->lost = largest(rank);
-  if (before == now) return;
-  if (rank->lanes[SL_LANE_COMPUTE].state != SL_SIM_RUNNING) return;
-  if (sim->time > rank->work_since) {
-    rank->work -= (sim->time - rank->work_since) * (1 - before);
-    if (rank->work < 0) rank->work = 0;
-    rank->work_since = sim->time;
-  }
-  const double end = rank->work_since + rank->work / (1 - now);
+  if (beside > rank->lost || rank->beside[lane] == rank->lost) sl_sim_settle(sim, local);
+  const double before = rank->lost;
+  sl_sim_move(rank, lane, beside);
+  if (before == rank->lost || rank->lanes[SL_LANE_COMPUTE].state != SL_SIM_RUNNING) return;
+  if (rank->stretch.ops[0].end == sim->time) return; /* it has ended, whichever event comes first */
+  const double end = sl_sim_change_speed(&rank->work, &rank->work_since, sim->time, before, rank->lost);
   if (end > rank->thread) rank->thread = end;
-  sl_queue_set(&sim->queue, sl_sim_lane_source(local, SL_LANE_COMPUTE), end);
-}
-
-/* When the host has launched an op that takes it `seconds`. The host launches one op after another and runs ahead of
- * the device, so a step takes the longer of the two; if launches block, the host waits for the device, and the two add
- * up. */
-static double launched(const struct sl_sim *sim, struct sl_sim_rank *rank, double seconds) {
-  if (sim->cost_rank.kernel_costs.launch_blocking && rank->host < sim->time) rank->host = sim->time;
-  rank->host += seconds;
-  rank->launching += seconds;
-  return rank->host > sim->time ? rank->host : sim->time;
-}
-
-/* When the only thread gets to an op of `seconds` that could start at `start`. It takes ops in the order in which they
- * come. */
-static double take_turn(struct sl_sim_rank *rank, double start, double seconds) {
-  if (rank->thread > start) start = rank->thread;
-  rank->thread = start + seconds;
-  return start;
-}
-
-static void run_until(struct sl_sim *sim, int local, int lane, double start, double end) {
-  struct sl_sim_lane *running = &sim->ranks[local].lanes[lane];
-  running->start = start;
-  running->state = SL_SIM_RUNNING;
-  sl_queue_set(&sim->queue, sl_sim_lane_source(local, lane), end);
-}
-
-static void run_compute(struct sl_sim *sim, int local, const struct sl_sim_cost *cost) {
-  struct sl_sim_rank *rank = &sim->ranks[local];
-  const struct sl_sim_lane *lane = &rank->lanes[SL_LANE_COMPUTE];
-  double seconds = sl_jitter_seconds(sim, rank, lane->order[lane->done], cost->seconds);
-  double start = launched(sim, rank, cost->host);
-  rank->work = seconds;
-  if (rank->lost > 0) seconds /= 1 - rank->lost;
-  if (sim->one_thread) start = take_turn(rank, start, seconds);
-  rank->work_since = start;
-  run_until(sim, local, SL_LANE_COMPUTE, start, start + seconds);
+  rank->stretch.ops[0].end = end;
+  rank->stretch.timed = false;
 }
 
 /* A copy between memories, or an update in host memory. */
 static void run_beside(struct sl_sim *sim, int local, int lane, const struct sl_sim_cost *cost) {
+  struct sl_sim_rank *rank = &sim->ranks[local];
   double start = sim->time;
-  if (sim->one_thread) start = take_turn(&sim->ranks[local], start, cost->seconds);
+  if (sim->one_thread) start = sl_sim_take_turn(rank, start, cost->seconds);
   const double copied = start + cost->seconds, carried = sim->time + cost->link;
-  run_until(sim, local, lane, start, copied > carried ? copied : carried);
+  rank->lanes[lane].start = start;
+  rank->lanes[lane].state = SL_SIM_RUNNING;
+  sl_queue_set(&sim->queue, sl_sim_lane_source(local, lane), copied > carried ? copied : carried);
 }
 
 static void run_transfer(struct sl_sim *sim, int local, int lane) {
   struct sl_sim_rank *rank = &sim->ranks[local];
   rank->lanes[lane].state = SL_SIM_RUNNING;
   transfers(sim, local, lane, rank->now_calls[rank->lanes[lane].call].beside);
-}
-
-/* ---- traffic counts ---- */
-
-void sl_sim_hash_call(struct sl_sim_rank *rank, int32_t index) {
-  const struct sl_sim_call *call = &rank->now_calls[index];
-  if (!sl_program_is_step(rank->now->program->kind)) return;
-  rank->call_hash = sl_hash_call(rank->call_hash, call->group, call->kind, call->bytes);
-}
-
-void sl_sim_count_call(struct sl_sim_rank *rank, int lane, int32_t index, double seconds) {
-  const struct sl_sim_call *call = &rank->now_calls[index];
-  struct sl_traffic *t = &rank->traffic.items[call->row];
-  t->calls++;
-  t->bytes += call->bytes;
-  t->wire_bytes += call->wire;
-  rank->call_s[call->row * SL_LANE_COUNT + (uint32_t)lane] += seconds;
-}
-
-void sl_sim_count_copy(struct sl_sim_rank *rank, uint32_t op, double seconds) {
-  const struct sl_sim_cost *cost = &rank->now->costs[op];
-  const uint32_t row = cost->row;
-  const struct sl_work *work = &rank->now->works[op];
-  struct sl_traffic *t = &rank->traffic.items[row];
-  t->calls++;
-  t->bytes += (int64_t)work->size;
-  t->wire_bytes += (int64_t)work->size;
-  rank->call_s[row * SL_LANE_COUNT + (uint32_t)work->lane] += seconds > cost->link ? seconds : cost->link;
 }
 
 /* ---- rendezvous ---- */
@@ -122,7 +45,8 @@ static void meet_group(struct sl_sim *sim, int local, int lane) {
   struct sl_sim_rank *rank = &sim->ranks[local];
   const struct sl_sim_call *call = &rank->now_calls[rank->lanes[lane].call];
   struct sl_sim_group *group = &sim->groups[call->partner];
-  const double called = launched(sim, rank, call->host);
+  const double called = sl_sim_launch(sim, &rank->host, sim->time, call->host);
+  rank->launching += call->host;
   rank->lanes[lane].state = SL_SIM_MEETING;
   if (group->arrived == 0 || called > group->launched) group->launched = called;
   if (group->arrived++ == 0) {
@@ -137,7 +61,11 @@ static void meet_group(struct sl_sim *sim, int local, int lane) {
   }
   if (group->arrived < group->count) return;
   group->arrived = 0;
-  for (int i = 0; i < group->count; i++) run_transfer(sim, sim->members[group->first + i], lane);
+  for (int i = 0; i < group->count; i++) {
+    const int member = sim->members[group->first + i];
+    run_transfer(sim, member, lane);
+    if (member != local) sl_sim_look_ahead(sim, member);
+  }
   const double begin = group->launched > sim->time ? group->launched : sim->time;
   sl_queue_set(&sim->queue, sl_sim_group_source(sim, call->partner), begin + call->seconds);
   if (sim->contention != NULL) sl_contention_begin_group(sim, call->partner, begin, call->seconds);
@@ -159,6 +87,7 @@ static void meet_peer(struct sl_sim *sim, int local, int lane) {
   }
   run_transfer(sim, local, lane);
   run_transfer(sim, call->partner, peer_lane);
+  sl_sim_look_ahead(sim, call->partner);
   bool sends = lane == SL_LANE_SEND_F || lane == SL_LANE_SEND_B;
   uint32_t source = sends ? sl_sim_lane_source(local, lane) : sl_sim_lane_source(call->partner, peer_lane);
   sl_queue_set(&sim->queue, source, sim->time + call->seconds);
@@ -166,7 +95,8 @@ static void meet_peer(struct sl_sim *sim, int local, int lane) {
     sl_contention_begin_pair(sim, sends ? local : call->partner, sends ? lane : peer_lane, call->seconds);
 }
 
-void sl_sim_try(struct sl_sim *sim, int local, int index) {
+/* Starts the head of a lane, if it can start. */
+static void try(struct sl_sim *sim, int local, int index) {
   struct sl_sim_rank *rank = &sim->ranks[local];
   struct sl_sim_lane *lane = &rank->lanes[index];
   const struct sl_issue_ref issue = sl_sim_head(rank, index);
@@ -183,7 +113,7 @@ void sl_sim_try(struct sl_sim *sim, int local, int index) {
   lane->start = sim->time;
   lane->call = cost->call;
   if (index == SL_LANE_COMPUTE) {
-    run_compute(sim, local, cost);
+    sl_sim_run_compute(sim, local);
   } else if (cost->call < 0) {
     run_beside(sim, local, index, cost);
   } else if (index >= SL_LANE_SEND_F) {
@@ -193,40 +123,52 @@ void sl_sim_try(struct sl_sim *sim, int local, int index) {
   }
 }
 
-static void emit(struct sl_sim *sim, int local, uint32_t issue, double start) {
-  struct sl_completion done = {.local = local, .index = issue, .start_s = start, .end_s = sim->time};
-  if (sim->out_count < sim->out_max) {
-    sim->out[sim->out_count++] = done;
-  } else {
-    sim->spill[sim->spill_count++] = done;
-  }
+void sl_sim_try(struct sl_sim *sim, int local, int lane) {
+  sl_sim_settle(sim, local);
+  try(sim, local, lane);
+  sl_sim_look_ahead(sim, local);
 }
 
-/* Completes the head of a lane: counts it, then wakes those that waited for it. */
-static void complete(struct sl_sim *sim, int local, int index) {
+/* Completes the head of a lane, which is not compute: counts it. */
+static void complete_beside(struct sl_sim *sim, int local, int index) {
   struct sl_sim_rank *rank = &sim->ranks[local];
   struct sl_sim_lane *lane = &rank->lanes[index];
-  uint32_t issue = lane->order[lane->done];
+  const struct sl_issue_ref issue = sl_sim_head(rank, index);
+  sl_sim_settle(sim, local);
   if (lane->call >= 0) {
     transfers(sim, local, index, 0);
     /* the host waits for the rank's neighbours */
     if (index >= SL_LANE_SEND_F && rank->host < sim->time) rank->host = sim->time;
     if (rank->counting) sl_sim_count_call(rank, index, lane->call, sim->time - lane->start);
-  } else if (index != SL_LANE_COMPUTE && rank->counting && sl_lane_is_link((enum sl_lane)index)) {
-    sl_sim_count_copy(rank, sl_issue_find(rank->now->program, issue).stored->op, sim->time - lane->start);
+  } else if (rank->counting && sl_lane_is_link((enum sl_lane)index)) {
+    sl_sim_count_copy(rank, issue.stored->op, sim->time - lane->start);
   }
-  emit(sim, local, issue, lane->start);
+  sl_sim_emit(sim, local, issue, lane->start, sim->time);
+  sl_sim_step(rank->now->program, lane->order, &lane->at, &lane->turn);
   lane->done++;
-  lane->state = SL_SIM_IDLE; /* before others start: a transfer must not change the time of an op that has ended */
   sim->pending--;
-  if (--rank->pending == 0) sim->dry = true;
+  rank->pending--;
+}
+
+/* Completes the head of a lane, then wakes those that waited for it. */
+static void complete(struct sl_sim *sim, int local, int index) {
+  struct sl_sim_rank *rank = &sim->ranks[local];
+  struct sl_sim_lane *lane = &rank->lanes[index];
+  if (index == SL_LANE_COMPUTE) {
+    sl_sim_leave(sim, local);
+  } else {
+    complete_beside(sim, local, index);
+  }
+  lane->state = SL_SIM_IDLE; /* before others start: a transfer must not change the time of an op that has ended */
+  if (rank->pending == 0) sim->dry = true;
   for (uint32_t waiting = rank->blocked[index]; waiting != 0; waiting &= waiting - 1) {
     int other = __builtin_ctz(waiting);
     if (rank->lanes[other].need > lane->done) continue;
     rank->blocked[index] &= ~(UINT32_C(1) << other);
-    sl_sim_try(sim, local, other);
+    try(sim, local, other);
   }
-  if (lane->done < lane->issued) sl_sim_try(sim, local, index);
+  if (lane->done < lane->issued) try(sim, local, index);
+  sl_sim_look_ahead(sim, local);
 }
 
 /* A send or receive ends on both sides. */

@@ -54,6 +54,7 @@ static enum sl_status sim_begin(void *state, int local, enum sl_program_kind kin
   }
   rank->now = &sim->programs[rank->class_index][kind];
   rank->now_calls = rank->calls[kind];
+  rank->stretch.ops = &rank->stretch.one;
   memset(rank->lanes, 0, sizeof rank->lanes);
   memset(rank->blocked, 0, sizeof rank->blocked);
   rank->counting = sl_program_counts(kind);
@@ -74,14 +75,6 @@ static enum sl_status sim_begin(void *state, int local, enum sl_program_kind kin
   return SL_OK;
 }
 
-/* Lane orders are made when the first op is handed over: a program that runs without events needs none. */
-static enum sl_status take_order(struct sl_sim *sim, struct sl_sim_rank *rank) {
-  struct sl_sim_program *table = &sim->programs[rank->class_index][rank->now->program->kind];
-  if (table->order_items == NULL) SL_TRY(sl_sim_order(table));
-  for (int lane = 0; lane < SL_LANE_COUNT; lane++) rank->lanes[lane].order = table->order[lane];
-  return SL_OK;
-}
-
 static enum sl_status sim_issue(void *state, int local, const struct sl_issued *issued) {
   struct sl_sim *sim = state;
   struct sl_sim_rank *rank = &sim->ranks[local];
@@ -93,7 +86,7 @@ static enum sl_status sim_issue(void *state, int local, const struct sl_issued *
   }
   const int32_t call = rank->now->costs[issued->op - issued->program->ops].call;
   if (rank->counting && call >= 0) sl_sim_hash_call(rank, call);
-  if (lane->order == NULL) SL_TRY(take_order(sim, rank));
+  if (lane->order == NULL) SL_TRY(sl_sim_take_order(sim, rank));
   lane->issued++;
   rank->pending++;
   sim->pending++;
@@ -127,12 +120,14 @@ static enum sl_status sim_advance(void *state, struct sl_completion *out, int ma
   return sim->pending > 0 ? sl_sim_deadlock(sim) : SL_DONE;
 }
 
-/* Possible only if an op's end is known when it starts, and its start from what it waits for: transfers must not slow
- * down ops or each other, and no host may launch ops, because it takes them in order of time. */
+/* Without events only if an op's end is known when it starts, and its start from what it waits for: transfers must not
+ * slow down ops or each other, and no host may launch ops, because it takes them in order of time. Where ranks
+ * disagree, the events explain it. */
 static enum sl_status sim_play(void *state, enum sl_program_kind kind, int64_t step, const struct sl_run *run) {
   struct sl_sim *sim = state;
   bool ran = false;
-  if (sim->slow > 0 || sim->one_thread || sl_cost_has_host(&sim->cost_rank) || sim->contention != NULL) return SL_AGAIN;
+  if (sim->slow > 0 || sim->one_thread || sl_cost_has_host(&sim->cost_rank) || sim->contention != NULL)
+    return sl_sim_play(sim, step, run);
   SL_TRY(sl_flow_run(sim, kind, step, run, &ran));
   return ran ? SL_OK : SL_AGAIN;
 }

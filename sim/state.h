@@ -6,7 +6,11 @@
  *   fold.c        finds ranks that do the same, so that only one of them is simulated
  *   jitter.c      makes compute slower or faster than its costs
  *   lanes.c       starts and completes ops, rendezvous, slow-down
- *   flow.c        the same without events, if nothing slows an op down
+ *   ahead.c       ops that run one behind the other
+ *   counts.c      traffic of a step
+ *   order.c       which ops are on which lane
+ *   play.c        runs a whole program event by event
+ *   flow.c        the same without events, if nothing slows an op down and no host launches it
  *   crews.c       on several threads
  *   untold.c      what it has not told the observer yet
  *   fitted.c      what compute takes of a profile's fitted numbers
@@ -21,6 +25,15 @@
 #include "cost/nccl/group.h"
 #include "cost/share.h"
 #include "sim/queue.h"
+#include "sim/untold.h"
+
+/* The stored issues of a lane, in order. */
+struct sl_sim_order {
+  uint32_t *items; /* numbers of stored issues */
+  uint32_t count;  /* of issues, those that are not stored included */
+  /* what repeats of them ends before items[turn], and is so long; 0: nothing does */
+  uint32_t turn, length;
+};
 
 /* An op of a class's program. */
 struct sl_sim_cost {
@@ -40,10 +53,11 @@ struct sl_sim_program {
   struct sl_sim_cost *costs; /* per op */
   int32_t *call_ops;         /* the op of each call */
   int32_t call_count;
-  bool host_side;                 /* an op is one of a lane on which a CPU does the work itself */
-  struct sl_cost_fitted fitted;   /* of a step: what its compute takes of each fitted number */
-  uint32_t *order[SL_LANE_COUNT]; /* issue index of the k-th op of each lane */
-  uint32_t *order_items;          /* their storage */
+  bool host_side;               /* an op is one of a lane on which a CPU does the work itself */
+  struct sl_cost_fitted fitted; /* of a step: what its compute takes of each fitted number */
+  struct sl_sim_order order[SL_LANE_COUNT];
+  struct sl_sim_order calls; /* the same of communication ops, of all lanes */
+  uint32_t *order_items;     /* their storage */
 };
 
 /* A communication op as one rank makes it. */
@@ -62,6 +76,8 @@ struct sl_sim_load {
   double of[SL_MAX_LINKS];
 };
 
+enum { SL_SIM_AHEAD = 48 };
+
 enum sl_sim_lane_state {
   SL_SIM_IDLE,    /* nothing has been handed over that is not complete */
   SL_SIM_BLOCKED, /* the head waits for another lane of its rank */
@@ -71,11 +87,32 @@ enum sl_sim_lane_state {
 
 struct sl_sim_lane {
   double start; /* when the head's waits ended */
-  const uint32_t *order;
+  const struct sl_sim_order *order;
+  uint32_t at, turn;     /* the head: order->items[at], and sl_issue_ref.turn */
   uint32_t issued, done; /* counts of this run; the head is op `done` */
   uint32_t need;         /* blocked: how many ops lane `blocker` must have completed */
   int32_t call;          /* the head's call once its waits have ended; -1: compute */
   uint8_t state, blocker;
+};
+
+/* An op that runs, or that will run if nothing comes between. */
+struct sl_sim_ahead {
+  const struct sl_issue *stored;
+  uint32_t at, turn; /* its place, as in sl_sim_lane */
+  int32_t call;      /* -1: compute */
+  bool behind;       /* compute that begins when the call before it ends */
+  double start, end;
+  double launch; /* seconds of the host for it ... */
+  double host;   /* ... which has then come this far */
+};
+
+/* Ops of the compute lane that run one behind the other, and calls that they meet, in the order of their starts, with
+ * one event for all, at the end of the last, which is compute. See ahead.c. */
+struct sl_sim_stretch {
+  struct sl_sim_ahead *ops; /* room for SL_SIM_AHEAD where a whole program is run; else `one` */
+  struct sl_sim_ahead one;
+  uint32_t count;
+  bool timed; /* its event stands in the queue */
 };
 
 struct sl_sim_rank {
@@ -83,19 +120,21 @@ struct sl_sim_rank {
   uint32_t blocked[SL_LANE_COUNT];  /* bit l: the head of lane l is blocked by this lane */
   const struct sl_sim_program *now; /* the program that runs */
   struct sl_sim_call *now_calls;
-  double host;                  /* when the host has launched all that it has launched so far */
-  bool stepping;                /* the program that runs, or the last, is a step ... */
-  double began;                 /* ... which began at this time */
-  double took;                  /* seconds of the last step; 0: none yet */
-  double launching;             /* seconds of the host in a step */
-  uint32_t pending;             /* ops handed over and not complete */
-  double beside[SL_LANE_COUNT]; /* by lane, the share of its speed that compute loses while bytes move; 0: none */
-  uint32_t moving;              /* bit l: bytes move on lane l beside compute, which loses speed */
-  double lost;                  /* the share that compute loses now: the largest of these */
-  double work;                  /* the running compute op: seconds left at full speed ... */
-  double work_since;            /* ... as of this time */
-  double thread;                /* if one thread does everything: when it has done what it has begun */
-  bool counting;                /* the program is a step, whose traffic is counted */
+  double host;                   /* when the host has launched all that it has launched so far */
+  bool stepping;                 /* the program that runs, or the last, is a step ... */
+  double began;                  /* ... which began at this time */
+  double took;                   /* seconds of the last step; 0: none yet */
+  double launching;              /* seconds of the host in a step */
+  uint32_t pending;              /* ops handed over and not complete */
+  double beside[SL_LANE_COUNT];  /* by lane, the share of its speed that compute loses while bytes move; 0: none */
+  uint32_t moving;               /* bit l: bytes move on lane l beside compute, which loses speed */
+  double lost;                   /* the share that compute loses now: the largest of these */
+  struct sl_sim_stretch stretch; /* of compute, if it runs */
+  double work;                   /* its first op: seconds left at full speed ... */
+  double work_since;             /* ... as of this time */
+  struct sl_untold *untold;      /* whom completions are told to; NULL: they go to sim->out one by one */
+  double thread;                 /* if one thread does everything: when it has done what it has begun */
+  bool counting;                 /* the program is a step, whose traffic is counted */
   int rank, class_index;
   double straggler; /* factor by which its compute is slower */
   int64_t step;     /* the one that runs */
@@ -169,7 +208,8 @@ static inline uint32_t sl_sim_group_source(const struct sl_sim *sim, int group) 
 
 /* The issue at the head of a lane that is not idle, and its op. */
 static inline struct sl_issue_ref sl_sim_head(const struct sl_sim_rank *rank, int lane) {
-  return sl_issue_find(rank->now->program, rank->lanes[lane].order[rank->lanes[lane].done]);
+  const struct sl_sim_lane *l = &rank->lanes[lane];
+  return (struct sl_issue_ref){&rank->now->program->issues[l->order->items[l->at]], l->turn};
 }
 
 static inline const struct sl_op *sl_sim_head_op(const struct sl_sim_rank *rank, int lane) {
@@ -192,9 +232,19 @@ static inline int sl_sim_peer_lane(int lane) {
 
 /* stand_in.c: warns of the ops of a step that a calibrated profile does not know. */
 void sl_sim_say_stand_ins(const struct sl_sim *sim);
-/* tables.c: everything that is known at open; and which issues are on which lane, for programs that the event queue
- * runs. */
-enum sl_status sl_sim_order(struct sl_sim_program *table);
+/* order.c: tells the lanes of a rank that begins a program which issues are on them, if the event queue runs it. */
+enum sl_status sl_sim_take_order(struct sl_sim *sim, struct sl_sim_rank *rank);
+/* Moves the head of a lane to its next op, if it has one. */
+static inline void sl_sim_step(const struct sl_program *program, const struct sl_sim_order *order, uint32_t *at,
+                               uint32_t *turn) {
+  if (++*at != order->turn || order->length == 0) return;
+  if (*turn < program->repeated.times) {
+    *at -= order->length, ++*turn;
+  } else {
+    *turn = 0;
+  }
+}
+/* tables.c: everything that is known at open. */
 enum sl_status sl_sim_tables(struct sl_sim *sim);
 /* fitted.c: fills table->fitted, once costs are known. */
 enum sl_status sl_sim_fill_fitted(const struct sl_sim *sim, struct sl_sim_program *table);
@@ -213,12 +263,15 @@ const struct sl_link *sl_sim_peer_link(const struct sl_plan *plan, int rank, int
  * equal for groups that do the same; it is owned by the caller, and NULL for a class that is not called. sim->meets
  * must be filled. */
 enum sl_status sl_sim_fold(const struct sl_sim *sim, int *kind, int *kinds, int *group_key[SL_GROUP_COUNT]);
+/* play.c: runs program `kind` of all ranks, which have begun it (sim_begin), to its end. Errors: SL_ERR_CHECK, as
+ * sl_sim_deadlock and sl_sim_mismatch have it. */
+enum sl_status sl_sim_play(struct sl_sim *sim, int64_t step, const struct sl_run *run);
 /* lanes.c: starts the head of a lane, which must have one, if it can start; completes the event of `source`. Failures
  * are stored in sim->status. */
 void sl_sim_try(struct sl_sim *sim, int local, int lane);
 void sl_sim_event(struct sl_sim *sim, uint32_t source);
-/* Count a call of a step: its hash when `rank` reaches it, in program order; its traffic when it completes, `seconds`
- * later. */
+/* counts.c: count a call of a step: its hash when `rank` reaches it, in program order; its traffic when it completes,
+ * `seconds` later. */
 void sl_sim_hash_call(struct sl_sim_rank *rank, int32_t index);
 void sl_sim_count_call(struct sl_sim_rank *rank, int lane, int32_t call, double seconds);
 /* Counts a copy between memories in a step, which took `seconds` from when the copying began. Its link counts for at

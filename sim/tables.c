@@ -77,26 +77,6 @@ static enum sl_status fill_costs(const struct sl_sim *sim, struct sl_sim_program
   return SL_OK;
 }
 
-enum sl_status sl_sim_order(struct sl_sim_program *table) {
-  const struct sl_program *program = table->program;
-  size_t counts[SL_LANE_COUNT] = {0}, next[SL_LANE_COUNT] = {0};
-  SL_TRY(sl_calloc(&table->order_items, program->issue_count, sizeof *table->order_items));
-  struct sl_issue_ref at = sl_issue_find(program, 0);
-  for (size_t i = 0; i < program->issue_count; i++, sl_issue_next(program, &at))
-    counts[program->ops[at.stored->op].lane]++;
-  uint32_t *items = table->order_items;
-  for (int lane = 0; lane < SL_LANE_COUNT; lane++) {
-    table->order[lane] = items;
-    items += counts[lane];
-  }
-  at = sl_issue_find(program, 0);
-  for (size_t i = 0; i < program->issue_count; i++, sl_issue_next(program, &at)) {
-    int lane = program->ops[at.stored->op].lane;
-    table->order[lane][next[lane]++] = (uint32_t)i;
-  }
-  return SL_OK;
-}
-
 /* Traffic rows of a step in the order of first use. */
 static enum sl_status fill_rows(struct sl_sim_program *table, struct sl_traffic_list *rows) {
   enum { NO_ROW = UINT16_MAX, NOT_YET = UINT16_MAX - 1 };

@@ -111,6 +111,13 @@ static inline struct sl_issue_ref sl_issue_find(const struct sl_program *program
   return (struct sl_issue_ref){&program->issues[r->first + behind % length], behind / length + 1};
 }
 
+/* The number of an issue in the expanded list. */
+static inline uint32_t sl_issue_number(const struct sl_program *program, struct sl_issue_ref at) {
+  const struct sl_repetition *r = &program->repeated;
+  const size_t i = (size_t)(at.stored - program->issues);
+  return (uint32_t)(i < r->first + r->length ? i + at.turn * r->length : i + sl_issues_repeated(program));
+}
+
 /* Behind the stored run that repeats; NULL: nothing repeats. */
 static inline const struct sl_issue *sl_issues_turn(const struct sl_program *program) {
   const struct sl_repetition *r = &program->repeated;

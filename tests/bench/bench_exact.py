@@ -42,6 +42,7 @@ SERIES = {
 # what is aimed at: command, model, flags, seconds by the clock, MB
 AIMS = {
     "Megatron 1T on 3072 GPUs": ("predict", "megatron-1t", flags(3072, 8, 64, 512), 0.1, 60),
+    "with a framework's kernels": ("predict", "megatron-1t", flags(3072, 8, 64, 512) + ["--cluster", "selene-a100", "--kernels", "megatron-fused"], 0.1, 60),
     "its proof": ("check", "megatron-1t", flags(3072, 8, 64, 512), 2.0, None),
     "65B, tp 8, pp 8, 2048 micro-batches": ("predict", LLAMA_65B, flags(64, 8, 8, 2048), 0.3, None),
 }
@@ -63,7 +64,8 @@ def cost(shardlab, folder, verb, name, more):
     if isinstance(name, dict):
         (folder / "model.json").write_text(json.dumps(name))
         name = "model.json"
-    command = [shardlab, verb, "--model", name, "--config", "ds.json", "--cluster", "dgx-a100-80g", *map(str, more)]
+    where = [] if "--cluster" in more else ["--cluster", "dgx-a100-80g"]
+    command = [shardlab, verb, "--model", name, "--config", "ds.json", *where, *map(str, more)]
     return [min(numbers) for numbers in zip(*(once(command + ["--quiet"] * (verb == "predict"), folder) for _ in range(ROUNDS)))]
 
 

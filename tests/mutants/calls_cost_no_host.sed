@@ -1,4 +1,4 @@
 # The host calls a collective in no time.
 # file: sim/lanes.c
 # tests: test_sim_host
-s/launched(sim, rank, call->host)/launched(sim, rank, 0)/
+s/sl_sim_launch(sim, &rank->host, sim->time, call->host)/sl_sim_launch(sim, \&rank->host, sim->time, 0)/

@@ -1,4 +1,4 @@
 # The host launches an op only when the device is free for it.
-# file: sim/lanes.c
+# file: sim/ahead.h
 # tests: test_sim_host
-s/return rank->host > sim->time ? rank->host : sim->time;/return rank->host = (rank->host > sim->time ? rank->host : sim->time);/
+s/return \*host > now ? \*host : now;/return *host = (*host > now ? *host : now);/

@@ -1,7 +1,7 @@
 /* label: property
    libs: sim
- * A program at once and event by event: over schedules, strategies, worlds, folded and not, every op starts and ends at the same
- * time to the last bit, and so do traffic, breakdowns and messages of failure agree. */
+ * A program at once and handed over op by op: over schedules, strategies, worlds, hosts, folded and not, every op starts
+ * and ends at the same time to the last bit, and traffic, breakdowns and messages of failure agree. */
 #include "core/run/timeline.h"
 #include "sim/sim.h"
 #include "tests/support/job_fixture.h"
@@ -25,6 +25,8 @@ struct point {
   const char *cluster;
 };
 
+static int tokens = 64; /* of a sequence */
+
 static void open_stored(struct fixture *f, const struct point *p, bool repeated) {
   const struct sl_build_options options = {.repeated = repeated};
   char config[800];
@@ -32,8 +34,8 @@ static void open_stored(struct fixture *f, const struct point *p, bool repeated)
            "{\"train_micro_batch_size_per_gpu\": 1, \"gradient_accumulation_steps\": %d, \"bf16\": {\"enabled\": true},"
            " \"optimizer\": {\"type\": \"AdamW\"}, \"gradient_clipping\": 0.7,"
            " \"zero_optimization\": {\"stage\": %d, \"reduce_bucket_size\": 2e7},"
-           " \"shardlab\": {\"seq_len\": 64, \"tp\": %d, \"pp\": %d, \"virtual_stages\": %d, \"schedule\": \"%s\"%s}}",
-           p->m, p->zero, p->tp, p->pp, p->v, p->schedule, p->more);
+           " \"shardlab\": {\"seq_len\": %d, \"tp\": %d, \"pp\": %d, \"virtual_stages\": %d, \"schedule\": \"%s\"%s}}",
+           p->m, p->zero, tokens, p->tp, p->pp, p->v, p->schedule, p->more);
   if (fixture_open(f, p->model, config, p->cluster, p->pp * p->tp * p->dp, &options) != SL_OK)
     fail_msg("%s: %s", config, sl_error_message());
 }
@@ -93,11 +95,13 @@ static enum sl_status opened(void *context, const struct sl_run *run) {
   return sl_timeline_room(&((struct seen *)context)->timeline, run->local_count);
 }
 
+static struct sl_exec_assumptions assumed; /* of all runs */
+
 static struct sl_run start(const struct fixture *f, bool fold, bool at_once, struct seen *seen) {
   *seen = (struct seen){.job = &f->job, .hooks = {.context = seen, .opened = opened}};
   return (struct sl_run){.exec = &sl_exec_sim,
                          .job = &f->job,
-                         .options = {.fold = fold, .fail_rank = -1},
+                         .options = {.fold = fold, .fail_rank = -1, .assume = assumed},
                          .steps = STEPS,
                          .observe = see,
                          .hooks = &seen->hooks,
@@ -261,18 +265,73 @@ static void what_is_stored_once_takes_as_long(void **state) {
   }
 }
 
-/* On cores that communication slows down an op's end is not known when it starts. */
-static void what_transfers_slow_down_goes_event_by_event(void **state) {
+/* Where a host launches ops or transfers slow compute down, events follow each other, and what nothing comes between is
+ * timed at once; on cores, one thread takes the copies of offloading in turn, too. */
+static void hosts_and_slow_compute_see_the_same(void **state) {
   (void)state;
-  same_either_way(&(struct point){"1f1b", 2, 1, 5, "gpt2-tiny", "", 1, 2, 1, "localhost"}, true, true);
+  static const char selene[] = "selene-a100", hf[] = "hf-h100", cores[] = "localhost";
+  static const struct point points[] = {
+      {"1f1b", 2, 1, 5, "gpt2-tiny", "", 1, 2, 1, cores},
+      {"gpipe", 6, 1, 8, "gpt2-mini", "", 1, 2, 1, cores},
+      /* some ops end as transfers begin */
+      {"looped-bfs", 6, 2, 12, "gpt2", ", \"kernels\": \"llm-foundry\"", 1, 1, 0, "torchtitan-h100"},
+      {"1f1b", 1, 1, 3, "gpt2-tiny",
+       ", \"recompute\": \"full\"}, \"activation_checkpointing\": {\"cpu_checkpointing\": true", 1, 2, 2, cores},
+      {"1f1b", 1, 1, 4, "gpt2-mini", ", \"kernels\": \"megatron-fused\"", 2, 1, 0, selene},
+      {"1f1b", 1, 1, 4, "gpt2-mini", ", \"kernels\": \"megatron-core\", \"sequence_parallel\": true", 4, 2, 1, selene},
+      {"1f1b", 4, 1, 17, "gpt2-mini", ", \"kernels\": \"megatron-fused\", \"recompute\": \"full\"", 2, 2, 1, selene},
+      {"1f1b", 3, 1, 11, "gpt3-175b", ", \"kernels\": \"megatron-fused\"", 8, 2, 1, selene},
+      {"1f1b", 3, 1, 11, "gpt3-175b", "", 8, 2, 1, selene}, /* hosts that the pipeline stalls */
+      {"1f1b", 4, 1, 9, "gpt2-xl", ", \"kernels\": \"nanotron\"", 1, 8, 1, hf},
+      {"1f1b", 1, 1, 2, "gpt2-mini", ", \"kernels\": \"llm-foundry\"", 1, 4, 3, selene},
+      {"1f1b", 1, 1, 3, "gpt2-mini", ", \"kernels\": \"torch-eager\"", 2, 4, 2, hf},
+      {"interleaved", 2, 2, 12, "gpt2-mini", ", \"kernels\": \"megatron-unfused\"", 2, 2, 1, selene},
+      {"zb-h1", 3, 1, 15, "gpt2-mini", ", \"kernels\": \"megatron-fused\"", 2, 1, 0, hf},
+      {"zbv", 3, 2, 12, "gpt2-mini", ", \"kernels\": \"megatron-deepspeed\"", 1, 2, 0, selene},
+      {"looped-bfs", 2, 2, 6, "gpt2-mini", ", \"kernels\": \"torch-compile\"", 1, 2, 3, selene},
+  };
+  for (size_t i = 0; i < sizeof points / sizeof *points; i++) {
+    same_either_way(&points[i], true, false);
+    same_either_way(&points[i], false, false);
+  }
+}
+
+/* Long sequences, beside whose compute transfers begin and end: between stages, and those of a group that no other
+ * simulated rank is in. */
+static void compute_beside_several_transfers_is_the_same(void **state) {
+  (void)state;
+  static const struct point points[] = {
+      {"looped-bfs", 3, 2, 18, "llama3-8b", ", \"kernels\": \"megatron-core\"", 2, 1, 0, "mosaic-a100-40g"},
+      {"1f1b", 4, 1, 12, "gpt2-xl", ", \"kernels\": \"megatron-fused\"", 5, 1, 0, "selene-a100"},
+  };
+  tokens = 512;
+  for (size_t i = 0; i < sizeof points / sizeof *points; i++) same_either_way(&points[i], true, false);
+  tokens = 64;
+}
+
+/* So do noise, a rank that is slow and transfers that share links. */
+static void what_is_assumed_is_the_same(void **state) {
+  (void)state;
+  const struct sl_straggler straggler = {1, 1.7};
+  const struct sl_exec_assumptions all[] = {{.jitter = 0.1, .seed = 3},
+                                            {.share_links = true},
+                                            {.nccl_choice = true, .stragglers = &straggler, .straggler_count = 1}};
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+    assumed = all[i];
+    same_either_way(
+        &(struct point){"1f1b", 4, 1, 9, "gpt2-mini", ", \"kernels\": \"megatron-fused\"", 2, 2, 1, "selene-a100"},
+        true, false);
+    same_either_way(&(struct point){"1f1b", 1, 1, 3, "gpt2-mini", "", 2, 4, 3, gpus}, true, false);
+  }
+  assumed = (struct sl_exec_assumptions){0};
 }
 
 /* Ranks that disagree, and ranks that wait for what never comes. */
-static void same_failures(const char *model) {
+static void same_failures(const char *model, const char *more, const char *cluster) {
   for (int k = 0; k < 2; k++) {
     char message[2][1024];
     struct fixture f;
-    open_point(&f, &(struct point){"1f1b", 2, 1, 4, model, "", 1, 2, 1, gpus});
+    open_point(&f, &(struct point){"1f1b", 2, 1, 4, model, more, 1, 2, 1, cluster});
     struct sl_program *p = &f.job.classes[1].programs[SL_PROGRAM_STEP];
     for (size_t i = 0; i < p->op_count; i++)
       if (p->ops[i].kind == SL_OP_RECV) p->ops[i].dim[0] += k == 0;
@@ -293,8 +352,9 @@ static void same_failures(const char *model) {
 
 static void failures_are_the_same(void **state) {
   (void)state;
-  same_failures("gpt2-tiny");
-  same_failures("gpt3-175b"); /* of two threads */
+  same_failures("gpt2-tiny", "", gpus);
+  same_failures("gpt3-175b", "", gpus); /* of two threads */
+  same_failures("gpt2-tiny", ", \"kernels\": \"megatron-fused\"", "selene-a100");
 }
 
 int main(void) {
@@ -302,7 +362,9 @@ int main(void) {
       cmocka_unit_test(the_same_over_schedules_and_strategies),
       cmocka_unit_test(several_threads_see_the_same),
       cmocka_unit_test(what_is_stored_once_takes_as_long),
-      cmocka_unit_test(what_transfers_slow_down_goes_event_by_event),
+      cmocka_unit_test(hosts_and_slow_compute_see_the_same),
+      cmocka_unit_test(compute_beside_several_transfers_is_the_same),
+      cmocka_unit_test(what_is_assumed_is_the_same),
       cmocka_unit_test(failures_are_the_same),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
