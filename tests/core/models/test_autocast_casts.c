@@ -264,6 +264,7 @@ static void other_strategies_refuse(void **state) {
         fixture_open(&f, SL_SOURCE_DIR "/tests/core/models/small_llama.json", config, "dgx-h100", cases[i].world, NULL);
     assert_int_equal(status, SL_ERR_INPUT);
     if (strstr(sl_error_message(), cases[i].says) == NULL) fail_msg("%s: %s", cases[i].text, sl_error_message());
+    fixture_close(&f);
   }
   sl_error_clear();
 }
