@@ -1,8 +1,9 @@
 /* The table of kernel sets; see kernels.h. */
 #include "core/plan/kernels.h"
 
+#include "core/plan/presets.h"
+
 #include <stddef.h>
-#include <string.h>
 
 /* Rows that sets share. */
 #define END                                                                                                            \
@@ -167,9 +168,9 @@
 /* torch.amp.GradScaler.unscale_ checks and unscales all gradients, which are fp32 (8), and its step asks the host
  * whether all were finite. */
 #define GRAD_SCALER                                                                                                    \
-    {SL_OP_ADAMW,            OP,       8,   2,       0,      0,   NOTHING, SL_IF_GRAD_SCALER, 0, 0, UNDER},            \
-    {SL_OP_ADAM,             OP,       8,   2,       0,      0,   NOTHING, SL_IF_GRAD_SCALER, 0, 0, UNDER},            \
-    {SL_OP_SGD,              OP,       8,   2,       0,      0,   NOTHING, SL_IF_GRAD_SCALER, 0, 0, UNDER}
+    {SL_OP_ADAMW,            OP,       8,   2,       0,      0,   NOTHING, SL_IF_GRAD_SCALER, 0, 0, ANY},            \
+    {SL_OP_ADAM,             OP,       8,   2,       0,      0,   NOTHING, SL_IF_GRAD_SCALER, 0, 0, ANY},            \
+    {SL_OP_SGD,              OP,       8,   2,       0,      0,   NOTHING, SL_IF_GRAD_SCALER, 0, 0, ANY}
 /* megatron/optimizer/optimizer.py and clip_grads.py of February 2022, Float16OptimizerWithFloat16Params: gradients are
  * clipped by a pass over fp32 ones (8), the updated masters are copied to the parameters after the update (4 more than
  * ours, which writes both at once) and gradients are zeroed (2). In fp16 they are copied to fp32 first (6), unscaled
@@ -346,8 +347,10 @@ const struct sl_kernel_set *sl_kernel_set(enum sl_kernel_choice kernels) {
   return &sets[kernels];
 }
 
+/* As torchtitan does, whose presets are FSDP2's. A model that Accelerate wraps computes its loss itself. */
 static bool compiles_loss_apart(const struct sl_config *config) {
-  return strncmp(config->sl.preset, "fsdp2", strlen("fsdp2")) == 0;
+  struct sl_preset preset;
+  return sl_strategy_find_preset(&preset, config) == SL_OK && preset.family == SL_FAMILY_FSDP2;
 }
 
 static bool holds(const struct sl_kernel_row *row, const struct sl_config *config, const struct sl_op *op) {

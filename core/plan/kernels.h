@@ -45,8 +45,9 @@ enum sl_accumulation {
 };
 
 /* When a row applies: always; depending on shardlab.fused_norm, fused_softmax or cross_entropy_loss_fusion, for a
- * set that has both forms; for an op with dropout; for fp16; with recomputation by op; for attention over more than
- * one sequence; under context parallelism, or only without it; or for a gate and what it gates in one tensor. */
+ * set that has both forms; for an op with dropout; for fp16, in parameters or by GradScaler; with recomputation by op; for
+ * attention over more than one sequence; under context parallelism, or only without it; where the loss is compiled apart,
+ * or only where it is not; or for a gate and what it gates in one tensor. */
 enum sl_kernel_when {
   SL_ALWAYS,
   SL_UNLESS_FUSED_NORM,

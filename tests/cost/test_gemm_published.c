@@ -142,8 +142,8 @@ static void tiles_and_waves_tell_the_time_of_aligned_products(void **unused) {
     error[is_batched(s)] += s->error;
     count[is_batched(s)] += s->count[ALIGNED];
   }
-  print_message("a100: single products %.1f %%, batched %.1f %%\n", 100 * error[0] / count[0],
-                100 * error[1] / count[1]);
+  print_message("a100: %d single products %.1f %%, %d batched ones %.1f %%\n", count[0], 100 * error[0] / count[0],
+                count[1], 100 * error[1] / count[1]);
   assert_true(count[0] > 3000 && error[0] / count[0] < 0.05);
 }
 

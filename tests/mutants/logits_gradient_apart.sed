@@ -1,4 +1,4 @@
 # A model compiled whole has its logits' gradient in a tensor of its own.
 # file: core/plan/kernels.c
 # tests: test_kernel_rows
-s/return strncmp(config->sl.preset, "fsdp2", strlen("fsdp2")) == 0;/return strncmp(config->sl.preset, "fsdp2", strlen("fsdp2")) != 9;/
+s/== SL_OK && preset.family == SL_FAMILY_FSDP2;/== SL_OK \&\& preset.family > 0;/

@@ -39,6 +39,7 @@ static void inductor_overwrites_its_own_logits(void **state) {
   for (int i = 0; i < 2; i++) {
     assert_int_equal(scratch_of_loss("torch-compile", "ddp", losses[i]), 0);
     assert_int_equal(scratch_of_loss("torch-compile", "fsdp", losses[i]), 0);
+    assert_int_equal(scratch_of_loss("torch-compile", "accelerate-fsdp", losses[i]), 0);
     assert_int_equal(scratch_of_loss("torch-compile", "fsdp2", losses[i]), 2);
     assert_int_equal(scratch_of_loss("torch-compile", "fsdp2-no-reshard", losses[i]), 2);
     assert_true(scratch_of_loss("torch-eager", "ddp", losses[i]) > 2);
