@@ -189,7 +189,11 @@ enum sl_status sl_options_set_word(struct sl_options *options, enum sl_command_b
                                    const char *text) {
   const struct sl_option *option = find(name, strlen(name), command);
   if (option == NULL || option->type != FLAG) return sl_options_set(options, command, name, text);
-  if (strcmp(text, "off") == 0) return SL_OK;
+  if (strcmp(text, "off") == 0) { /* also what the config has switched on */
+    *(bool *)field(option, options) = false;
+    options->given[option - sl_options_table] = true;
+    return SL_OK;
+  }
   if (strcmp(text, "on") == 0) return sl_options_set(options, command, name, "");
   return sl_fail(SL_ERR_INPUT, "--%s: is '%s'; expected on or off", name, text);
 }

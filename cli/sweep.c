@@ -156,8 +156,8 @@ static enum sl_status put(const struct sweep *s) {
 
 /* Refuses flags that are for a single prediction. */
 static enum sl_status check_flags(const struct sl_options *options) {
-  static const char *const others[] = {"trace",   "table",       "max-micro-batch", "min-world",
-                                       "max-seq", "require-fit", "per-rank"};
+  static const char *const others[] = {"trace",       "table",    "max-micro-batch", "min-world", "max-seq",
+                                       "require-fit", "per-rank", "steps",           "runs",      "save-every"};
   for (size_t i = 0; i < sizeof others / sizeof *others; i++)
     if (sl_options_given(options, others[i]))
       return sl_fail(SL_ERR_INPUT, "--%s: is of one prediction; expected it without --sweep", others[i]);

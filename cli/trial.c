@@ -1,20 +1,25 @@
 /* Builds and simulates a variant; see trial.h. */
 #include "cli/trial.h"
 
+#include "cli/assume.h"
 #include "cli/said.h"
 
 static void keep_quiet(void *context, const char *text) {
   (void)context, (void)text;
 }
 
-static enum sl_status simulate(struct sl_trial *out, const struct sl_setup *setup, bool if_it_fits) {
+static enum sl_status simulate(struct sl_trial *out, const struct sl_setup *setup, const struct sl_options *options,
+                               bool if_it_fits) {
+  struct sl_exec_assumptions assume;
+  struct sl_straggler stragglers[SL_MAX_STRAGGLERS];
   const double tokens = (double)setup->plan.global_batch * (double)setup->plan.seq;
   out->global_batch = setup->plan.global_batch;
   if (if_it_fits && sl_predict_memory_known(&setup->job)) {
     SL_TRY(sl_predict_memory(&out->prediction, &setup->job));
     if (!sl_trial_fits(out)) return SL_OK;
   }
-  SL_TRY(sl_predict_job(&out->prediction, &setup->job));
+  SL_TRY(sl_assume_read(&assume, stragglers, options, &setup->config));
+  SL_TRY(sl_predict_job(&out->prediction, &setup->job, &assume));
   out->tokens_per_s = out->prediction.step_s > 0 ? tokens / out->prediction.step_s : 0;
   return SL_OK;
 }
@@ -26,7 +31,7 @@ static enum sl_status try(struct sl_trial *out, const struct sl_options *options
   sl_warn_set_sink(keep_quiet, NULL);
   enum sl_status status = sl_setup_job(&setup, options, use);
   if (status == SL_OK) {
-    status = simulate(out, &setup, if_it_fits);
+    status = simulate(out, &setup, options, if_it_fits);
     sl_setup_free(&setup);
   }
   sl_said_resume();

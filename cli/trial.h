@@ -1,5 +1,5 @@
-/* A variant of the requested configuration: its programs are built and one step is simulated. Used by searches, sweeps
- * and the advice of a verdict. */
+/* A variant of the requested configuration: its programs are built and one step is simulated, under what --jitter,
+ * --straggler, --share-links and --nccl-algo assume. Used by searches, sweeps and the advice of a verdict. */
 #pragma once
 
 #include "cli/setup.h"

@@ -86,7 +86,7 @@ void sl_refit_timer_rest(struct sl_refit_timer *timer) {
 static enum sl_status seconds_of(struct step *step, const struct sl_kernel_costs *costs, double *out) {
   struct sl_prediction prediction;
   step->plan.kernel_costs = *costs;
-  SL_TRY(sl_predict_job(&prediction, &step->job));
+  SL_TRY(sl_predict_job(&prediction, &step->job, NULL));
   *out = prediction.step_s;
   return SL_OK;
 }

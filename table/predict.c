@@ -63,7 +63,8 @@ enum sl_status sl_predict_memory(struct sl_prediction *out, const struct sl_job 
   return SL_OK;
 }
 
-enum sl_status sl_predict_job(struct sl_prediction *out, const struct sl_job *job) {
+enum sl_status sl_predict_job(struct sl_prediction *out, const struct sl_job *job,
+                              const struct sl_exec_assumptions *assume) {
   enum sl_status status;
   struct sl_timeline timeline = {0};
   struct sl_breakdown breakdown;
@@ -76,6 +77,7 @@ enum sl_status sl_predict_job(struct sl_prediction *out, const struct sl_job *jo
                        .observe_context = &timeline,
                        .forget = forget,
                        .options = {.fold = true, .fail_rank = -1, .fail_step = -1}};
+  if (assume != NULL) run.options.assume = *assume;
   SL_GO(sl_run_execute(&run));
   SL_GO(timeline.status);
   SL_GO(sl_timeline_breakdown(&timeline, sl_timeline_slowest(&timeline), &breakdown));
@@ -97,7 +99,7 @@ enum sl_status sl_predict_step(struct sl_prediction *out, const struct sl_model 
   *out = (struct sl_prediction){0};
   SL_TRY(sl_plan_build(&plan, model, config, cluster, world));
   SL_GO(sl_job_build(&job, &plan, &(struct sl_build_options){.repeated = true}));
-  SL_GO(sl_predict_job(out, &job));
+  SL_GO(sl_predict_job(out, &job, NULL));
 done:
   sl_job_free(&job);
   sl_plan_free(&plan);

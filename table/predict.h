@@ -6,6 +6,7 @@
 #include "core/config/config.h"
 #include "core/job/job.h"
 #include "core/model/model.h"
+#include "core/run/executor.h"
 #include "core/run/fits.h"
 
 #include <stdbool.h>
@@ -46,5 +47,7 @@ enum sl_status sl_predict_step(struct sl_prediction *out, const struct sl_model 
 bool sl_predict_memory_known(const struct sl_job *job);
 /* If so, predicts memory as sl_predict_job does, without any times. */
 enum sl_status sl_predict_memory(struct sl_prediction *out, const struct sl_job *job);
-/* sl_predict_step for a job whose programs are built, with the current numbers of its plan's cluster and kernel set. */
-enum sl_status sl_predict_job(struct sl_prediction *out, const struct sl_job *job);
+/* sl_predict_step for a job whose programs are built, with the current numbers of its plan's cluster and kernel set.
+ * `assume`: what a user assumes beyond them; NULL: nothing. */
+enum sl_status sl_predict_job(struct sl_prediction *out, const struct sl_job *job,
+                              const struct sl_exec_assumptions *assume);

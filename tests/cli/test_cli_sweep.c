@@ -33,10 +33,9 @@ static json_t *sweep(const char *more) {
   return root;
 }
 
-static void every_combination_as_it_is_alone(void **state) {
-  (void)state;
-  write_inputs();
-  json_t *root = sweep(""), *row;
+/* `more`: flags of the sweep and of each prediction. */
+static void check_combinations(const char *more) {
+  json_t *root = sweep(more), *row;
   const json_t *rows = json_object_get(root, "rows");
   int fitting = 0, refused = 0, last = 0;
   double rate = INFINITY;
@@ -60,7 +59,7 @@ static void every_combination_as_it_is_alone(void **state) {
              json_string_value(json_object_get(values, "tp")), json_string_value(json_object_get(values, "zero-stage")),
              json_string_value(json_object_get(values, "micro-batch")),
              json_string_value(json_object_get(values, "recompute")));
-    assert_int_equal(shardlab(scratch, JOB "--quiet --json - %s", flags), 0);
+    assert_int_equal(shardlab(scratch, JOB "--quiet --json - %s %s", flags, more), 0);
     json_t *alone = json_loads(out, 0, NULL);
     assert_float_equal(json_real_value(json_object_get(alone, "tokens_per_s")), rate, 1e-9 * rate);
     assert_int_equal(json_is_true(json_object_get(json_object_get(alone, "verdict"), "fits")), fits);
@@ -68,6 +67,45 @@ static void every_combination_as_it_is_alone(void **state) {
   }
   assert_true(fitting > 3 && refused == 12 && fitting + refused < 36);
   json_decref(root);
+}
+
+static void every_combination_as_it_is_alone(void **state) {
+  (void)state;
+  write_inputs();
+  check_combinations("");
+  check_combinations("--straggler 0:3 --share-links");
+}
+
+/* "off" is what a user says who wants it off, whatever the configuration has. */
+static void off_overrides_the_config(void **state) {
+  (void)state;
+  write_inputs();
+  write_file("sp.json", "{\"train_micro_batch_size_per_gpu\": 4, \"optimizer\": {\"type\": \"AdamW\"}, "
+                        "\"shardlab\": {\"sequence_parallel\": true}}");
+  assert_int_equal(shardlab(scratch, "predict --model gpt2-mini --config sp.json --cluster small.json --world 4 --tp 2 "
+                                     "--sweep sequence-parallel=on,off --quiet --json -"),
+                   0);
+  json_t *root = json_loads(out, 0, NULL), *row;
+  double need[2];
+  size_t i;
+  assert_int_equal(json_array_size(json_object_get(root, "rows")), 2);
+  json_array_foreach(json_object_get(root, "rows"), i, row) {
+    const char *word = json_string_value(json_object_get(json_object_get(row, "values"), "sequence-parallel"));
+    need[strcmp(word, "on") == 0] = (double)json_integer_value(json_object_get(row, "need_bytes"));
+  }
+  assert_true(need[1] < need[0]); /* norms are split along the sequence */
+  json_decref(root);
+}
+
+/* What says how one prediction is told is not taken and then forgotten. */
+static void what_is_of_one_prediction_is_refused(void **state) {
+  (void)state;
+  static const char *const flags[] = {"--steps 3", "--runs 7", "--save-every 2", "--per-rank", "--max-seq"};
+  write_inputs();
+  for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
+    assert_int_equal(shardlab(scratch, JOB "%s --sweep tp=1,2", flags[i]), 2);
+    if (strstr(err, ": is of one prediction; expected it without --sweep") == NULL) fail_msg("%s: %s", flags[i], err);
+  }
 }
 
 static void any_number_of_processes(void **state) {
@@ -88,7 +126,8 @@ static void any_number_of_processes(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(every_combination_as_it_is_alone),
-                                     cmocka_unit_test(any_number_of_processes)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(every_combination_as_it_is_alone), cmocka_unit_test(off_overrides_the_config),
+      cmocka_unit_test(what_is_of_one_prediction_is_refused), cmocka_unit_test(any_number_of_processes)};
   return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
 }
