@@ -213,16 +213,12 @@ static enum sl_status fit(struct fit *f, const struct options *o) {
   return o->profiles != NULL ? sl_refit_write_profiles(&full, o->profiles, o->source) : SL_OK;
 }
 
-static void forget(void *context, const char *message) {
-  (void)context, (void)message;
-}
-
 enum sl_status sl_refit_command(int argc, char **argv) {
   struct options o;
   struct fit f = {.runs = {0}};
   setvbuf(stdout, NULL, _IOLBF, 0);
   enum sl_status status = read_options(&o, argc, argv);
-  sl_warn_set_sink(forget, NULL); /* warnings about configurations that no user wrote */
+  sl_warn_set_sink(sl_warn_drop, NULL); /* warnings about configurations that no user wrote */
   if (status == SL_OK) status = fit(&f, &o);
   sl_warn_set_sink(NULL, NULL);
   fit_close(&f);

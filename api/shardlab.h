@@ -39,7 +39,8 @@ const char *shardlab_version(void);
  * model, config, cluster: what --model, --config and --cluster take: a built-in name, the path of a file, or the JSON
  *   itself (a text that begins with '{'). NULL: not given; a config may be missing beside "--preset".
  * flags: the other words of the command line, NULL behind the last; NULL: none. --trace writes its file; flags that
- *   write other files or predict more than one configuration (--json, --table, --out, --jobs) are bad input.
+ *   write other files, predict more than one configuration or end the command (--json, --table, --sweep, --out, --jobs,
+ *   --max-micro-batch, --min-world, --max-seq, --require-fit) are bad input.
  * result: receives a new result, whatever is returned, or NULL if there was no memory for one. Free it with
  *   shardlab_free().
  *

@@ -31,10 +31,6 @@ struct speed {
   double time_off, memory_off; /* the exact clock: the largest relative difference of the fast one */
 };
 
-static void say_nothing(void *context, const char *message) {
-  (void)context, (void)message;
-}
-
 /* Bytes that the kernel counts for this process: VmRSS, resident now, or VmHWM, the most that was. */
 static double resident(const char *which) {
   char line[128];
@@ -234,7 +230,7 @@ static enum sl_status run(const struct sl_options *options) {
     return sl_fail(SL_ERR_INPUT, "bench '%s': expected sim, the clocks of a prediction", options->operand[0]);
   SL_TRY(sl_output_check(options));
   SL_TRY(sl_setup_plan(&setup, options)); /* reports errors in the inputs */
-  sl_warn_set_sink(say_nothing, NULL);
+  sl_warn_set_sink(sl_warn_drop, NULL);
   const enum sl_status status = bench(options, &setup);
   sl_said_resume();
   sl_setup_free(&setup);

@@ -42,7 +42,7 @@ void sl_change_text(const struct sl_change *change, char *out, size_t size) {
 }
 
 /* Keeps the fastest changes: the list is sorted by step time. */
-static void keep(struct sl_changes *out, const struct sl_change *change) {
+static void keep_fastest(struct sl_changes *out, const struct sl_change *change) {
   int at = out->count < SL_CHANGES ? out->count : SL_CHANGES - 1;
   if (out->count == SL_CHANGES && change->trial.prediction.step_s >= out->change[at].trial.prediction.step_s) return;
   for (; at > 0 && out->change[at - 1].trial.prediction.step_s > change->trial.prediction.step_s; at--)
@@ -53,7 +53,7 @@ static void keep(struct sl_changes *out, const struct sl_change *change) {
 
 /* Whether the job fits with this change. A change that cannot be built, or that alters the global batch, does not
  * count. */
-static bool try(struct search *s, struct sl_change change) {
+static bool fits_with(struct search *s, struct sl_change change) {
   struct sl_options options = *s->options;
   sl_change_apply(&change, &options);
   if (sl_trial_fit(&change.trial, &options) != SL_OK) {
@@ -65,7 +65,7 @@ static bool try(struct search *s, struct sl_change change) {
   if (s->out->least_bytes == 0 || need < s->out->least_bytes) s->out->least_bytes = need;
   if (s->out->least_arena_bytes == 0 || arena < s->out->least_arena_bytes) s->out->least_arena_bytes = arena;
   if (!sl_trial_fits(&change.trial)) return false;
-  keep(s->out, &change);
+  keep_fastest(s->out, &change);
   return true;
 }
 
@@ -85,7 +85,7 @@ static bool may_part(const struct search *s, int64_t parts) {
 
 static void try_batches(struct search *s, struct sl_change base) {
   for (int64_t parts = 2; may_part(s, parts); parts *= 2)
-    if (try(s, with_batch(s, base, parts))) return;
+    if (fits_with(s, with_batch(s, base, parts))) return;
 }
 
 static bool recomputes_all(const struct search *s) {
@@ -107,17 +107,17 @@ static void try_recompute(struct search *s) {
   if (!reads_tokens(s)) return;
   if (!recomputes_all(s)) {
     const bool selective = config->sl.attention == SL_ATTENTION_MATERIALISED && config->sl.recompute[0] == 0;
-    if (selective && try(s, with(none, "recompute", "selective"))) return;
-    if (try(s, with(none, "recompute", "full"))) return;
+    if (selective && fits_with(s, with(none, "recompute", "selective"))) return;
+    if (fits_with(s, with(none, "recompute", "full"))) return;
   }
-  if (!config->activations.on_host) try(s, with(with_recompute(s, none), "cpu-checkpointing", ""));
+  if (!config->activations.on_host) fits_with(s, with(with_recompute(s, none), "cpu-checkpointing", ""));
 }
 
 /* A framework's preset says by itself what is sharded. */
 static void try_presets(struct search *s) {
   const char *preset = s->setup->plan.config->sl.preset;
   while ((preset = sl_strategy_more_sharded(preset)) != NULL)
-    if (try(s, with((struct sl_change){.count = 0}, "preset", preset))) return;
+    if (fits_with(s, with((struct sl_change){.count = 0}, "preset", preset))) return;
 }
 
 /* With all states sharded: by stage 3, or by the preset that shards most. */
@@ -130,7 +130,7 @@ static struct sl_change with_all_sharded(const struct search *s, struct sl_chang
 
 static void try_stages(struct search *s) {
   for (int stage = s->setup->plan.strategy.zero_stage + 1; stage <= 3; stage++)
-    if (try(s, with_number((struct sl_change){.count = 0}, "zero-stage", stage))) return;
+    if (fits_with(s, with_number((struct sl_change){.count = 0}, "zero-stage", stage))) return;
 }
 
 /* Parameters in host memory need stage 3 of the configuration, even under a preset that shards them whatever it says
@@ -144,10 +144,10 @@ static void try_offload(struct search *s) {
   const struct sl_strategy *strategy = &s->setup->plan.strategy;
   struct sl_change optimizer = {.count = 0}, param = {.count = 0};
   if (!strategy->offload_optimizer) optimizer = with(optimizer, "offload-optimizer", "cpu");
-  if (optimizer.count > 0 && try(s, optimizer)) return;
+  if (optimizer.count > 0 && fits_with(s, optimizer)) return;
   if (strategy->offload_params || strategy->zero_stage != 3) return;
-  if (try(s, with_param_on_host(s, param))) return;
-  if (optimizer.count > 0) try(s, with_param_on_host(s, optimizer));
+  if (fits_with(s, with_param_on_host(s, param))) return;
+  if (optimizer.count > 0) fits_with(s, with_param_on_host(s, optimizer));
 }
 
 static void try_tensor_parallel(struct search *s, struct sl_change base) {
@@ -155,7 +155,7 @@ static void try_tensor_parallel(struct search *s, struct sl_change base) {
   if (!reads_tokens(s)) return;
   for (int64_t more = 2; more <= plan->cluster->devices_per_node / plan->tp && more <= plan->dp; more *= 2) {
     struct sl_change change = with_number(base, "tp", sl_product(plan->tp, more));
-    if (try(s, with_number(change, "grad-accum", sl_product(plan->n_micro, more)))) return;
+    if (fits_with(s, with_number(change, "grad-accum", sl_product(plan->n_micro, more)))) return;
   }
 }
 
@@ -167,16 +167,16 @@ static void try_together(struct search *s) {
   try_batches(s, all);
   try_tensor_parallel(s, all);
   all = with_all_sharded(s, all);
-  try(s, all);
-  if (micro > 1 && may_part(s, micro)) try(s, with_batch(s, all, micro));
+  fits_with(s, all);
+  if (micro > 1 && may_part(s, micro)) fits_with(s, with_batch(s, all, micro));
   if (s->out->count > 0) return;
   all = (struct sl_change){.count = 0};
   if (!strategy->offload_optimizer) all = with(all, "offload-optimizer", "cpu");
   if (!strategy->offload_params) all = with_param_on_host(s, all);
-  if (try(s, all)) return;
+  if (fits_with(s, all)) return;
   all = with_recompute(s, all);
-  if (try(s, all)) return;
-  if (micro > 1 && may_part(s, micro)) try(s, with_batch(s, all, micro));
+  if (fits_with(s, all)) return;
+  if (micro > 1 && may_part(s, micro)) fits_with(s, with_batch(s, all, micro));
 }
 
 /* The bytes of all devices and their hosts; INT64_MAX if the cluster does not say how much memory its hosts have. */

@@ -49,6 +49,7 @@ struct taken {
   json_t *root;
   char text[1024];
   size_t used;
+  int unlisted; /* values for which the list has no room */
 };
 
 static bool is_auto(const struct taken *t, const char *path) {
@@ -56,15 +57,24 @@ static bool is_auto(const struct taken *t, const char *path) {
   return text != NULL && strcmp(text, "auto") == 0;
 }
 
+static void list(struct taken *t, const char *path, const json_t *value) {
+  char *text = value != NULL ? sl_json_text(value, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
+  const size_t room = sizeof t->text - t->used;
+  const size_t length = (size_t)snprintf(t->text + t->used, room, "%s%s %s", t->used > 0 ? ", " : "", path,
+                                         text != NULL ? text : "from the batch");
+  if (length < room)
+    t->used += length;
+  else
+    t->text[t->used] = '\0', t->unlisted++;
+  free(text);
+}
+
 /* Takes ownership of `value`; NULL removes the key, whose value then follows from others. */
 static void fill(struct taken *t, const char *path, json_t *value) {
-  char *text = value != NULL ? sl_json_text(value, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
-  if (is_auto(t, path) && t->used < sizeof t->text) {
-    t->used += (size_t)snprintf(t->text + t->used, sizeof t->text - t->used, "%s%s %s", t->used > 0 ? ", " : "", path,
-                                text != NULL ? text : "from the batch");
+  if (is_auto(t, path)) {
+    list(t, path, value);
     sl_defaults_set(t->root, path, json_incref(value));
   }
-  free(text);
   json_decref(value);
 }
 
@@ -106,7 +116,10 @@ static void fill_auto(json_t *root, const struct sl_options *options, const stru
   fill_batch(&t);
   fill_training(&t, options->steps);
   if (model != NULL && sl_model_reads_tokens(model)) fill_sizes(&t, model->n_embd);
-  if (t.used > 0 && !options->quiet) sl_warn("\"auto\" is what transformers' Trainer makes of it: %s", t.text);
+  if (t.used == 0) return;
+  char more[32] = "";
+  if (t.unlisted > 0) snprintf(more, sizeof more, ", and %d more", t.unlisted);
+  sl_warn("\"auto\" is what transformers' Trainer makes of it: %s%s", t.text, more);
 }
 
 /* ---- the others ---- */
@@ -117,7 +130,6 @@ static void choose_dtype(json_t *root, const struct sl_options *options, const s
   const bool bf16 = cluster->device.peak[SL_BF16] > 0;
   if (!bf16 && !(cluster->device.peak[SL_F16] > 0)) return;
   sl_defaults_set(root, bf16 ? "bf16.enabled" : "fp16.enabled", json_true());
-  if (options->quiet) return;
   sl_warn("without --config: %s is taken, as the devices are GPUs; --dtype fp32 says otherwise",
           bf16 ? "bf16" : "fp16");
 }

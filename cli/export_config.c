@@ -27,7 +27,7 @@ static json_t *stages_of(const struct sl_plan *plan) {
 }
 
 /* Adds the values that the file leaves to the model, the ranks, the preset and the device. */
-static void settle(json_t *config, const json_t *taken, const struct sl_plan *plan, bool stages) {
+static void put_taken_values(json_t *config, const json_t *taken, const struct sl_plan *plan, bool stages) {
   static const char *const settled[] = {"shardlab.attention", "communication_data_type", "data_types.grad_accum_dtype",
                                         "zero_optimization.overlap_comm"};
   for (size_t i = 0; i < sizeof settled / sizeof *settled; i++)
@@ -49,7 +49,8 @@ static enum sl_status write_as(const char *to, const struct sl_setup *setup, con
 }
 
 /* Prints to memory first, so that a plan that cannot be expressed produces no output. */
-static enum sl_status print_as(const char *to, const struct sl_setup *setup, FILE *out) {
+static enum sl_status put_as(const struct sl_options *options, const struct sl_setup *setup) {
+  const char *to = options->to;
   char *text = NULL;
   size_t size = 0;
   json_t *config = sl_config_to_json(&setup->config), *model = sl_model_to_json(&setup->model), *unsaid = json_array();
@@ -58,10 +59,12 @@ static enum sl_status print_as(const char *to, const struct sl_setup *setup, FIL
   enum sl_status status = memory == NULL || config == NULL || model == NULL || taken == NULL
                               ? sl_fail(SL_ERR_MEMORY, "out of memory: a text")
                               : SL_OK;
-  if (status == SL_OK) settle(config, taken, &setup->plan, strcmp(to, "torchtitan") == 0);
+  if (status == SL_OK) put_taken_values(config, taken, &setup->plan, strcmp(to, "torchtitan") == 0);
   if (status == SL_OK) status = write_as(to, setup, config, model, memory, unsaid);
   if (memory != NULL) fclose(memory);
-  if (status == SL_OK) fputs(text, out), name_unsaid(to, unsaid);
+  if (status == SL_OK) fputs(text, sl_output_text(options)), name_unsaid(to, unsaid);
+  if (status == SL_OK)
+    status = sl_output_json(options, json_pack("{s:s, s:s, s:O}", "to", to, "text", text, "left_out", unsaid));
   free(text);
   json_decref(taken);
   json_decref(config);
@@ -70,16 +73,20 @@ static enum sl_status print_as(const char *to, const struct sl_setup *setup, FIL
   return status;
 }
 
+/* DeepSpeed's own words are the document itself. */
+static enum sl_status put_deepspeed(const struct sl_setup *setup, const struct sl_options *options) {
+  SL_TRY(sl_json_print(setup->config.doc.root, sl_output_text(options)));
+  return sl_output_json(options, json_incref(setup->config.doc.root));
+}
+
 static enum sl_status run(const struct sl_options *options) {
   struct sl_setup setup;
   if (options->to == NULL)
     return sl_fail(SL_ERR_INPUT, "--to: is missing; expected deepspeed, megatron, torchtitan or accelerate");
+  SL_TRY(sl_output_check(options));
   SL_TRY(sl_setup_plan(&setup, options));
-  enum sl_status status = SL_OK;
-  if (strcmp(options->to, "deepspeed") == 0)
-    status = sl_json_print(setup.config.doc.root, stdout);
-  else
-    status = print_as(options->to, &setup, stdout);
+  const enum sl_status status =
+      strcmp(options->to, "deepspeed") == 0 ? put_deepspeed(&setup, options) : put_as(options, &setup);
   sl_setup_free(&setup);
   return status;
 }
@@ -89,11 +96,13 @@ const struct sl_command sl_command_export_config = {
     .bit = SL_CMD_EXPORT,
     .operands = "",
     .summary = "Write a configuration in another framework's words",
-    .help = "--to megatron: the arguments of Megatron-LM, a line each; torchtitan: its TOML, with the model\n"
-            "where a flavor has its shape; accelerate: the YAML of accelerate config, which leaves batch,\n"
-            "optimizer and model to the script; deepspeed: a ds_config.json, whose section \"shardlab\" has\n"
-            "what DeepSpeed has no key for. What has no counterpart is named. With --from-megatron,\n"
-            "--from-torchtitan or --from-accelerate settings of one framework become those of another.\n",
+    .help =
+        "--to megatron: the arguments of Megatron-LM, a line each; torchtitan: its TOML, with the model\n"
+        "where a flavor has its shape; accelerate: the YAML of accelerate config, which leaves batch,\n"
+        "optimizer and model to the script; deepspeed: a ds_config.json, whose section \"shardlab\" has\n"
+        "what DeepSpeed has no key for. What has no counterpart is named; --json has it as a list, beside the text.\n"
+        "With --from-megatron, --from-torchtitan or --from-accelerate settings of one framework become those of "
+        "another.\n",
     .example = "shardlab export-config --to megatron --model gpt2 --preset megatron-lm --tp 2 --world 8",
     .run = run,
 };

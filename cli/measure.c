@@ -168,6 +168,8 @@ static enum sl_status join_world(struct sl_options *options, const struct sl_pla
 
 /* Whether a rank can create a file in this folder on this machine. */
 static enum sl_status check_folder(const struct sl_config *config, const char *key, const char *path) {
+  if (path[0] == '\0')
+    return sl_json_fail(&config->doc, key, "is missing; expected a folder on the NVMe, since the device is \"nvme\"");
   if (access(path, W_OK | X_OK) == 0) return SL_OK;
   return sl_json_fail(&config->doc, key, "is \"%s\": %s; expected a folder to write to, on the NVMe", path,
                       strerror(errno));
@@ -261,15 +263,10 @@ static void name_outputs(const struct sl_options *options, int rank) {
   sl_new_file_watch();
 }
 
-static void keep_quiet(void *context, const char *text) {
-  (void)context;
-  (void)text;
-}
-
 /* As sl_recovery_job.fits: the checks of a first start that depend on the number of ranks. */
 static enum sl_status fits(const struct sl_options *options) {
   struct sl_setup setup;
-  sl_warn_set_sink(keep_quiet, NULL);
+  sl_warn_set_sink(sl_warn_drop, NULL);
   enum sl_status status = sl_setup_job(&setup, options, SL_SETUP_RANK);
   if (status == SL_OK) {
     status = sl_fit_check(options, &setup);
@@ -314,7 +311,7 @@ static enum sl_status run_here(struct sl_options options, bool inside, const str
     (void)signal(SIGPIPE, SIG_IGN);
   }
   /* only one rank warns: every rank reads the same config and would give the same warnings */
-  if (inside && (sl_launch_ours() || place.rank > 0)) sl_warn_set_sink(keep_quiet, NULL);
+  if (inside && (sl_launch_ours() || place.rank > 0)) sl_warn_set_sink(sl_warn_drop, NULL);
   status = sl_setup_job(&setup, &options, SL_SETUP_RANK);
   sl_said_once();
   SL_TRY(status);

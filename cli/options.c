@@ -251,9 +251,11 @@ static json_t *value_json(const struct sl_option *option, const struct sl_option
   return json_string(*(const char **)field(option, options)); /* NULL for no text */
 }
 
-bool sl_options_override(const struct sl_options *options, int i, const char **keys, json_t **value) {
+bool sl_options_override(const struct sl_options *options, int i, const char **name, const char **keys,
+                         json_t **value) {
   if (i < 0 || i >= sl_options_count) return false;
   const struct sl_option *option = &sl_options_table[i];
+  *name = option->name;
   *keys = option->keys;
   *value = option->keys != NULL && options->given[i] ? value_json(option, options) : NULL;
   return true;

@@ -3,7 +3,6 @@
 
 #include "core/base/folders.h"
 #include "core/base/json.h"
-#include "core/base/json_places.h"
 #include "core/base/new_file.h"
 #include "core/base/standard.h"
 #include "core/base/was_read.h"
@@ -195,10 +194,9 @@ enum sl_status sl_output_check(const struct sl_options *options) {
 
 enum sl_status sl_output_check_profile(const struct sl_options *options, const struct sl_config *config) {
   static const char key[] = "flops_profiler.output_file";
-  char where[1024], place[1088];
+  char name[1600];
   const char *path = config->flops_profiler.output_file;
   if (!config->flops_profiler.enabled || path[0] == '\0') return SL_OK;
-  sl_json_where(&config->doc, key, where, sizeof where);
-  snprintf(place, sizeof place, "%s: %s", where, key);
-  return check_all(options, place, path);
+  sl_json_name(&config->doc, key, name, sizeof name);
+  return check_all(options, name, path);
 }

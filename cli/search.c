@@ -38,7 +38,7 @@ struct search {
               * per step of all of them (WORLD); 0: gradient accumulation is kept */
   struct values values;
   json_t *probes; /* owned until the end */
-  char why[512];  /* what the first value lacks that makes no plan; empty: each makes one */
+  char why[512];  /* what the first value lacks that makes no plan, or why there is none; empty: each makes one */
 };
 
 static int64_t value_of(const struct search *s, int64_t i) {
@@ -119,6 +119,9 @@ static enum sl_status list_worlds(struct search *s) {
     s->replica = sl_product(sl_product(config.sl.tp, config.sl.pp), config.sl.cp);
     const int64_t unit = unit_of_worlds(&config);
     s->values = (struct values){.unit = unit, .count = most / unit};
+    if (s->values.count == 0)
+      snprintf(s->why, sizeof s->why, ": the ranks are a multiple of %lld, and the cluster has %lld devices",
+               (long long)unit, (long long)most);
     if (batch > 0) {
       const int64_t replicas = most / s->replica, accumulation = config.gradient_accumulation_steps;
       if (micro > 0) s->share = batch / micro;
@@ -180,7 +183,7 @@ static bool probe(struct search *s, int64_t i, enum sl_status *status) {
   *status = apply(s, value, &options, &texts);
   if (*status == SL_OK) *status = sl_trial_run(&trial, &options, SL_SETUP_SIMULATION);
   if (*status != SL_OK && s->why[0] == '\0')
-    snprintf(s->why, sizeof s->why, "%lld: %s", (long long)value, sl_error_message());
+    snprintf(s->why, sizeof s->why, ", not even %lld: %s", (long long)value, sl_error_message());
   if (*status != SL_OK) return false;
   json_array_append_new(
       s->probes, json_pack("{s:I, s:b, s:I, s:f}", "value", (json_int_t)value, "fits", (int)sl_trial_fits(&trial),
@@ -203,7 +206,7 @@ static int64_t bisect(struct search *s, int64_t fits, int64_t fails) {
 }
 
 /* The smallest value that fits. Small worlds are tried first, since large ones take longer to build. */
-static enum sl_status least(struct search *s, int64_t *index) {
+static enum sl_status find_smallest(struct search *s, int64_t *index) {
   enum sl_status status;
   int64_t fails = -1, at = 0;
   if (s->values.count == 0) return SL_DONE;
@@ -217,7 +220,7 @@ static enum sl_status least(struct search *s, int64_t *index) {
   return SL_OK;
 }
 
-static enum sl_status most(struct search *s, int64_t *index) {
+static enum sl_status find_largest(struct search *s, int64_t *index) {
   enum sl_status status;
   int64_t fits = 0, next = 1;
   if (s->values.count == 0) return SL_DONE;
@@ -245,6 +248,10 @@ static enum sl_status choose(struct search *s) {
     return sl_fail(SL_ERR_INPUT,
                    "--%s: one search at a time; expected one of --max-micro-batch, --min-world, --max-seq",
                    whats[s->what].flag);
+  if (s->what == WORLD && s->options->hostfile != NULL)
+    return sl_fail(SL_ERR_INPUT,
+                   "--hostfile: says how many ranks there are, which --min-world searches; expected one of "
+                   "the two");
   if (sl_options_given(s->options, whats[s->what].sets))
     return sl_fail(SL_ERR_INPUT, "--%s: is what --%s searches; expected one of the two", whats[s->what].sets,
                    whats[s->what].flag);
@@ -262,7 +269,7 @@ static enum sl_status nothing_fits(const struct search *s) {
   char need[32];
   if (last == NULL)
     return sl_fail(SL_ERR_INPUT, "--%s: none makes a plan of this configuration%s%s", whats[s->what].flag,
-                   s->why[0] != '\0' ? ", not even " : ": no value can be tried", s->why);
+                   s->why[0] != '\0' ? "" : ": no value can be tried", s->why);
   sl_format_bytes(need, sizeof need, (double)json_integer_value(json_object_get(last, "need_bytes")));
   return sl_fail(SL_ERR_CHECK,
                  "--%s: nothing fits: %lld needs %s of the device; without the flag, predict says what would help",
@@ -276,7 +283,7 @@ enum sl_status sl_search_run(const struct sl_options *options, struct sl_options
   int64_t index = 0;
   SL_GO(choose(&s));
   SL_GO(list_values(&s));
-  status = s.what == WORLD ? least(&s, &index) : most(&s, &index);
+  status = s.what == WORLD ? find_smallest(&s, &index) : find_largest(&s, &index);
   if (status == SL_DONE) status = nothing_fits(&s);
   if (status != SL_OK) goto done;
   SL_GO(apply(&s, value_of(&s, index), found, texts));

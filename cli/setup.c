@@ -32,12 +32,21 @@ static void put_autocast(json_t *root, const char *dtype) {
   sl_defaults_set(root, "torch_autocast.dtype", json_stringn(dtype, (size_t)(end - dtype)));
 }
 
-static void override(json_t *root, const struct sl_options *options) {
-  const char *keys;
-  json_t *value;
-  for (int i = 0; sl_options_override(options, i, &keys, &value); i++) {
+/* Notes that the flag set the first of `keys`. */
+static void name_flag(struct sl_json *doc, const char *keys, const char *flag) {
+  char path[128], word[64];
+  snprintf(path, sizeof path, "%.*s", (int)strcspn(keys, "|"), keys);
+  snprintf(word, sizeof word, "--%s", flag);
+  sl_json_set_by(doc, path, word);
+}
+
+static void override(struct sl_json *doc, const struct sl_options *options) {
+  const char *name, *keys;
+  json_t *root = doc->root, *value;
+  for (int i = 0; sl_options_override(options, i, &name, &keys, &value); i++) {
     if (value == NULL) continue;
     sl_defaults_set(root, keys, value);
+    name_flag(doc, keys, name);
     while ((keys = strchr(keys, '|')) != NULL) sl_defaults_set(root, ++keys, NULL);
   }
   if (options->dtype != NULL) {
@@ -55,9 +64,9 @@ static const char config_without_file[] = "{\"train_micro_batch_size_per_gpu\": 
 
 /* Whether a flag is given that overrides a key of the configuration. */
 static bool sets_a_key(const struct sl_options *options) {
-  const char *keys;
+  const char *name, *keys;
   json_t *value;
-  for (int i = 0; sl_options_override(options, i, &keys, &value); i++) {
+  for (int i = 0; sl_options_override(options, i, &name, &keys, &value); i++) {
     json_decref(value);
     if (value != NULL) return true;
   }
@@ -86,7 +95,7 @@ static enum sl_status read_config(struct sl_config *config, const struct sl_opti
   struct sl_json doc;
   SL_TRY(open_config(&doc, options));
   if (json_is_object(doc.root)) {
-    override(doc.root, options);
+    override(&doc, options);
     sl_defaults_put(doc.root, options, model, cluster);
   }
   SL_TRY(sl_config_from_json(config, &doc, options->strict));

@@ -165,8 +165,12 @@ static enum sl_status find_subject(const char *what, bool *text_only) {
                  what, near != NULL ? "; did you mean '" : "", near != NULL ? near : "", near != NULL ? "'?" : "");
 }
 
-/* Refuses flags that the subject does not use. */
+/* Refuses flags that the subject does not use: of those that need no plan, nearly all. */
 static enum sl_status check_flags(const char *what, const struct sl_options *options) {
+  static const struct {
+    const char *what, *flag;
+  } light[] = {
+      {"presets", "json"}, {"frameworks", "json"}, {"kernels", "json"}, {"model", "model"}, {"cluster", "cluster"}};
   static const struct {
     const char *flag, *first, *second;
   } uses[] = {{"svg", "schedule", NULL},
@@ -174,6 +178,11 @@ static enum sl_status check_flags(const char *what, const struct sl_options *opt
               {"lowered", "schedule", NULL},
               {"program", "program", NULL},
               {"rank", "program", "memory"}};
+  for (size_t i = 0; i < sizeof light / sizeof *light; i++) {
+    const char *const taken[] = {light[i].flag, "json", "csv", "svg", "lowered", "program", "rank", NULL};
+    const char *other = strcmp(what, light[i].what) == 0 ? sl_options_beside(options, taken) : NULL;
+    if (other != NULL) return sl_fail(SL_ERR_INPUT, "--%s: 'show %s' has no use for it", other, what);
+  }
   for (size_t i = 0; i < sizeof uses / sizeof *uses; i++) {
     const char *second = uses[i].second;
     if (!sl_options_given(options, uses[i].flag) || strcmp(what, uses[i].first) == 0) continue;

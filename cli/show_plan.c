@@ -162,7 +162,8 @@ enum sl_status sl_show_plan(const struct sl_setup *setup, const struct sl_option
   const struct sl_plan *plan = &setup->plan;
   if (options->json == NULL) {
     fprintf(out,
-            "%d ranks = %d pp x %d dp x %d cp x %d tp; ZeRO-%d; %lld micro-batches of %lld a rank, %lld a step\n\n",
+            "%d ranks = %d pp x %d dp x %d cp x %d tp; ZeRO-%d; micro-batches: %lld x %lld sequences a rank, %lld a "
+            "step\n\n",
             plan->world, plan->pp, plan->dp, plan->cp, plan->tp, plan->strategy.zero_stage, (long long)plan->n_micro,
             (long long)plan->micro_batch, (long long)plan->global_batch);
     print_ranks(plan, out);

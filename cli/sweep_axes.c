@@ -40,6 +40,19 @@ static enum sl_status add_range(struct sl_axis *axis, const char *text, size_t l
   return SL_OK;
 }
 
+/* Values that have commas themselves, such as layers of stages, are separated by semicolons. */
+static enum sl_status read_values(struct sl_axis *axis, const char *text) {
+  const char *between = strchr(text, ';') != NULL ? ";" : ",";
+  for (const char *at = text;; at++) {
+    const size_t n = strcspn(at, between);
+    enum sl_status status = add_range(axis, at, n);
+    if (status == SL_DONE) status = add_value(axis, at, n);
+    SL_TRY(status);
+    at += n;
+    if (*at == '\0') return SL_OK;
+  }
+}
+
 static enum sl_status read_axis(struct sl_axis *axis, const char *word, const struct sl_options *options) {
   const size_t length = strcspn(word, "=");
   if (word[length] != '=' || length == 0 || word[length + 1] == '\0')
@@ -54,23 +67,27 @@ static enum sl_status read_axis(struct sl_axis *axis, const char *word, const st
                    axis->flag);
   if (sl_options_given(options, axis->flag))
     return sl_fail(SL_ERR_INPUT, "--%s: is swept, too; expected one of the two", axis->flag);
-  for (const char *at = word + length + 1;; at++) {
-    const size_t n = strcspn(at, ",");
-    enum sl_status status = add_range(axis, at, n);
-    if (status == SL_DONE) status = add_value(axis, at, n);
-    SL_TRY(status);
-    at += n;
-    if (*at == '\0') return SL_OK;
-  }
+  if (strcmp(axis->flag, "world") == 0 && options->hostfile != NULL)
+    return sl_fail(SL_ERR_INPUT,
+                   "--hostfile: says how many ranks there are, and world is swept; expected one of the two");
+  return read_values(axis, word + length + 1);
 }
 
 /* A value that the flag never takes is an error of the request, not of one combination. */
 static enum sl_status check_values(const struct sl_axis *axis, const struct sl_options *options) {
+  enum sl_status status = SL_OK;
+  json_t *seen = json_object();
   for (int i = 0; i < axis->count; i++) {
     struct sl_options copy = *options;
-    SL_TRY(sl_options_set_word(&copy, SL_CMD_PREDICT, axis->flag, axis->values[i]));
+    if (json_object_get(seen, axis->values[i]) != NULL)
+      SL_GO(
+          sl_fail(SL_ERR_INPUT, "--sweep: %s=%s stands twice; expected each value once", axis->flag, axis->values[i]));
+    json_object_set_new(seen, axis->values[i], json_true());
+    SL_GO(sl_options_set_word(&copy, SL_CMD_PREDICT, axis->flag, axis->values[i]));
   }
-  return SL_OK;
+done:
+  json_decref(seen);
+  return status;
 }
 
 enum sl_status sl_axes_read(struct sl_axes *axes, const struct sl_options *options) {

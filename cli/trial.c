@@ -4,10 +4,6 @@
 #include "cli/assume.h"
 #include "cli/said.h"
 
-static void keep_quiet(void *context, const char *text) {
-  (void)context, (void)text;
-}
-
 static enum sl_status simulate(struct sl_trial *out, const struct sl_setup *setup, const struct sl_options *options,
                                bool if_it_fits) {
   struct sl_exec_assumptions assume;
@@ -28,7 +24,7 @@ static enum sl_status try(struct sl_trial *out, const struct sl_options *options
                           bool if_it_fits) {
   struct sl_setup setup;
   *out = (struct sl_trial){0};
-  sl_warn_set_sink(keep_quiet, NULL);
+  sl_warn_set_sink(sl_warn_drop, NULL);
   enum sl_status status = sl_setup_job(&setup, options, use);
   if (status == SL_OK) {
     status = simulate(out, &setup, options, if_it_fits);

@@ -51,10 +51,6 @@ double sl_workers_seconds(const struct sl_workers *w) {
 
 /* ---- a worker ---- */
 
-static void forget(void *context, const char *message) {
-  (void)context, (void)message;
-}
-
 /* Keeps the first line of the error message. */
 static void keep_error(struct piece *piece) {
   snprintf(piece->error, sizeof piece->error, "%s", sl_error_message());
@@ -77,7 +73,7 @@ static size_t begin_next(const struct sl_workers *w, int worker) {
 static void work_off(const struct sl_workers *w, int worker) {
   struct sl_board *board = w->board;
   size_t i;
-  sl_warn_set_sink(forget, NULL); /* warnings about a configuration that no user wrote */
+  sl_warn_set_sink(sl_warn_drop, NULL); /* warnings about a configuration that no user wrote */
   while ((i = begin_next(w, worker)) < w->count) {
     struct piece *piece = &board->pieces[i];
     if (w->run(w->context, i, sl_workers_result(w, i)) != SL_OK) keep_error(piece);

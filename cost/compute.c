@@ -110,11 +110,21 @@ static double measured_seconds(const struct sl_cost_rank *rank, const struct sl_
   return entry->variant != work->variant ? seconds + work->epilogue_bytes / rank->memory_bandwidth : seconds;
 }
 
+static enum sl_status no_peak(const struct sl_cost_rank *rank, const struct sl_work *work) {
+  char known[128] = "";
+  size_t used = 0;
+  for (int type = 0; type < SL_DTYPE_COUNT; type++)
+    if (rank->peak[type] > 0)
+      used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", used > 0 ? ", " : "",
+                               sl_dtype_name((enum sl_dtype)type));
+  return sl_fail(SL_ERR_INPUT, "device '%s': peak_TFLOPS.%s: is missing, and %s needs it; it has %s",
+                 rank->device->name, sl_dtype_name(work->dtype), sl_op_name(work->kind), used > 0 ? known : "none");
+}
+
 static enum sl_status formula_seconds(const struct sl_cost_rank *rank, const struct sl_work *work, double *seconds) {
   const enum sl_op_class op_class = sl_op_class_of(work->kind);
   if ((op_class == SL_CLASS_GEMM || op_class == SL_CLASS_ATTENTION) && !(rank->peak[work->dtype] > 0)) {
-    return sl_fail(SL_ERR_INPUT, "device '%s': peak_TFLOPS has no '%s', which %s needs", rank->device->name,
-                   sl_dtype_name(work->dtype), sl_op_name(work->kind));
+    return no_peak(rank, work);
   }
   switch (op_class) {
   case SL_CLASS_GEMM:

@@ -1,6 +1,7 @@
 /* Builds stages from blocks; see stage.h. */
 #include "fast/stage.h"
 
+#include "core/base/checked.h"
 #include "core/op/op.h"
 #include "core/op/work.h"
 #include "core/op/workspace.h"
@@ -31,10 +32,6 @@ static double behind_seconds(const struct sl_cost_rank *rank, const struct sl_fa
   return latest;
 }
 
-static int64_t round_up(int64_t n, int64_t multiple) {
-  return (n + multiple - 1) / multiple * multiple;
-}
-
 static double larger(double a, double b) {
   return a > b ? a : b;
 }
@@ -44,7 +41,7 @@ static double smaller(double a, double b) {
 }
 
 static double aligned(int64_t bytes) {
-  return (double)round_up(bytes, SL_ALIGN);
+  return (double)sl_round_up(bytes, SL_ALIGN);
 }
 
 static int64_t numel_of(const struct sl_fast_stage *stage, int64_t blocks) {
@@ -106,7 +103,7 @@ static struct parts parts_of(const struct sl_fast_stage *stage, int64_t numel, b
   for (int i = 0; i < stage->tensor_count; i++) tied += stage->tensor[i].tied ? stage->tensor[i].numel : 0;
   if (!sharded) return (struct parts){tied, numel - tied};
   const int64_t multiple = (int64_t)START_ALIGNMENT * members;
-  return (struct parts){round_up(tied, multiple) / members, round_up(numel - tied, multiple) / members};
+  return (struct parts){sl_round_up(tied, multiple) / members, sl_round_up(numel - tied, multiple) / members};
 }
 
 /* Adds *last, the seconds for the squares of `count` elements, of which a member has at most `part`

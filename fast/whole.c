@@ -1,6 +1,7 @@
 /* Whole steps on the exact clock; see whole.h. */
 #include "fast/whole.h"
 
+#include "core/base/checked.h"
 #include "core/job/job.h"
 #include "core/model/families.h"
 #include "core/plan/kernels.h"
@@ -253,10 +254,6 @@ struct lengths {
  * about steady. */
 enum { LONE = 4, SETTLED = 8, LEAST_FAR = 32 };
 
-static int64_t round_up(int64_t n, int64_t unit) {
-  return (n + unit - 1) / unit * unit;
-}
-
 /* From a step whose pipeline is full for a while to one with at least `n_micro` micro-batches. A step is the longest of
  * several paths: through one stage or another, through the device or its host. All grow with the micro-batches, but
  * not alike, so one that is the longest in a few micro-batches may not be in many. A path that goes up and down all
@@ -267,12 +264,12 @@ static struct lengths lengths_of(const struct sl_config *c, int64_t n_micro) {
   const int64_t stages = strcmp(c->sl.schedule, "zbv") == 0 ? 2 : c->sl.virtual_stages > 1 ? c->sl.virtual_stages : 1;
   const int64_t unit = c->sl.pp;
   if (unit == 1 && c->sl.kernels == SL_KERNELS_SHARDLAB) return (struct lengths){{LONE}, 1};
-  const int64_t near = unit == 1 ? SETTLED : round_up(SETTLED, unit) + stages * unit;
+  const int64_t near = unit == 1 ? SETTLED : sl_round_up(SETTLED, unit) + stages * unit;
   const int64_t rest = n_micro % unit;
   int64_t far = LEAST_FAR;
   while (far < n_micro || far < 2 * near) far *= 2;
-  far = round_up(far, unit);
-  return (struct lengths){{near + rest, near + round_up((far - near) / 4, unit) + rest, far + rest}, 3};
+  far = sl_round_up(far, unit);
+  return (struct lengths){{near + rest, near + sl_round_up((far - near) / 4, unit) + rest, far + rest}, 3};
 }
 
 /* If all forwards come first, the number of micro-batches in flight grows with their total, and the time of the memory

@@ -22,6 +22,11 @@ static inline int64_t sl_sum(int64_t a, int64_t b) {
   return __builtin_add_overflow(a, b, &out) ? SL_HUGE : out;
 }
 
+/* The least multiple of `unit` that is not below n. Only where the sum of both fits. */
+static inline int64_t sl_round_up(int64_t n, int64_t unit) {
+  return (n + unit - 1) / unit * unit;
+}
+
 /* `value` as text for a message; SL_HUGE becomes words, as its true value is unknown. */
 struct sl_count_text {
   char text[32];

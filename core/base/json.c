@@ -99,17 +99,33 @@ void sl_json_free(struct sl_json *doc) {
   free(doc->name);
   free(doc->places);
   free(doc->paths);
+  json_decref(doc->words);
   memset(doc, 0, sizeof *doc);
 }
 
+void sl_json_set_by(struct sl_json *doc, const char *path, const char *word) {
+  if (doc->words == NULL) doc->words = json_object();
+  json_object_set_new(doc->words, path, json_string(word));
+}
+
+void sl_json_name(const struct sl_json *doc, const char *path, char *out, size_t size) {
+  char where[1024];
+  const char *word = json_string_value(json_object_get(doc->words, path));
+  sl_json_where(doc, path, where, sizeof where);
+  if (word != NULL)
+    snprintf(out, size, "%s", word);
+  else
+    snprintf(out, size, "%s%s%s", where, path[0] != '\0' ? ": " : "", path);
+}
+
 enum sl_status sl_json_fail(const struct sl_json *doc, const char *path, const char *format, ...) {
-  char where[1024], text[1024];
+  char name[1600], text[1024];
   va_list args;
   va_start(args, format);
   vsnprintf(text, sizeof text, format, args);
   va_end(args);
-  sl_json_where(doc, path, where, sizeof where);
-  return sl_fail(SL_ERR_INPUT, "%s: %s%s%s", where, path, path[0] != '\0' ? ": " : "", text);
+  sl_json_name(doc, path, name, sizeof name);
+  return sl_fail(SL_ERR_INPUT, "%s: %s", name, text);
 }
 
 enum sl_status sl_json_print(const json_t *root, FILE *out) {

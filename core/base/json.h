@@ -24,6 +24,8 @@ struct sl_json {
   struct sl_json_place *places; /* in file order, owned */
   size_t place_count;
   char *paths; /* the text of all paths, which places point into, owned */
+  /* for keys that another word of the user's set, "--tp", that word: {"shardlab.tp": "--tp"}; owned, NULL: none */
+  json_t *words;
 };
 
 /* Reads the file `path`, or the text `text` (called `name` in messages). A UTF-8 byte order mark at the start is
@@ -42,8 +44,13 @@ enum sl_status sl_json_parse_made(struct sl_json *doc, const char *name, const c
 bool sl_json_is_text(const char *spec);
 void sl_json_free(struct sl_json *doc);
 
+/* Notes that `word` set the key `path`: messages about the key then begin with it, and not with a place in the file. */
+void sl_json_set_by(struct sl_json *doc, const char *path, const char *word);
+/* What a message about the key `path` begins with: "ds.json:4:12: zero_optimization.stage", or the word that set it. */
+void sl_json_name(const struct sl_json *doc, const char *path, char *out, size_t size);
 /* Fails with SL_ERR_INPUT at the place of the key `path` ("zero_optimization.stage", "layers[2]"):
- *   ds.json:4:12: zero_optimization.stage: is 7; expected 0, 1, 2 or 3 */
+ *   ds.json:4:12: zero_optimization.stage: is 7; expected 0, 1, 2 or 3
+ *   --zero-stage: is 7; expected 0, 1, 2 or 3 */
 enum sl_status sl_json_fail(const struct sl_json *doc, const char *path, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

@@ -44,19 +44,35 @@ static const char *continued(const char *word, const char *const *words, size_t 
   return best;
 }
 
-const char *sl_nearest(const char *word, const char *const *words, size_t n) {
+/* The nearest word of those that are at most `most(longer)` away, where `longer` is the longer of both lengths. */
+static const char *nearest(const char *word, const char *const *words, size_t n, size_t (*most)(size_t longer)) {
   const size_t length = min2(strlen(word), MAX_WORD);
-  const char *best = continued(word, words, n);
-  if (best != NULL) return best;
+  const char *best = NULL;
   size_t best_distance = 0;
   for (size_t i = 0; i < n; i++) {
     const size_t other = min2(strlen(words[i]), MAX_WORD);
-    const size_t longer = length > other ? length : other;
     const size_t d = distance(word, length, words[i], other);
-    if (d > (longer < 3 ? 1 : longer / 3) || (best && d >= best_distance)) continue;
+    if (d > most(length > other ? length : other) || (best && d >= best_distance)) continue;
     best = words[i], best_distance = d;
   }
   return best;
+}
+
+static size_t third(size_t longer) {
+  return longer < 3 ? 1 : longer / 3;
+}
+
+const char *sl_nearest(const char *word, const char *const *words, size_t n) {
+  const char *best = continued(word, words, n);
+  return best != NULL ? best : nearest(word, words, n, third);
+}
+
+static size_t slips(size_t longer) {
+  return longer < 6 ? 1 : 2;
+}
+
+const char *sl_misspelt(const char *word, const char *const *words, size_t n) {
+  return nearest(word, words, n, slips);
 }
 
 enum sl_status sl_nearest_preset(const char *what, const char *spec, const char *(*name)(int i)) {

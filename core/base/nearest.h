@@ -11,6 +11,10 @@
  * allowed. Only the first 127 bytes of a word count. */
 const char *sl_nearest(const char *word, const char *const *words, size_t n);
 
+/* The word that `word` misspells for certain: the nearest by at most two edits, or one if it has fewer than six
+ * characters. NULL: there is none, as for a word that is just another. */
+const char *sl_misspelt(const char *word, const char *const *words, size_t n);
+
 /* Fails with SL_ERR_INPUT: `spec`, a "model" or "cluster", is neither a file nor a preset. `name(i)` is the name of the
  * i-th preset, NULL after the last; the nearest is that of what follows the last slash of `spec`. */
 enum sl_status sl_nearest_preset(const char *what, const char *spec, const char *(*name)(int i));

@@ -105,3 +105,7 @@ enum sl_status sl_shrink(void *items, size_t *capacity, size_t count, size_t siz
   *capacity = count;
   return SL_OK;
 }
+
+void sl_warn_drop(void *context, const char *message) {
+  (void)context, (void)message;
+}

@@ -26,6 +26,7 @@ void sl_format_bytes(char *out, size_t size, double bytes) {
 }
 
 void sl_format_seconds(char *out, size_t size, double seconds) {
+  enum { HOUR = 3600, DAY = 24 * HOUR };
   const double magnitude = fabs(seconds);
   if (seconds == 0)
     snprintf(out, size, "0 s");
@@ -33,8 +34,12 @@ void sl_format_seconds(char *out, size_t size, double seconds) {
     significant(out, size, seconds * 1e6, " us");
   else if (magnitude < 1)
     significant(out, size, seconds * 1e3, " ms");
-  else
+  else if (magnitude < 2 * HOUR)
     significant(out, size, seconds, " s");
+  else if (magnitude < 2 * DAY)
+    significant(out, size, seconds / HOUR, " h");
+  else
+    significant(out, size, seconds / DAY, " days");
 }
 
 void sl_format_count(char *out, size_t size, double count) {

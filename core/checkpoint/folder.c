@@ -173,7 +173,8 @@ done:
 enum sl_status sl_folder_find(char **out, const char *folder, const char *spec) {
   char *manifest, *latest;
   if (strcmp(spec, latest_name) == 0 && folder == NULL)
-    return sl_fail(SL_ERR_INPUT, "--resume: is latest, of no folder; expected --checkpoint DIR beside it");
+    return sl_fail(SL_ERR_INPUT,
+                   "latest: of which folder is not said; expected a path, or --checkpoint DIR beside --resume latest");
   if (strcmp(spec, latest_name) == 0) return find_latest(out, folder);
   SL_TRY(sl_file_join(&manifest, spec, manifest_name));
   const bool is_one = access(manifest, F_OK) == 0;

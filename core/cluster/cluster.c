@@ -197,6 +197,9 @@ static enum sl_status read_link(struct sl_cluster *cluster, const struct sl_json
     return sl_json_get_fail(in, "span", "none in the outermost link, or all devices of the cluster");
   if (link->span != INT64_MAX && (link->span % inner != 0 || (cluster->n_link > 0 && link->span == inner)))
     return sl_json_get_fail(in, "span", "a multiple of the span inside it, %lld, and more", (long long)inner);
+  const int64_t node = cluster->devices_per_node;
+  if (link->span != INT64_MAX && node % link->span != 0 && link->span % node != 0)
+    return sl_json_get_fail(in, "span", "a divisor or a multiple of devices_per_node, %lld", (long long)node);
   cluster->n_link++;
   return SL_OK;
 }

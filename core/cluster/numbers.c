@@ -43,7 +43,7 @@ enum sl_status sl_numbers_check_keys(const struct sl_json_object *in, const char
     sl_json_get_path(in, key, path, sizeof path);
     if (i == n) {
       const char *near = sl_nearest(key, known, n);
-      return sl_json_fail(in->doc, path, near != NULL ? "unknown key; expected \"%s\"?" : "unknown key", near);
+      return sl_json_fail(in->doc, path, near != NULL ? "unknown key; did you mean \"%s\"?" : "unknown key", near);
     }
     if (kind == SL_ANNOTATION_SOURCE && !json_is_string(value)) return sl_json_get_fail(in, key, "text");
     if (kind == SL_ANNOTATION_STDERR && !json_is_number(value)) return sl_json_get_fail(in, key, "a number");

@@ -1,7 +1,6 @@
 /* Checks combinations of DeepSpeed's keys: deprecated spellings, and the errors and warnings of DeepSpeed's config.py,
  * zero/config.py, precision_config.py and engine.py, in their words where they have some. */
 #include "core/config/check.h"
-#include "core/base/json_places.h"
 #include "core/config/coerce.h"
 #include "core/config/convert.h"
 #include "core/config/elastic.h"

@@ -2,7 +2,6 @@
  * DeepSpeed knows and shardlab does not model. What values mean in combination is left to config.c and
  * config/check.c. */
 #include "core/config/read.h"
-#include "core/base/json_places.h"
 #include "core/base/json_write.h"
 #include "core/base/nearest.h"
 #include "core/config/coerce.h"
@@ -150,12 +149,12 @@ static void suggest(const char *key, const char *const *names, size_t n, char *o
 
 static enum sl_status unknown_key(const struct sl_reader *reader, const struct sl_section *section, const char *path,
                                   const char *key, const char *const *names, size_t n) {
-  char near[256], where[1024];
+  char near[256], name[1600];
   suggest(key, names, n, near, sizeof near);
   if (section->strict || (reader->strict && section->name[0] == '\0'))
     return sl_json_fail(&reader->config->doc, path, "unknown key%s", near);
-  sl_json_where(&reader->config->doc, path, where, sizeof where);
-  sl_warn("%s: %s: unknown key, ignored as DeepSpeed ignores it%s", where, path, near);
+  sl_json_name(&reader->config->doc, path, name, sizeof name);
+  sl_warn("%s: unknown key, ignored as DeepSpeed ignores it%s", name, near);
   return SL_OK;
 }
 
@@ -209,12 +208,12 @@ static enum sl_status store_default(const struct sl_reader *reader, const struct
 
 static enum sl_status store_given(const struct sl_reader *reader, const struct sl_field *field, const char *path,
                                   const json_t *value) {
-  char shown[48], where[1024];
+  char shown[48], name[1600];
   const enum sl_converted done = sl_config_convert(field, value, (char *)reader->config + field->offset);
   if (done == SL_CONVERTED) return SL_OK;
   if (done != SL_WRONG_VALUE || !field->soft) return refuse(reader, field, path, value, done);
-  sl_json_where(&reader->config->doc, path, where, sizeof where);
-  sl_warn("%s: %s: Using unknown %s: %s. The default %s applies", where, path, field->key,
+  sl_json_name(&reader->config->doc, path, name, sizeof name);
+  sl_warn("%s: Using unknown %s: %s. The default %s applies", name, field->key,
           sl_config_show(value, shown, sizeof shown), field->value);
   return store_default(reader, field, path, NULL);
 }

@@ -1,11 +1,10 @@
 /* Queries of a configuration that has been read, and warnings about its keys; see config.h. */
-#include "core/base/json_places.h"
 #include "core/config/config.h"
 
 void sl_config_warn(const struct sl_config *config, const char *path, const char *text) {
-  char where[1024];
-  sl_json_where(&config->doc, path, where, sizeof where);
-  sl_warn("%s: %s: %s", where, path, text);
+  char name[1600];
+  sl_json_name(&config->doc, path, name, sizeof name);
+  sl_warn("%s: %s", name, text);
 }
 
 int64_t sl_config_shard_size(const struct sl_config *config) {

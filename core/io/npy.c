@@ -54,7 +54,7 @@ static enum sl_status take_word(struct scan *s, char *out, size_t size) {
 }
 
 static enum sl_status take_type(struct scan *s) {
-  char type[16];
+  char type[16] = "";
   if (take(s, "[")) return sl_fail(SL_ERR_INPUT, "%s: descr: is a structured type; expected integers", s->name);
   SL_TRY(take_word(s, type, sizeof type));
   const bool integers = (type[1] == 'u' || type[1] == 'i') && strlen(type) == 3;

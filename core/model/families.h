@@ -49,5 +49,7 @@ SL_FAMILY_MAP(X)
 bool sl_family_find(const char *name, struct sl_model *model);
 /* All names, quoted, as "expected one of ..." lists them. Returns `text`. */
 const char *sl_family_names(char *text, size_t size);
+/* Whether a family that is not modelled has experts. */
+bool sl_family_has_experts(const char *name);
 /* The name most similar to `name`; NULL if none is similar. */
 const char *sl_family_nearest(const char *name);

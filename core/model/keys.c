@@ -1,6 +1,7 @@
 /* Reads and writes config.json by rows of keys; see keys.h. */
 #include "core/model/keys.h"
 
+#include "core/base/nearest.h"
 #include "core/model/rotary.h"
 #include "core/model/windows.h"
 
@@ -115,6 +116,48 @@ static enum sl_status read_key(struct sl_model *model, const struct sl_json_obje
   default:
     return SL_OK;
   }
+}
+
+/* ---- what is not in the table ---- */
+
+/* How many experts a layer has, by the names of Mixtral, Qwen, DeepSeek and Ernie. 1 is a usual MLP. */
+static enum sl_status refuse_experts(const struct sl_json_object *in) {
+  static const char *const counts[] = {"num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts"};
+  for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+    const json_t *value = sl_json_get(in, counts[i]);
+    if (value == NULL || json_is_false(value) || (json_is_number(value) && json_number_value(value) <= 1)) continue;
+    return sl_json_get_fail(in, counts[i], "null; experts are not modelled");
+  }
+  return SL_OK;
+}
+
+static bool is_key(const struct sl_model_key *key, const char *name) {
+  return (key->key != NULL && strcmp(key->key, name) == 0) || (key->alias != NULL && strcmp(key->alias, name) == 0);
+}
+
+static enum sl_status refuse_misspelt(const struct sl_json_object *in, const char *name,
+                                      const struct sl_model_key *keys, size_t count) {
+  const char *absent[64];
+  size_t n = 0;
+  for (size_t i = 0; i < count; i++) {
+    if (is_key(&keys[i], name)) return SL_OK;
+    const bool given = keys[i].key == NULL || json_object_get(in->object, keys[i].key) != NULL ||
+                       (keys[i].alias != NULL && json_object_get(in->object, keys[i].alias) != NULL);
+    if (!given && n < sizeof absent / sizeof *absent) absent[n++] = keys[i].key;
+  }
+  const char *meant = sl_misspelt(name, absent, n);
+  if (meant == NULL) return SL_OK;
+  char path[256];
+  sl_json_get_path(in, name, path, sizeof path);
+  return sl_json_fail(in->doc, path, "unknown key; did you mean \"%s\"?", meant);
+}
+
+enum sl_status sl_model_check_keys(const struct sl_json_object *in, const struct sl_model_key *keys, size_t count) {
+  const char *name;
+  json_t *value;
+  SL_TRY(refuse_experts(in));
+  json_object_foreach((json_t *)(uintptr_t)in->object, name, value) SL_TRY(refuse_misspelt(in, name, keys, count));
+  return SL_OK;
 }
 
 enum sl_status sl_model_read_keys(struct sl_model *model, const struct sl_json_object *in,

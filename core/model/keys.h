@@ -1,5 +1,6 @@
 /* A family's config.json as a table: one row per key, with its place in struct sl_model and its default, used for
- * reading and writing. A key that is not in the table is ignored for the family, as by transformers. */
+ * reading and writing. A key that is not in the table is ignored for the family, as by transformers,
+ * unless sl_model_check_keys refuses it. */
 #pragma once
 
 #include "core/base/json_get.h"
@@ -78,6 +79,9 @@ struct sl_model_key {
 /* Sets the defaults of all rows, then reads the keys that `in` has. The caller has set the activation's default. */
 enum sl_status sl_model_read_keys(struct sl_model *model, const struct sl_json_object *in,
                                   const struct sl_model_key *keys, size_t count);
+/* Fails where a config.json of the family asks for experts, which no family has, or has a key that is a misspelling of
+ * one that is absent, whose default would be taken without a word. */
+enum sl_status sl_model_check_keys(const struct sl_json_object *in, const struct sl_model_key *keys, size_t count);
 /* Adds the value of every row to `out`, except those of kinds ONLY and NONE. */
 void sl_model_write_keys(const struct sl_model *model, json_t *out, const struct sl_model_key *keys, size_t count);
 

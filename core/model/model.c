@@ -48,8 +48,10 @@ static enum sl_status no_family(const struct sl_json_object *in, const char *typ
   char names[512];
   sl_family_names(names, sizeof names);
   const char *near = type != NULL ? sl_family_nearest(type) : NULL;
-  return sl_json_get_fail(in, "model_type", "%s%s%s%s", names, near != NULL ? "; nearest is \"" : "",
-                          near != NULL ? near : "", near != NULL ? "\"" : "");
+  const bool experts = type != NULL && sl_family_has_experts(type);
+  return sl_json_get_fail(in, "model_type", "%s%s%s%s%s", names, near != NULL ? "; nearest is \"" : "",
+                          near != NULL ? near : "", near != NULL ? "\"" : "",
+                          experts ? "; experts are not modelled" : "");
 }
 
 enum sl_status sl_model_from_json(struct sl_model *model, const struct sl_json *doc) {
@@ -63,6 +65,7 @@ enum sl_status sl_model_from_json(struct sl_model *model, const struct sl_json *
   if (name == NULL || name[0] == '\0') name = type;
   set_name(model, name, strlen(name));
   warn_quantized(doc);
+  if (model->family->keys != NULL) SL_GO_FAIL(sl_model_check_keys(&in, model->family->keys, model->family->key_count));
   SL_GO_FAIL(model->family->read(model, &in));
   SL_GO_FAIL(model->family->make_tensors(model));
   return SL_OK;

@@ -1,5 +1,5 @@
-/* DeepSpeed's csv_monitor; see monitor.h. Lines end with \r
- * , like those of Python's csv module. */
+/* DeepSpeed's csv_monitor; see monitor.h. Lines end with a carriage return and a line feed, like those of Python's csv
+ * module. */
 #include "core/monitor/csv_series.h"
 
 #include <errno.h>

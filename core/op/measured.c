@@ -151,7 +151,7 @@ static enum sl_status check_keys(const struct sl_json_object *in) {
     char path[256];
     const char *near = sl_nearest(key, known, n);
     sl_json_get_path(in, key, path, sizeof path);
-    return sl_json_fail(in->doc, path, near != NULL ? "unknown key; expected \"%s\"?" : "unknown key", near);
+    return sl_json_fail(in->doc, path, near != NULL ? "unknown key; did you mean \"%s\"?" : "unknown key", near);
   }
   return SL_OK;
 }

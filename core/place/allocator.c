@@ -1,6 +1,7 @@
 /* Blocks in segments; see allocator.h. A block knows its neighbours in its segment; free blocks are in one sorted list,
  * those of small segments first. */
 #include "core/place/allocator.h"
+#include "core/base/checked.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -26,13 +27,9 @@ struct sl_allocator_block {
   bool out;
 };
 
-static int64_t rounded(int64_t bytes, int64_t unit) {
-  return (bytes + unit - 1) / unit * unit;
-}
-
 static int64_t segment_bytes(int64_t bytes) {
   if (bytes <= LARGEST_SMALL) return SMALL_SEGMENT;
-  return bytes < OWN_SEGMENT_FROM ? LARGE_SEGMENT : rounded(bytes, OWN_SEGMENT_UNIT);
+  return bytes < OWN_SEGMENT_FROM ? LARGE_SEGMENT : sl_round_up(bytes, OWN_SEGMENT_UNIT);
 }
 
 /* ---- the list of free blocks ---- */
@@ -154,7 +151,7 @@ static void make_room(struct sl_allocator *a, int64_t bytes) {
 static enum sl_status expand(struct sl_allocator *a, int64_t bytes, uint32_t *out) {
   const uint32_t last = a->last;
   const bool grows = last > 0 && !a->blocks[last - 1].out;
-  const int64_t more = rounded(bytes - (grows ? a->blocks[last - 1].bytes : 0), PAGE);
+  const int64_t more = sl_round_up(bytes - (grows ? a->blocks[last - 1].bytes : 0), PAGE);
   make_room(a, more);
   if (grows) {
     *out = last - 1;
@@ -203,15 +200,15 @@ static void map_whole(struct sl_allocator *a, uint32_t block) {
 /* ---- requests ---- */
 
 bool sl_allocator_is_short(const struct sl_allocator *a, int64_t bytes) {
-  const int64_t size = rounded(bytes, LEAST_BLOCK);
+  const int64_t size = sl_round_up(bytes, LEAST_BLOCK);
   const struct sl_allocator_block key = {.bytes = size, .small = size <= LARGEST_SMALL};
   const bool found = serving(a, &key) < a->free_count;
-  const int64_t more = is_expandable(a, &key) ? rounded(size, PAGE) : segment_bytes(size);
+  const int64_t more = is_expandable(a, &key) ? sl_round_up(size, PAGE) : segment_bytes(size);
   return a->capacity > 0 && !found && a->reserved + more > a->capacity;
 }
 
 enum sl_status sl_allocator_take(struct sl_allocator *a, int64_t bytes, uint32_t *block) {
-  const int64_t size = rounded(bytes, LEAST_BLOCK);
+  const int64_t size = sl_round_up(bytes, LEAST_BLOCK);
   const struct sl_allocator_block key = {.bytes = size, .small = size <= LARGEST_SMALL};
   const size_t at = serving(a, &key);
   if (at < a->free_count) {

@@ -2,6 +2,7 @@
  * lower/zero.c turns it into buffers. */
 #include "core/plan/layout.h"
 
+#include "core/base/checked.h"
 #include "core/plan/cut.h"
 #include "core/plan/plan.h"
 
@@ -9,10 +10,6 @@
 
 /* DeepSpeed starts partitions at multiples of this many elements (nccl_start_alignment_factor, stage_1_and_2.py). */
 enum { START_ALIGNMENT = 2 };
-
-static int64_t round_up(int64_t n, int64_t multiple) {
-  return (n + multiple - 1) / multiple * multiple;
-}
 
 struct sl_run_of sl_plan_logical_run(const struct sl_plan *plan, const struct sl_tensor *t, int place, int64_t local,
                                      int64_t end) {
@@ -189,7 +186,7 @@ static void place_unit(struct sl_pp_rank *pp_rank, int k, int members, int64_t a
     t->unit = k;
     u->numel += t->numel;
   }
-  const int64_t padded = members == 1 ? u->numel : round_up(u->numel, alignment * members);
+  const int64_t padded = members == 1 ? u->numel : sl_round_up(u->numel, alignment * members);
   u->part = padded / members;
   u->shard_offset = pp_rank->shard_numel;
   pp_rank->shard_numel += u->part;

@@ -138,7 +138,8 @@ static const struct limit limits[] = {
     {DATA_PARALLEL, 0, "shardlab.cp", has_cp, NO_SETTING "data parallel only"},
     /* torch/distributed/fsdp/_init_utils.py */
     {SL_FAMILY_FSDP, 0, "shardlab.shard_size", no_shard_size,
-     "Manual wrapping with HYBRID_SHARD requires explicit specification of process group or device_mesh."},
+     "Manual wrapping with HYBRID_SHARD requires explicit specification of process group or device_mesh: expected the "
+     "ranks of a group, --shard-size 8"},
     {SL_FAMILY_FSDP2, 0, "shardlab.cp_comm_type", exchanges_heads,
      NO_SETTING "PyTorch's context_parallel moves keys and values, never heads"},
     /* torch/distributed/pipelining/schedules.py, Schedule1F1B */
@@ -154,8 +155,10 @@ static const struct limit limits[] = {
      NO_SETTING "Ulysses exchanges heads for tokens, which is a2a"},
     {DEEPSPEED, 0, "shardlab.sequence_parallel", has_sequence_parallel,
      NO_SETTING "Megatron-LM's sequence parallelism is the client model's"},
-    {DEEPSPEED, 0, "zero_optimization.mics_shard_size", no_shard_size, "the preset needs mics_shard_size"},
-    {DEEPSPEED, 0, "zero_optimization.zero_hpz_partition_size", no_hpz, "the preset needs zero_hpz_partition_size"},
+    {DEEPSPEED, 0, "zero_optimization.mics_shard_size", no_shard_size,
+     "is missing; expected the ranks of a group that shards, --shard-size 8"},
+    {DEEPSPEED, 0, "zero_optimization.zero_hpz_partition_size", no_hpz,
+     "is missing; expected the ranks of a group that has a second copy, above 1"},
     {ANY, MEGATRON, "shardlab.tp_comm_overlap", has_tp_comm_overlap, NO_SETTING "Megatron-LM's userbuffers"},
     {SL_FAMILY_ONE_BUCKET, 0, "shardlab.tp_comm_overlap", has_tp_comm_overlap, NO_SETTING "userbuffers are of 2023"},
     /* megatron/training/arguments.py, validate_args; megatron/core/pipeline_parallel/schedules.py */

@@ -33,9 +33,6 @@ static enum sl_status check_optimizer_nvme(const struct sl_config *c) {
   if (c->zero.stage != 3)
     return sl_json_fail(&c->doc, "zero_optimization.offload_optimizer.device",
                         "\"nvme\" is only supported with ZeRO stage 3; the stage is %d", c->zero.stage);
-  if (c->zero.optimizer_nvme_path[0] == '\0')
-    return sl_json_fail(&c->doc, "zero_optimization.offload_optimizer.nvme_path",
-                        "is missing; expected a folder on the NVMe, since the device is \"nvme\"");
   if (c->zero.optimizer_buffer_count <= states)
     return sl_json_fail(&c->doc, "zero_optimization.offload_optimizer.buffer_count",
                         "is %lld; expected at least %lld: a buffer for each of the optimizer's states and one for "
@@ -45,9 +42,6 @@ static enum sl_status check_optimizer_nvme(const struct sl_config *c) {
 }
 
 static enum sl_status check_param_nvme(const struct sl_config *c) {
-  if (c->zero.param_nvme_path[0] == '\0')
-    return sl_json_fail(&c->doc, "zero_optimization.offload_param.nvme_path",
-                        "is missing; expected a folder on the NVMe, since the device is \"nvme\"");
   if (c->zero.offload_optimizer == SL_OFFLOAD_NONE)
     return sl_json_fail(&c->doc, "zero_optimization.offload_param.device",
                         "\"nvme\" beside an optimizer on the device is not modelled; expected offload_optimizer too");

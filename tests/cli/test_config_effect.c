@@ -293,7 +293,8 @@ static char *consequences(const struct key *k, bool changed) {
     fprintf(to, "%lld\n", (long long)f.job.classes[0].memory[SL_SPACE_DEVICE].reserved_bytes);
     fprintf(to, "%d\n", f.plan.config->sl.cuda_graph); /* what the cuda backend is told, see test_cuda_graph */
     /* what a backend's file on NVMe is told: struct sl_nvme_rules, see test_nvme */
-    fprintf(to, "%d %d\n", f.plan.config->aio.single_submit, f.plan.config->aio.overlap_events);
+    fprintf(to, "%d %d %s %s\n", f.plan.config->aio.single_submit, f.plan.config->aio.overlap_events,
+            f.plan.config->zero.optimizer_nvme_path, f.plan.config->zero.param_nvme_path);
   }
   fprintf(to, "%s", fixture_warnings);
   fclose(to);

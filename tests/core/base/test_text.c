@@ -43,6 +43,18 @@ static void keeps_silent_when_nothing_is_near(void **state) {
   assert_null(sl_nearest("stage", words, 0));
 }
 
+/* What is certain is narrower than what may be meant. */
+static void misspellings_are_a_slip_or_two(void **state) {
+  (void)state;
+  const size_t n = sizeof words / sizeof *words;
+  assert_string_equal(sl_misspelt("bandwith_GBps", words, n), "bandwidth_GBps");
+  assert_string_equal(sl_misspelt("bandwith_GBs", words, n), "bandwidth_GBps");
+  assert_null(sl_misspelt("bandwith_GB", words, n));
+  assert_string_equal(sl_misspelt("satge", words, n), "stage");
+  assert_null(sl_misspelt("satgs", words, n));
+  assert_null(sl_misspelt("band", words, n)); /* a beginning is a word of its own */
+}
+
 static void long_words_are_safe(void **state) {
   (void)state;
   char longer[1000];
@@ -99,6 +111,7 @@ int main(void) {
       cmocka_unit_test(finds_misspellings),
       cmocka_unit_test(goes_on_where_a_word_ends),
       cmocka_unit_test(keeps_silent_when_nothing_is_near),
+      cmocka_unit_test(misspellings_are_a_slip_or_two),
       cmocka_unit_test(long_words_are_safe),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

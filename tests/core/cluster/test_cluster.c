@@ -306,7 +306,9 @@ static const struct {
   const char *text, *message;
 } broken_files[] = {
     {"[1]", "c.json: expected a JSON object"},
-    {"{\n \"node\":2,\n " DEVICE "," LINKS "}", "c.json:2:2: node: unknown key; expected \"nodes\"?"},
+    {"{\n \"node\":2,\n " DEVICE "," LINKS "}", "c.json:2:2: node: unknown key; did you mean \"nodes\"?"},
+    {"{\n \"devices_per_node\":8," DEVICE ",\n \"links\":[{\"span\":3,\"bandwidth_GBps\":1},{\"bandwidth_GBps\":1}]}",
+     "c.json:3:12: links[0].span: is 3; expected a divisor or a multiple of devices_per_node, 8"},
     {"{\n \"zzzzzzzzzzzz\":2}", "c.json:2:2: zzzzzzzzzzzz: unknown key"},
     {"{\n \"nodes\":-1," DEVICE "," LINKS "}", "c.json:2:2: nodes: is -1; expected a whole number from 0 to 1000000"},
     {"{" LINKS "}", "c.json: device: is missing; expected an object"},
@@ -315,7 +317,7 @@ static const struct {
     {"{\n \"device\":{\"kind\":\"gpu\",\"peak_TFLOPS\":{\"fp32\":1}}," LINKS "}",
      "c.json:2:2: device.memory_GiB: is missing; expected a number from 0.001 to 1e+06"},
     {"{\n \"device\":{\"kind\":\"gpu\",\n  \"memory_GB\":80}}",
-     "c.json:3:3: device.memory_GB: unknown key; expected \"memory_GiB\"?"},
+     "c.json:3:3: device.memory_GB: unknown key; did you mean \"memory_GiB\"?"},
     {"{\n \"device\":{\"kind\":\"gpu\",\"memory_GiB\":1,\n  \"memory_GiB_source\":7}}",
      "c.json:3:3: device.memory_GiB_source: is 7; expected text"},
     {"{\n \"device\":{\"kind\":\"gpu\",\n  \"peak_TFLOPS\":312}}",
@@ -323,7 +325,7 @@ static const struct {
     {"{\n \"device\":{\"kind\":\"gpu\",\n  \"peak_TFLOPS\":{\"bf16\":312}}}",
      "c.json:3:3: device.peak_TFLOPS.fp32: is missing; expected a number from 1e-06 to 1e+06"},
     {"{\n \"device\":{\"kind\":\"gpu\",\n  \"peak_TFLOPS\":{\"fp32\":312,\"bf61\":1}}}",
-     "c.json:3:29: device.peak_TFLOPS.bf61: unknown key; expected \"bf16\"?"},
+     "c.json:3:29: device.peak_TFLOPS.bf61: unknown key; did you mean \"bf16\"?"},
     {"{\n "
      "\"device\":{\"kind\":\"cpu\",\"memory_GiB\":1,\"peak_TFLOPS\":{\"fp32\":1},\"memory_bandwidth_GBps\":1}," LINKS
      "}",

@@ -66,7 +66,7 @@ static void a_wrong_file_is_refused_with_its_place(void **state) {
   static const struct {
     const char *text, *says;
   } bad[] = {
-      {"{\"host_lunch_us\": 5}", "set.json:1:2: host_lunch_us: unknown key; expected \"host_launch_us\"?"},
+      {"{\"host_lunch_us\": 5}", "set.json:1:2: host_lunch_us: unknown key; did you mean \"host_launch_us\"?"},
       {"{\"elementwise_factor\": 0}", "elementwise_factor: is 0; expected a number from 0.01 to 100"},
       {"{\"comm_compute_share\": 1}", "comm_compute_share: is 1; expected a number from 0 to 0.99"},
       {"{\"host_launch_us\": -1}", "host_launch_us: is -1"},

@@ -108,6 +108,8 @@ static void broken_arrays(void **state) {
        "x: descr: is a structured type; expected integers"},
       {"{'descr': '<u2', 'fortran_order': True, 'shape': (2, 1)}",
        "x: fortran_order: is True; expected False, a row behind the other"},
+      {"{'descr': '', 'fortran_order': False, 'shape': (2,)}",
+       "x: descr: is ''; expected little-endian integers: |u1, <u2, <u4, <u8, |i1, <i2, <i4 or <i8"},
       {"{'descr': '<u2', 'fortran_order': False, 'shape': ()}",
        "x: shape: has 0 dimensions; expected one, or two: a row of tokens behind the other"},
       {"{'descr': '<u2', 'fortran_order': False, 'shape': (1, 2, 1)}",
