@@ -307,7 +307,7 @@ static const struct {
 } broken_files[] = {
     {"[1]", "c.json: expected a JSON object"},
     {"{\n \"node\":2,\n " DEVICE "," LINKS "}", "c.json:2:2: node: unknown key; did you mean \"nodes\"?"},
-    {"{\n \"devices_per_node\":8," DEVICE ",\n \"links\":[{\"span\":3,\"bandwidth_GBps\":1},{\"bandwidth_GBps\":1}]}",
+    {"{\n \"devices_per_node\":8," DEVICE ",\n \"links\":[{\"span\":3,\"bandwidth_GBps\":1,\"latency_us\":1}]}",
      "c.json:3:12: links[0].span: is 3; expected a divisor or a multiple of devices_per_node, 8"},
     {"{\n \"zzzzzzzzzzzz\":2}", "c.json:2:2: zzzzzzzzzzzz: unknown key"},
     {"{\n \"nodes\":-1," DEVICE "," LINKS "}", "c.json:2:2: nodes: is -1; expected a whole number from 0 to 1000000"},
