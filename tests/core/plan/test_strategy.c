@@ -37,7 +37,7 @@ static const struct refusal {
     {"\"preset\": \"deepspeed-pipeline\", \"pp\": 3, \"schedule\": \"zb-h1\"", "", 2, "TrainSchedule, which is 1f1b"},
     {"\"preset\": \"mics\"", "\"zero_optimization\": {\"stage\": 3}", 6,
      "mics_shard_size: is missing; expected the ranks of a group that shards, --shard-size 8"},
-    {"\"preset\": \"zero++\"", "\"zero_optimization\": {\"stage\": 3}", 6, "the preset needs zero_hpz_partition_size"},
+    {"\"preset\": \"zero++\"", "\"zero_optimization\": {\"stage\": 3}", 6, "zero_hpz_partition_size: is missing; expected the ranks of a group that has a second copy"},
     {"\"preset\": \"zero++\"", "\"zero_optimization\": {\"stage\": 3, \"zero_hpz_partition_size\": 4}", 6,
      "zero_hpz_partition_size: is 4; expected a divisor of the 6 data-parallel ranks"},
     {"\"preset\": \"megatron-lm\", \"virtual_stages\": 3", "", 2,
