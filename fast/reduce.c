@@ -41,8 +41,6 @@ struct walk {
   struct sl_fast_ring ring; /* of copies for communication */
   double now;               /* bytes in use besides them after the last tensor */
   double moving;            /* until when reductions slow kernels, if all copies behind them came last */
-  double closed;            /* when the bucket before was complete */
-  double busy;              /* until when reductions use the partition */
   /* of the copy to the communication type, and of that back, which no host launches on its own */
   double copy_launch, back_launch, copy_per_element;
   int64_t unit, part;    /* elements of the flat space; a member's share of those that are not tied */
@@ -148,11 +146,10 @@ static void reduce_bucket(struct walk *w, const struct bucket *b) {
     w->held += w->call;
     const double begins = later(later(w->dp_lane, at + w->call), b->called);
     w->moving = later(w->moving, begins) + seconds;
-    w->busy = w->dp_lane = w->ring.taken[b->turn] = begins + seconds + back;
+    w->dp_lane = w->ring.taken[b->turn] = begins + seconds + back;
     if (w->serial) w->held = later(w->held, b->called - b->ready) + seconds + back;
   }
   if (w->serial && b->ready < w->end) wait_for(w, b->ready + w->held - ready);
-  w->closed = b->ready;
   if (b->tied) w->tied_over = w->communicates ? w->dp_lane : b->ready + w->held;
 }
 
@@ -193,16 +190,6 @@ static void end_bucket(struct walk *w, int64_t lo) {
   w->count = w->partial = 0;
   w->ready = 0;
   w->hosted = -INFINITY;
-}
-
-/* A reduction into part of the whole gradient delays whatever writes there next. A sum of all of a bucket has its place
- * to itself. */
-static void wait_for_reduction(struct walk *w, double begins) {
-  if (!w->sharded || w->s->strategy.sums_whole || !w->communicates || w->recast || w->ring.buckets == 0 ||
-      begins < w->closed)
-    return;
-  const double late = w->busy - (begins + w->held);
-  if (late > 0) wait_for(w, late), w->held += late;
 }
 
 /* An op writes a gradient from `begins` to `ready`; the host lets it end at `hosted`. */
@@ -257,7 +244,6 @@ static void write_gradient(struct walk *w, const struct written *op) {
   const double hosted = op->ready < w->end * (1 - 1e-9) ? op->hosted : later(op->hosted, w->end_hosted);
   reduce_until(w, nextafter(op->ready, 0));
   go_to(w, op->begins, op->hosted - (op->ready - op->begins) + op->host);
-  wait_for_reduction(w, op->begins);
   go_to(w, op->ready, hosted + op->host);
 }
 
@@ -328,7 +314,6 @@ static void walk_tensors(struct walk *w, const struct sl_fast_stage *stage, int6
   w->flat = w->unit - w->padding;
   w->hi = w->unit;
   w->opened = 0;
-  w->busy = 0;
   take_run(w, stage, behind, stage->tensor_count, 2, 0);
   for (int64_t b = 0; b < blocks; b++) take_block(w, stage, first_block, behind, b);
   const int tied = first_block > 0 && stage->tensor[0].tied; /* handled separately */
