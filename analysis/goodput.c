@@ -26,7 +26,9 @@ double sl_goodput_daly_s(const struct sl_goodput_model *m) {
 
 int64_t sl_goodput_best_steps(const struct sl_goodput_model *m, double step_s) {
   const double best = sl_goodput_best_s(m), whole = floor((isnan(best) ? sl_goodput_daly_s(m) : best) / step_s);
-  if (!(whole >= 1)) return 1;
+  const double written = ceil(m->write_s / step_s); /* sooner the next save would wait */
+  if (!(fmax(whole, written) >= 1)) return 1;
+  if (written > whole) return written > 1e15 ? INT64_C(1000000000000000) : (int64_t)written;
   if (whole > 1e15) return INT64_C(1000000000000000);
   const bool more = sl_goodput_daly(m, (whole + 1) * step_s) > sl_goodput_daly(m, whole * step_s);
   return (int64_t)whole + more;

@@ -39,7 +39,8 @@ double sl_goodput_first_order(const struct sl_goodput_model *model, double inter
 double sl_goodput_young_s(const struct sl_goodput_model *model);
 double sl_goodput_daly_s(const struct sl_goodput_model *model);
 double sl_goodput_best_s(const struct sl_goodput_model *model);
-/* The best whole number of steps of `step_s` by Daly's complete model, at least 1. */
+/* The best whole number of steps of `step_s` by Daly's complete model, at least 1, and no fewer than a checkpoint takes
+ * until it is complete. */
 int64_t sl_goodput_best_steps(const struct sl_goodput_model *model, double step_s);
 
 /* A mean and its standard error. */

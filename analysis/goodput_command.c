@@ -207,6 +207,8 @@ static void print(const struct result *x) {
   printf("\nbest interval: %lld steps, %s; by Young %s, by Daly's estimate %s\n", (long long)x->best_steps,
          seconds((double)x->best_steps * x->step_s, a, sizeof a), seconds(sl_goodput_young_s(&x->model), b, sizeof b),
          seconds(sl_goodput_daly_s(&x->model), c, sizeof c));
+  if (x->model.shape != 1)
+    printf("(the best for failures of shape 1; for these compare what is drawn, and --interval for others)\n");
 }
 
 static void put_number(double value, FILE *out) {

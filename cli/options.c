@@ -135,8 +135,7 @@ static enum sl_status parse_flag(struct sl_options *options, const struct sl_com
   const struct sl_option *option = find(flag, length, command->bit);
   if (option == NULL) return unknown_flag(command, flag, length);
   const char *value = flag[length] == '=' ? flag + length + 1 : NULL;
-  if (option->type == FLAG && value != NULL)
-    return sl_fail(SL_ERR_INPUT, "--%s: is '%s'; expected no value", option->name, value);
+  if (option->type == FLAG && value != NULL) return sl_options_set_word(options, command->bit, option->name, value);
   if (option->type != FLAG && value == NULL) {
     /* a word with blanks is not a flag, but the value of --from-megatron */
     if (*at + 1 >= argc || (strncmp(argv[*at + 1], "--", 2) == 0 && strchr(argv[*at + 1], ' ') == NULL))
@@ -195,7 +194,7 @@ enum sl_status sl_options_set_word(struct sl_options *options, enum sl_command_b
     return SL_OK;
   }
   if (strcmp(text, "on") == 0) return sl_options_set(options, command, name, "");
-  return sl_fail(SL_ERR_INPUT, "--%s: is '%s'; expected on or off", name, text);
+  return sl_fail(SL_ERR_INPUT, "--%s: is '%s'; expected on, off or no value", name, text);
 }
 
 bool sl_options_sweeps(const char *name) {

@@ -107,7 +107,8 @@ struct sl_command {
 /* Whether a word is one of these flags, "--name" or, with a value, "--name value" or "--name=value"; both lists end with
  * NULL. *apart: its value is the next word. Underscores are read as hyphens here and in sl_options_parse. */
 bool sl_options_among(const char *word, const char *const *valued, const char *const *bare, bool *apart);
-/* Parses argv[0..argc) (after the command's name) for `command`. *help is set if --help is among them. Errors:
+/* Parses argv[0..argc) (after the command's name) for `command`. A flag without a value may have "=on" or "=off", which
+ * switches off what the configuration has on. *help is set if --help is among them. Errors:
  * SL_ERR_INPUT naming the flag, its value and what was expected. */
 enum sl_status sl_options_parse(struct sl_options *options, const struct sl_command *command, int argc, char **argv,
                                 bool *help);
@@ -128,8 +129,7 @@ bool sl_options_sweeps(const char *name);
  * first key is to be set to *value (new reference), and the others, DeepSpeed's own names for the same setting, are to
  * be removed. *value is NULL if the option was not on the command line or overrides nothing. Returns false past the
  * table's end. */
-bool sl_options_override(const struct sl_options *options, int i, const char **name, const char **keys,
-                         json_t **value);
+bool sl_options_override(const struct sl_options *options, int i, const char **name, const char **keys, json_t **value);
 /* What the table says about option `i` to users of `command`; .name is NULL if the command does not take it. False past
  * the table's end. */
 struct sl_option_text {

@@ -5,6 +5,7 @@
 #include "cli/ended.h"
 #include "cli/inputs.h"
 #include "cli/recovered.h"
+#include "core/base/checked.h"
 #include "core/checkpoint/fits.h"
 #include "core/checkpoint/folder.h"
 #include "core/checkpoint/held.h"
@@ -56,14 +57,33 @@ static enum sl_status check_from(const struct sl_checkpoint *from, const struct 
   if (samples != from->manifest.data_samples)
     sl_warn("--data: has %lld samples, that of %s had %lld: their order is another", (long long)samples, from->path,
             (long long)from->manifest.data_samples);
+  const int64_t steps = from->manifest.step, batch = setup->plan.global_batch;
+  if (sl_product(steps, batch) != from->manifest.samples)
+    sl_warn(
+        "%s: has taken %lld samples in %lld steps, and a step takes %lld now: with another batch the losses are others",
+        from->path, (long long)from->manifest.samples, (long long)steps, (long long)batch);
   return SL_OK;
+}
+
+/* Checkpoints of the same steps give way to those of this training. */
+static void warn_of_others(const char *folder) {
+  int64_t *steps;
+  const size_t count = sl_folder_steps(&steps, folder);
+  if (count > 0)
+    sl_warn("%s: holds checkpoints of another training, up to step %lld, and without --resume this one begins anew: it "
+            "replaces those of its own steps",
+            folder, (long long)steps[count - 1]);
+  free(steps);
 }
 
 enum sl_status sl_training_check(const struct sl_options *options, const struct sl_setup *setup) {
   struct sl_checkpoint from;
   SL_TRY(check_together(options));
   if (options->checkpoint != NULL) SL_TRY(sl_folder_check(options->checkpoint));
-  if (options->resume == NULL) return SL_OK;
+  if (options->resume == NULL) {
+    if (options->checkpoint != NULL && options->recovered == NULL) warn_of_others(options->checkpoint);
+    return SL_OK;
+  }
   SL_TRY(open_from(&from, options));
   const enum sl_status status = check_from(&from, options, setup);
   sl_checkpoint_close(&from);

@@ -132,6 +132,21 @@ int sl_folder_lock(const char *hidden) {
   return -1;
 }
 
+enum sl_status sl_folder_own(int *lock, const char *folder) {
+  *lock = -1;
+  SL_TRY(sl_folder_make(folder));
+  const int handle = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (handle < 0) return SL_OK;
+  if (flock(handle, LOCK_EX | LOCK_NB) == 0) {
+    *lock = handle;
+    return SL_OK;
+  }
+  const bool taken = errno == EWOULDBLOCK;
+  close(handle);
+  if (!taken) return SL_OK;
+  return sl_fail(SL_ERR_INPUT, "%s: another job is saving its checkpoints there; expected a folder of its own", folder);
+}
+
 void sl_folder_sweep(const char *folder) {
   struct dirent **found;
   const int count = scandir(folder, &found, is_unfinished, NULL);

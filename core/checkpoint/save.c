@@ -33,6 +33,7 @@ struct sl_saver {
   char *hidden;    /* owned; the folder until it is complete */
   /* of that folder, while it is being written, since others may remove it when this process is gone; -1: none */
   int lock;
+  int folder_lock; /* of the folder of checkpoints, on rank 0, so that no other job saves there; -1: none */
   struct sl_part part;
   struct sl_snapshot snapshot;
   pthread_t thread;
@@ -52,7 +53,7 @@ enum sl_status sl_saver_open(struct sl_saver **out, const struct sl_saver_option
   SL_TRY(sl_calloc(&saver, 1, sizeof *saver));
   saver->options = *options;
   saver->job = job;
-  saver->lock = -1;
+  saver->lock = saver->folder_lock = -1;
   sl_owner_name(saver->owner);
   saver->snapshot.job = options->job != NULL ? options->job : saver->owner;
   SL_GO_FAIL(sl_folder_check(options->folder));
@@ -193,7 +194,10 @@ static enum sl_status make_room(struct sl_saver *saver, const struct sl_run *run
 }
 
 enum sl_status sl_saver_started(struct sl_saver *saver, const struct sl_run *run) {
-  return agree(run, make_room(saver, run));
+  enum sl_status status = SL_OK;
+  if (run->local_ranks[0] == 0) status = sl_folder_own(&saver->folder_lock, saver->options.folder);
+  if (status == SL_OK) status = make_room(saver, run);
+  return agree(run, status);
 }
 
 static enum sl_status copy_state(struct sl_saver *saver, const struct sl_run *run) {
@@ -253,6 +257,7 @@ void sl_saver_close(struct sl_saver *saver) {
   if (saver->running) pthread_join(saver->thread, NULL);
   sl_part_close(&saver->part);
   if (saver->told.saves > 0 && saver->rank == 0) sl_new_file_drop(saver->hidden); /* the incomplete checkpoint */
+  if (saver->folder_lock >= 0) close(saver->folder_lock);
   sl_checkpoint_pieces_free(&saver->pieces);
   json_decref(saver->snapshot.history);
   free(saver->copy);

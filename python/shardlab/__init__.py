@@ -65,13 +65,15 @@ def _text(flag, value):
 
 
 def _words(flags):
-    """micro_batch=2 -> --micro-batch=2; True: the flag alone; None and False: nothing; a list: its words with commas between."""
+    """micro_batch=2 -> --micro-batch=2; True: the flag alone; False: off, whatever the config has; None: nothing; a list: its words with commas between."""
     for name, value in flags.items():
         flag = "--" + name.replace("_", "-")
-        if value is None or value is False:
+        if value is None:
             continue
         if value is True:
             yield flag
+        elif value is False:
+            yield f"{flag}=off"
         elif isinstance(value, (list, tuple)):
             yield f"{flag}={','.join(_text(flag, one) for one in value)}"
         else:
