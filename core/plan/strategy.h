@@ -75,8 +75,9 @@ struct sl_strategy {
   int64_t shard_size;
   /* Across the groups, gradients are summed unit by unit, each right after its reduce-scatter: FSDP's _reduce_grad
    * (torch/distributed/fsdp/_runtime_utils.py), FSDP2's foreach_reduce (fsdp/_fully_shard/_fsdp_collectives.py) and
-   * Megatron-LM's start_grad_sync (core/distributed/param_and_grad_buffer.py). MiCS does it once, at the end of the
-   * step (DeepSpeed's runtime/zero/mics.py, allreduce_mics_shard_grads). */
+   * Megatron-LM's start_grad_sync (core/distributed/param_and_grad_buffer.py). MiCS's are summed once here, at the
+   * end of the step, where DeepSpeed sums bucket by bucket of the last micro-batch (runtime/zero/mics.py,
+   * partition_grads and allreduce_mics_shard_grads). */
   bool sums_replicas_by_unit;
   /* Size of the groups of consecutive data-parallel ranks that shard a second copy of the parameters, from which the
    * backward gathers (hpZ of ZeRO++, arXiv:2306.10209). 0: none. */
