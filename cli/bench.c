@@ -1,7 +1,6 @@
 /* shardlab bench: how fast the two clocks are, and how much they differ. */
 #include "cli/commands.h"
 #include "cli/output.h"
-#include "cli/said.h"
 #include "cli/setup.h"
 #include "core/base/machine.h"
 #include "core/job/job.h"
@@ -230,9 +229,11 @@ static enum sl_status run(const struct sl_options *options) {
     return sl_fail(SL_ERR_INPUT, "bench '%s': expected sim, the clocks of a prediction", options->operand[0]);
   SL_TRY(sl_output_check(options));
   SL_TRY(sl_setup_plan(&setup, options)); /* reports errors in the inputs */
+  void *context;
+  const sl_warn_sink before = sl_warn_get_sink(&context);
   sl_warn_set_sink(sl_warn_drop, NULL);
   const enum sl_status status = bench(options, &setup);
-  sl_said_resume();
+  sl_warn_set_sink(before, context);
   sl_setup_free(&setup);
   return status;
 }

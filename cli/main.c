@@ -106,6 +106,7 @@ static enum sl_status dispatch(int argc, char **argv) {
   SL_TRY(find_command(argv[1], &command));
   SL_TRY(sl_options_parse(&options, command, argc - 2, argv + 2, &want_help));
   if (want_help) return help(1, argv + 1);
+  if (options.quiet) sl_said_silence();
   options.argc = argc;
   options.argv = argv;
   struct sl_import texts;

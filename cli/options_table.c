@@ -252,8 +252,7 @@ const struct sl_option sl_options_table[] = {
     {"trace", TEXT, FIELD(trace), NULL, "FILE", 0, 0, SL_CMD_VALIDATE,
      "write both traces, last step beside last step, for ui.perfetto.dev"},
     {"quiet", FLAG, FIELD(quiet), NULL, "", 0, 0,
-     RUNS | SL_CMD_COMPARE | SL_CMD_CHECK | SL_CMD_BENCH | SL_CMD_CHECKPOINT | SL_CMD_TOKENIZE,
-     "print warnings and errors only"},
+     RUNS | SL_CMD_COMPARE | SL_CMD_CHECK | SL_CMD_BENCH | SL_CMD_CHECKPOINT | SL_CMD_TOKENIZE, "errors only"},
 };
 
 enum { OPTIONS = sizeof sl_options_table / sizeof *sl_options_table };

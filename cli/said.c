@@ -19,6 +19,7 @@ static const char variable[] = "SHARDLAB_SAID";  /* the hashes in hexadecimal, s
 static const char shared[] = "SHARDLAB_SAID_IN"; /* a file in which processes note such hashes */
 static uint64_t said[MOST];
 static int count;
+static bool silent;
 
 static bool is_new(uint64_t hash) {
   for (int i = 0; i < count; i++)
@@ -64,11 +65,12 @@ static void learn_shared(void) {
 void sl_said_once(void) {
   learn(getenv(variable));
   learn_shared();
-  sl_said_resume();
+  sl_warn_set_sink(silent ? sl_warn_drop : say, NULL);
 }
 
-void sl_said_resume(void) {
-  sl_warn_set_sink(say, NULL);
+void sl_said_silence(void) {
+  silent = true;
+  sl_warn_set_sink(sl_warn_drop, NULL);
 }
 
 void sl_said_pass(void) {

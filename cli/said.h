@@ -4,8 +4,8 @@
 
 /* From here on each warning goes to standard error once; those printed by the process that started this one count. */
 void sl_said_once(void);
-/* As before a stretch in which warnings went elsewhere, or nowhere. */
-void sl_said_resume(void);
+/* From here on no warning is printed: --quiet. */
+void sl_said_silence(void);
 /* Call before starting a process: tells it which warnings have been printed. */
 void sl_said_pass(void);
 /* Call before starting processes one after the other: each also learns what the earlier ones printed, which they note

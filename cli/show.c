@@ -165,12 +165,13 @@ static enum sl_status find_subject(const char *what, bool *text_only) {
                  what, near != NULL ? "; did you mean '" : "", near != NULL ? near : "", near != NULL ? "'?" : "");
 }
 
-/* Refuses flags that the subject does not use: of those that need no plan, nearly all. */
+/* Lists of what there is, which belong to no job. */
+static bool is_list(const char *what) {
+  return strcmp(what, "presets") == 0 || strcmp(what, "frameworks") == 0 || strcmp(what, "kernels") == 0;
+}
+
+/* Refuses flags that the subject does not use. One that is part of a job takes all flags of the job. */
 static enum sl_status check_flags(const char *what, const struct sl_options *options) {
-  static const struct {
-    const char *what, *flag;
-  } light[] = {
-      {"presets", "json"}, {"frameworks", "json"}, {"kernels", "json"}, {"model", "model"}, {"cluster", "cluster"}};
   static const struct {
     const char *flag, *first, *second;
   } uses[] = {{"svg", "schedule", NULL},
@@ -178,11 +179,6 @@ static enum sl_status check_flags(const char *what, const struct sl_options *opt
               {"lowered", "schedule", NULL},
               {"program", "program", NULL},
               {"rank", "program", "memory"}};
-  for (size_t i = 0; i < sizeof light / sizeof *light; i++) {
-    const char *const taken[] = {light[i].flag, "json", "csv", "svg", "lowered", "program", "rank", NULL};
-    const char *other = strcmp(what, light[i].what) == 0 ? sl_options_beside(options, taken) : NULL;
-    if (other != NULL) return sl_fail(SL_ERR_INPUT, "--%s: 'show %s' has no use for it", other, what);
-  }
   for (size_t i = 0; i < sizeof uses / sizeof *uses; i++) {
     const char *second = uses[i].second;
     if (!sl_options_given(options, uses[i].flag) || strcmp(what, uses[i].first) == 0) continue;
@@ -191,7 +187,10 @@ static enum sl_status check_flags(const char *what, const struct sl_options *opt
                    uses[i].first, second != NULL ? " and 'show " : "", second != NULL ? second : "",
                    second != NULL ? "'" : "", what);
   }
-  return SL_OK;
+  static const char *const taken[] = {"json", NULL};
+  const char *other = is_list(what) ? sl_options_beside(options, taken) : NULL;
+  if (other == NULL) return SL_OK;
+  return sl_fail(SL_ERR_INPUT, "--%s: 'show %s' has no use for it", other, what);
 }
 
 static enum sl_status run(const struct sl_options *options) {

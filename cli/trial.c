@@ -2,7 +2,6 @@
 #include "cli/trial.h"
 
 #include "cli/assume.h"
-#include "cli/said.h"
 
 static enum sl_status simulate(struct sl_trial *out, const struct sl_setup *setup, const struct sl_options *options,
                                bool if_it_fits) {
@@ -24,13 +23,15 @@ static enum sl_status try(struct sl_trial *out, const struct sl_options *options
                           bool if_it_fits) {
   struct sl_setup setup;
   *out = (struct sl_trial){0};
+  void *context;
+  const sl_warn_sink before = sl_warn_get_sink(&context);
   sl_warn_set_sink(sl_warn_drop, NULL);
   enum sl_status status = sl_setup_job(&setup, options, use);
   if (status == SL_OK) {
     status = simulate(out, &setup, options, if_it_fits);
     sl_setup_free(&setup);
   }
-  sl_said_resume();
+  sl_warn_set_sink(before, context);
   return status;
 }
 

@@ -106,6 +106,11 @@ enum sl_status sl_shrink(void *items, size_t *capacity, size_t count, size_t siz
   return SL_OK;
 }
 
-void sl_warn_drop(void *context, const char *message) {
-  (void)context, (void)message;
+sl_warn_sink sl_warn_get_sink(void **context) {
+  *context = warn_context;
+  return warn_sink;
+}
+
+void sl_warn_drop(void *context, const char *dropped) {
+  (void)context, (void)dropped;
 }

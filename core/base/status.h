@@ -41,8 +41,10 @@ int sl_exit_code(enum sl_status status);
 typedef void (*sl_warn_sink)(void *context, const char *message);
 void sl_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void sl_warn_set_sink(sl_warn_sink sink, void *context);
+/* The current sink, to be set again behind a stretch in which warnings go elsewhere. */
+sl_warn_sink sl_warn_get_sink(void **context);
 /* A sink that drops warnings. */
-void sl_warn_drop(void *context, const char *message);
+void sl_warn_drop(void *context, const char *dropped);
 
 /* Relays a failure of `e` to the caller. */
 #define SL_TRY(e)                                                                                                      \

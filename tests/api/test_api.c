@@ -84,6 +84,24 @@ static void warnings_are_kept_with_their_result(void **state) {
   shardlab_free(result);
 }
 
+/* What was taken where nothing was said: nobody else tells the caller. */
+static void choices_are_warned_of(void **state) {
+  (void)state;
+  static const struct {
+    const char *config, *flags[5], *says;
+  } cases[] = {{NULL, {"--preset", "fsdp", "--world", "2", NULL}, "bf16 is taken"},
+               {"{\"train_micro_batch_size_per_gpu\": \"auto\", \"optimizer\": {\"type\": \"AdamW\"}}",
+                {NULL},
+                "train_micro_batch_size_per_gpu 8"}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    shardlab_result *result;
+    assert_int_equal(shardlab_predict("gpt2-tiny", cases[i].config, "dgx-h100", cases[i].flags, &result), SHARDLAB_OK);
+    assert_int_equal(shardlab_warning_count(result), 1);
+    if (strstr(shardlab_warning(result, 0), cases[i].says) == NULL) fail_msg("%s", shardlab_warning(result, 0));
+    shardlab_free(result);
+  }
+}
+
 struct call {
   const char *stage;
   double seconds;
@@ -145,6 +163,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(inputs_are_names_files_and_texts),
                                      cmocka_unit_test(errors_are_one_line),
                                      cmocka_unit_test(warnings_are_kept_with_their_result),
-                                     cmocka_unit_test(threads_do_not_meet), cmocka_unit_test(a_locale_changes_nothing)};
+                                     cmocka_unit_test(choices_are_warned_of),
+                                     cmocka_unit_test(threads_do_not_meet),
+                                     cmocka_unit_test(a_locale_changes_nothing)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -390,7 +390,7 @@ static void broken_profiles_say_where(void **unused) {
       {"[7]", "op_costs[0]"},
       {"[{\"op\":\"gemm\"}]", "launch_us"},
       {"[{\"op\":\"gemm\",\"GFLOPS\":0}]", "op_costs[0].GFLOPS"},
-      {"[{\"op\":\"gemm\",\"GFLOP\":1}]", "expected \"GFLOPS\"?"},
+      {"[{\"op\":\"gemm\",\"GFLOP\":1}]", "did you mean \"GFLOPS\"?"},
       {"[{\"op\":\"gemm\",\"GFLOPS\":1,\"ranks\":0}]", "op_costs[0].ranks"},
       {"[{\"op\":\"gemm\",\"GFLOPS\":1,\"correlation\":{\"launch_us:GFLOPS\":2}}]", "correlation"},
   };

@@ -65,7 +65,7 @@ static void flags_take_the_place_of_deepspeeds_keys(void **state) {
                {"--tp 2 --pp 2 --stages 2,2", NULL},
                {"--tp 2 --pp 2", NULL},
                {"--tp 2 --pp 4 --stages 1,1,1,1 --shard-size 2", NULL},
-               {"--pp 2 --stages 1,3,1", "shardlab.stages"}};
+               {"--pp 2 --stages 1,3,1", "--stages: has 3 entries"}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     const int code = shardlab(
         scratch, "show config --model gpt2-tiny --cluster dgx-h100 --world 32 --config twins.json %s", cases[i].flags);

@@ -97,6 +97,18 @@ static void off_overrides_the_config(void **state) {
   json_decref(root);
 }
 
+/* Layers of stages have commas. */
+static void lists_are_separated_by_semicolons(void **state) {
+  (void)state;
+  write_inputs();
+  assert_int_equal(shardlab(scratch, JOB "--pp 2 --grad-accum 4 --sweep 'stages=3,3;2,4' --quiet --json -"), 0);
+  json_t *root = json_loads(out, 0, NULL), *row;
+  size_t i, plans = 0;
+  json_array_foreach(json_object_get(root, "rows"), i, row) plans += json_object_get(row, "error") == NULL;
+  assert_int_equal(plans, 2);
+  json_decref(root);
+}
+
 /* What says how one prediction is told is not taken and then forgotten. */
 static void what_is_of_one_prediction_is_refused(void **state) {
   (void)state;
@@ -128,6 +140,7 @@ static void any_number_of_processes(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_combination_as_it_is_alone), cmocka_unit_test(off_overrides_the_config),
-      cmocka_unit_test(what_is_of_one_prediction_is_refused), cmocka_unit_test(any_number_of_processes)};
+      cmocka_unit_test(lists_are_separated_by_semicolons), cmocka_unit_test(what_is_of_one_prediction_is_refused),
+      cmocka_unit_test(any_number_of_processes)};
   return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
 }

@@ -226,7 +226,7 @@ static void a_search_looks_at_what_makes_a_plan(void **state) {
 /* Though every value that is looked at reads the configuration again. */
 static void a_search_warns_once(void **state) {
   (void)state;
-  static const char warning[] = "shardlab.cp_comm_type: has no effect";
+  static const char warning[] = "--cp-comm-type: has no effect";
   write_job();
   write_cluster(100, 100, 100);
   assert_int_equal(shardlab(scratch, "predict --cluster cluster.json --model gpt2-mini --config ds.json --world 4 "

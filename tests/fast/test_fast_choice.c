@@ -130,11 +130,11 @@ static void refused_again(void **state) {
   } cases[] = {
       {"{\"bf16\": {\"enabled\": true}}",
        "dgx2-v100",
-       "has no 'bf16'",
+       "peak_TFLOPS.bf16: is missing",
        {.world = 2, .tp = 1, .pp = 1, .micro_batch = 1, .n_micro = 2}},
       {"{\"bf16\": {\"enabled\": true}}",
        "dgx2-v100",
-       "has no 'bf16'",
+       "peak_TFLOPS.bf16: is missing",
        {.world = 2, .tp = 1, .pp = 1, .micro_batch = 1, .n_micro = 2, .zero_stage = 3}},
       {"{}", "dgx-a100-80g", "12 attention heads", {.world = 8, .tp = 8, .pp = 1, .micro_batch = 1, .n_micro = 2}},
       {"{}",

@@ -199,7 +199,7 @@ static void products_in_tf32_cost_their_own_peak(void **state) {
   c.op_costs = (struct sl_op_costs){.items = &measured, .count = 1};
   assert_int_equal(sl_cost_share(&r, &c, NULL, 1), SL_OK);
   assert_int_equal(compute(&r, &op, slices, &seconds), SL_ERR_INPUT);
-  assert_string_equal(sl_error_message(), "device 'odd': peak_TFLOPS has no 'tf32', which gemm needs");
+  assert_string_equal(sl_error_message(), "device 'odd': peak_TFLOPS.tf32: is missing, and gemm needs it; it has fp32");
   sl_error_clear();
   c.device.peak[SL_TF32] = 350e9;
   assert_int_equal(sl_cost_share(&r, &c, NULL, 1), SL_OK);
@@ -222,7 +222,7 @@ static void a_device_that_lacks_a_number_is_refused(void **state) {
   struct sl_op op = {.kind = SL_OP_GEMM, .dtype = SL_BF16, .dim = {3, 5, 7}};
   assert_int_equal(sl_cost_share(&r, &c, NULL, 1), SL_OK);
   assert_int_equal(compute(&r, &op, NULL, &seconds), SL_ERR_INPUT);
-  assert_string_equal(sl_error_message(), "device 'odd': peak_TFLOPS has no 'bf16', which gemm needs");
+  assert_string_equal(sl_error_message(), "device 'odd': peak_TFLOPS.bf16: is missing, and gemm needs it; it has fp32");
   sl_error_clear();
   c.device.comm_cpu_share = 1;
   assert_int_equal(sl_cost_share(&r, &c, NULL, 1), SL_ERR_INPUT);

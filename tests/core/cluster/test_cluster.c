@@ -307,7 +307,8 @@ static const struct {
 } broken_files[] = {
     {"[1]", "c.json: expected a JSON object"},
     {"{\n \"node\":2,\n " DEVICE "," LINKS "}", "c.json:2:2: node: unknown key; did you mean \"nodes\"?"},
-    {"{\n \"devices_per_node\":8," DEVICE ",\n \"links\":[{\"span\":3,\"bandwidth_GBps\":1},{\"bandwidth_GBps\":1}]}",
+    {"{\n \"devices_per_node\":8," DEVICE
+     ",\n \"links\":[{\"span\":3,\"bandwidth_GBps\":1,\"latency_us\":1},{\"bandwidth_GBps\":1,\"latency_us\":1}]}",
      "c.json:3:12: links[0].span: is 3; expected a divisor or a multiple of devices_per_node, 8"},
     {"{\n \"zzzzzzzzzzzz\":2}", "c.json:2:2: zzzzzzzzzzzz: unknown key"},
     {"{\n \"nodes\":-1," DEVICE "," LINKS "}", "c.json:2:2: nodes: is -1; expected a whole number from 0 to 1000000"},
@@ -346,7 +347,7 @@ static const struct {
     {"{\"nodes\":2,\"devices_per_node\":8," DEVICE
      ",\n \"links\":[{\"latency_us\":1,\"bandwidth_GBps\":1,\n  \"span\":8}]}",
      "c.json:3:3: links[0].span: is 8; expected none in the outermost link, or all devices of the cluster"},
-    {"{\"nodes\":2,\"devices_per_node\":9," DEVICE
+    {"{\"nodes\":2,\"devices_per_node\":6," DEVICE
      ",\n \"links\":[{\"latency_us\":1,\"bandwidth_GBps\":1,\"span\":6},\n"
      "  {\"latency_us\":1,\"bandwidth_GBps\":1,\n  \"span\":9},{\"latency_us\":1,\"bandwidth_GBps\":1}]}",
      "c.json:4:3: links[1].span: is 9; expected a multiple of the span inside it, 6, and more"},
