@@ -28,10 +28,10 @@ static json_t *stages_of(const struct sl_plan *plan) {
 
 /* Adds the values that the file leaves to the model, the ranks, the preset and the device. */
 static void put_taken_values(json_t *config, const json_t *taken, const struct sl_plan *plan, bool stages) {
-  static const char *const settled[] = {"shardlab.attention", "communication_data_type", "data_types.grad_accum_dtype",
-                                        "zero_optimization.overlap_comm"};
-  for (size_t i = 0; i < sizeof settled / sizeof *settled; i++)
-    sl_interop_put(config, settled[i], json_deep_copy(sl_interop_get(taken, settled[i])));
+  static const char *const keys[] = {"shardlab.attention", "communication_data_type", "data_types.grad_accum_dtype",
+                                     "zero_optimization.overlap_comm"};
+  for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+    sl_interop_put(config, keys[i], json_deep_copy(sl_interop_get(taken, keys[i])));
   sl_interop_put(config, "shardlab.seq_len", json_integer(plan->seq));
   sl_interop_put(config, "train_batch_size", json_integer(plan->global_batch));
   sl_interop_put(config, "train_micro_batch_size_per_gpu", json_integer(plan->micro_batch));

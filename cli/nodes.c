@@ -76,7 +76,7 @@ static bool is_here(const char *host) {
   return strcmp(host, "localhost") == 0 || strcmp(host, "127.0.0.1") == 0 || strcmp(host, name) == 0;
 }
 
-static enum sl_status settle_by_hand(struct sl_nodes *nodes, const struct sl_options *o) {
+static enum sl_status place_by_hand(struct sl_nodes *nodes, const struct sl_options *o) {
   nodes->by_hand = true;
   if (!on_gpu(o))
     return sl_fail(SL_ERR_INPUT,
@@ -109,8 +109,8 @@ static enum sl_status check_slots(const struct sl_nodes *nodes, const struct sl_
   return SL_OK;
 }
 
-static enum sl_status settle_launcher(struct sl_nodes *nodes, const struct sl_options *o) {
-  if (o->no_ssh) return settle_by_hand(nodes, o);
+static enum sl_status choose_launcher(struct sl_nodes *nodes, const struct sl_options *o) {
+  if (o->no_ssh) return place_by_hand(nodes, o);
   if (sl_options_given(o, "node-rank"))
     return sl_fail(SL_ERR_INPUT, "--node-rank: is given without --no-ssh; expected both");
   nodes->remote = nodes->hosts.count > 1 || !is_here(nodes->hosts.list[0].name);
@@ -130,7 +130,7 @@ enum sl_status sl_nodes_settle(struct sl_nodes *nodes, struct sl_options *option
   SL_TRY(read_pool(&nodes->hosts, options));
   if (options->hosts == NULL) SL_GO_FAIL(sl_hosts_select(&nodes->hosts, options->include, options->exclude));
   SL_GO_FAIL(sl_hosts_first(&nodes->hosts, (int)options->num_nodes, (int)options->num_gpus));
-  SL_GO_FAIL(settle_launcher(nodes, options));
+  SL_GO_FAIL(choose_launcher(nodes, options));
   const int ranks = sl_hosts_ranks(&nodes->hosts);
   if (sl_options_given(options, "world") && options->world != ranks)
     SL_GO_FAIL(sl_fail(SL_ERR_INPUT, "--world: is %lld, but the hosts have %d slots; expected the same",

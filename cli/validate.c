@@ -155,7 +155,7 @@ static void drop_traces(struct traces *t) {
 }
 
 /* Resolves the world from the flags about hosts. */
-static enum sl_status settle_world(struct sl_options *options) {
+static enum sl_status choose_world(struct sl_options *options) {
   struct sl_nodes nodes;
   SL_TRY(sl_nodes_settle(&nodes, options));
   sl_nodes_free(&nodes);
@@ -163,9 +163,9 @@ static enum sl_status settle_world(struct sl_options *options) {
 }
 
 static enum sl_status run(const struct sl_options *given) {
-  struct sl_options settled = *given;
-  const struct sl_options *options = &settled;
-  SL_TRY(settle_world(&settled));
+  struct sl_options chosen = *given;
+  const struct sl_options *options = &chosen;
+  SL_TRY(choose_world(&chosen));
   if (options->dry_run) return show_commands(options);
   struct sl_options predict;
   struct sl_json predicted = {0}, measured = {0};
@@ -173,11 +173,11 @@ static enum sl_status run(const struct sl_options *given) {
   struct traces traces = {0};
   json_t *record = NULL;
   enum sl_status status;
-  SL_TRY(check_request(&settled));
+  SL_TRY(check_request(&chosen));
   SL_GO(name_traces(options, &traces));
-  predict = settled;
+  predict = chosen;
   predict.steps = 1;
-  predict.measured_steps = settled.steps;
+  predict.measured_steps = chosen.steps;
   predict.no_fold = true; /* every rank is compared, so every rank is simulated */
   SL_GO(sl_predict_record(&predict, traces.predicted, &record));
   SL_GO(sl_fit_require(options, record));

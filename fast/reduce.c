@@ -41,8 +41,6 @@ struct walk {
   struct sl_fast_ring ring; /* of copies for communication */
   double now;               /* bytes in use besides them after the last tensor */
   double moving;            /* until when reductions slow kernels, if all copies behind them came last */
-  double closed;            /* when the bucket before was complete */
-  double busy;              /* until when reductions use the partition */
   /* of the copy to the communication type, and of that back, which no host launches on its own */
   double copy_launch, back_launch, copy_per_element;
   int64_t unit, part;    /* elements of the flat space; a member's share of those that are not tied */
@@ -52,7 +50,7 @@ struct walk {
   double made;           /* bytes of gradients that a block adds */
   int opened;            /* buckets that fill one after the other */
   bool other;            /* not the first micro-batch's backward */
-  bool serial, travels, recast, sharded;
+  bool serial, communicates, recast, sharded;
   bool whole; /* the stage is one bucket */
   /* nothing is reduced before the backward is over; seconds from its end to the end of the reductions on both lanes */
   bool last;
@@ -107,7 +105,7 @@ static void go_to(struct walk *w, double to, double hosted) {
 static double host_of(const struct walk *w) {
   const struct sl_kernel_costs *costs = &w->s->rank->kernel_costs;
   const double sum = w->partial > 0 ? costs->host_collective : 0;
-  return sum + (w->travels ? costs->host_collective + (w->recast ? costs->host_launch : 0) : 0);
+  return sum + (w->communicates ? costs->host_collective + (w->recast ? costs->host_launch : 0) : 0);
 }
 
 /* The seconds of a sum's copy back to the accumulation type, on the lane of the reduction. */
@@ -122,7 +120,7 @@ static void wait_for(struct walk *w, double seconds) {
 
 /* A host that is behind launches the copy and calls the reduction later than the device could start them. */
 static void reduce_bucket(struct walk *w, const struct bucket *b) {
-  const double reached = b->called - (w->travels ? w->s->rank->kernel_costs.host_collective : 0);
+  const double reached = b->called - (w->communicates ? w->s->rank->kernel_costs.host_collective : 0);
   const double ready = b->ready + w->held;
   double at = ready;
   if (b->partial > 0) {
@@ -133,7 +131,7 @@ static void reduce_bucket(struct walk *w, const struct bucket *b) {
     if (!w->serial) w->sums += seconds, w->last_sum = seconds;
     at = w->tp_lane;
   }
-  if (w->travels && w->recast) {
+  if (w->communicates && w->recast) {
     const double seconds = w->copy_launch + (double)b->count * w->copy_per_element;
     at = later(later(at, reached), w->ring.taken[b->turn]);
     const double stall = at - (b->ready + w->held); /* the copy is on the compute lane, behind the sum */
@@ -143,17 +141,16 @@ static void reduce_bucket(struct walk *w, const struct bucket *b) {
     w->held += seconds;
     at += w->held - before;
   }
-  if (w->travels) {
+  if (w->communicates) {
     const double seconds = reduction(w, b->lo, b->hi), back = copy_back(w, b->count);
     w->held += w->call;
     const double begins = later(later(w->dp_lane, at + w->call), b->called);
     w->moving = later(w->moving, begins) + seconds;
-    w->busy = w->dp_lane = w->ring.taken[b->turn] = begins + seconds + back;
+    w->dp_lane = w->ring.taken[b->turn] = begins + seconds + back;
     if (w->serial) w->held = later(w->held, b->called - b->ready) + seconds + back;
   }
   if (w->serial && b->ready < w->end) wait_for(w, b->ready + w->held - ready);
-  w->closed = b->ready;
-  if (b->tied) w->tied_over = w->travels ? w->dp_lane : b->ready + w->held;
+  if (b->tied) w->tied_over = w->communicates ? w->dp_lane : b->ready + w->held;
 }
 
 /* Reduces the buckets that are complete at `now`, the first of them first: of those that one op completes, as an
@@ -175,7 +172,7 @@ static void reduce_until(struct walk *w, double now) {
 static void reduce_after_all(struct walk *w, int64_t lo) {
   const double copy = w->recast ? w->copy_launch + (double)w->count * w->copy_per_element : 0;
   if (w->partial > 0) w->tp_after += sl_fast_call_seconds(&w->sum, w->s->rank, w->partial, 0, false);
-  if (w->travels)
+  if (w->communicates)
     w->dp_after = later(w->dp_after, w->tp_after) + copy + w->call + reduction(w, lo, w->hi) + copy_back(w, w->count);
 }
 
@@ -193,16 +190,6 @@ static void end_bucket(struct walk *w, int64_t lo) {
   w->count = w->partial = 0;
   w->ready = 0;
   w->hosted = -INFINITY;
-}
-
-/* A reduction into part of the whole gradient delays whatever writes there next. A sum of all of a bucket has its place
- * to itself. */
-static void wait_for_reduction(struct walk *w, double begins) {
-  if (!w->sharded || w->s->strategy.sums_whole || !w->travels || w->recast || w->ring.buckets == 0 ||
-      begins < w->closed)
-    return;
-  const double late = w->busy - (begins + w->held);
-  if (late > 0) wait_for(w, late), w->held += late;
 }
 
 /* An op writes a gradient from `begins` to `ready`; the host lets it end at `hosted`. */
@@ -257,7 +244,6 @@ static void write_gradient(struct walk *w, const struct written *op) {
   const double hosted = op->ready < w->end * (1 - 1e-9) ? op->hosted : later(op->hosted, w->end_hosted);
   reduce_until(w, nextafter(op->ready, 0));
   go_to(w, op->begins, op->hosted - (op->ready - op->begins) + op->host);
-  wait_for_reduction(w, op->begins);
   go_to(w, op->ready, hosted + op->host);
 }
 
@@ -328,7 +314,6 @@ static void walk_tensors(struct walk *w, const struct sl_fast_stage *stage, int6
   w->flat = w->unit - w->padding;
   w->hi = w->unit;
   w->opened = 0;
-  w->busy = 0;
   take_run(w, stage, behind, stage->tensor_count, 2, 0);
   for (int64_t b = 0; b < blocks; b++) take_block(w, stage, first_block, behind, b);
   const int tied = first_block > 0 && stage->tensor[0].tied; /* handled separately */
@@ -383,7 +368,7 @@ void sl_fast_reduce(struct sl_fast_reduction *out, const struct sl_fast_setting 
                    .hosted = -INFINITY,
                    .blocks = blocks,
                    .each = (backward->end - backward->bare) / (double)(COLLECTIVES * blocks),
-                   .travels = s->dp > 1,
+                   .communicates = s->dp > 1,
                    .serial = !s->strategy.overlap && !s->pipeline,
                    .last = s->strategy.reduces_last,
                    .ring.size = s->strategy.overlap && !s->strategy.reduces_last ? SL_FAST_RING : 1};
@@ -406,8 +391,8 @@ void sl_fast_reduce(struct sl_fast_reduction *out, const struct sl_fast_setting 
                                s->config->communication_data_type, first_device, s->tp, s->dp);
   w.sum = sl_fast_call_open(s, SL_OP_ALL_REDUCE, s->config->grad_accum_dtype, first_device, 1, s->tp);
   price_copy(&w);
-  if (w.travels && s->rank->kernel_costs.launch_blocking) w.call = s->rank->kernel_costs.host_collective;
-  if (w.travels && !w.serial) w.slow = sl_cost_lost_beside(s->rank, s->cluster, &w.reduce.link);
+  if (w.communicates && s->rank->kernel_costs.launch_blocking) w.call = s->rank->kernel_costs.host_collective;
+  if (w.communicates && !w.serial) w.slow = sl_cost_lost_beside(s->rank, s->cluster, &w.reduce.link);
   walk_tensors(&w, stage, blocks);
   go_to(&w, backward->end, backward->end_hosted + w.host);
   out->held = w.at + w.held - w.bare;
@@ -418,5 +403,5 @@ void sl_fast_reduce(struct sl_fast_reduction *out, const struct sl_fast_setting 
   out->buckets = w.ring.buckets;
   out->hidden = w.sums - w.last_sum + w.hidden;
   out->host = w.host;
-  if (w.travels && w.recast) put_copies(&w, stage, numel, out);
+  if (w.communicates && w.recast) put_copies(&w, stage, numel, out);
 }

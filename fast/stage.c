@@ -187,7 +187,7 @@ static double bottom(const struct sl_fast_stage *stage, double n, bool only, boo
   return smaller(last, larger(block, end)) + r->wire_before;
 }
 
-/* Bytes of the copies that an update reads, which are made when nothing travels any more; of whole gradients. */
+/* Bytes of the copies that an update reads, which are made when no communication is left; of whole gradients. */
 static double copied_bytes(const struct sl_fast_setting *s, int64_t numel) {
   const enum sl_gradient_copies copies = s->strategy.copies_gradients;
   return (double)numel * (copies == SL_COPIES_LIST ? 8 : copies == SL_COPIES_FLOAT ? 4 : 0);
@@ -235,8 +235,8 @@ enum sl_status sl_fast_stage_price(struct sl_fast_stage_cost *out, const struct 
     out->tail[only] = r.over > end + r.held ? r.over - end - r.held : 0;
     out->tied_tail[only] = r.tied_over - end - r.held;
     out->work_bottom[only] = larger(r.live, bottom(stage, n, only, setting->strategy.gradients_by_tensor, &r));
-    const double step = sl_fast_at(stage->peak_step, n), travelling = step - copied_bytes(setting, out->numel);
-    out->work_step[only] = larger(travelling + r.wire_after, step);
+    const double step = sl_fast_at(stage->peak_step, n), communicating = step - copied_bytes(setting, out->numel);
+    out->work_step[only] = larger(communicating + r.wire_after, step);
   }
   out->kept = sl_fast_at(stage->kept, n);
   out->input = stage->input;

@@ -6,7 +6,7 @@
  * then, and what waits for it begins there. One collective at a time moves bytes, and all of a stretch are of one lane.
  *
  * All this holds if nothing else happens to the rank meanwhile: a transfer that begins or ends, or a call that the host
- * makes beside. Then the stretch is settled first: its ops that have ended are complete, those that run are as if each
+ * makes beside. Then the stretch is closed first: its ops that have ended are complete, those that run are as if each
  * had been started alone, and those behind are not begun. So times are those that single events give. */
 #include "sim/ahead.h"
 
@@ -17,8 +17,8 @@
 void sl_sim_emit(struct sl_sim *sim, int local, struct sl_issue_ref issue, double start, double end) {
   const struct sl_sim_rank *rank = &sim->ranks[local];
   const uint32_t number = sl_issue_number(rank->now->program, issue);
-  if (rank->untold != NULL) {
-    sl_untold_note_one(rank->untold, number, issue.stored, start, end);
+  if (rank->unreported != NULL) {
+    sl_unreported_note_one(rank->unreported, number, issue.stored, start, end);
     return;
   }
   const struct sl_completion done = {.local = local, .index = number, .start_s = start, .end_s = end};
@@ -38,15 +38,15 @@ static void tell(struct sl_sim *sim, int local, uint32_t first, uint32_t end) {
     const struct sl_sim_ahead *op = &ops[first];
     const struct sl_issue *stored = op->stored;
     n = 1;
-    if (rank->untold == NULL) {
+    if (rank->unreported == NULL) {
       sl_sim_emit(sim, local, (struct sl_issue_ref){stored, op->turn}, op->start, op->end);
       continue;
     }
-    double *times = sl_untold_times(rank->untold, SL_SIM_AHEAD);
+    double *times = sl_unreported_times(rank->unreported, SL_SIM_AHEAD);
     times[0] = op->start, times[1] = op->end;
     for (; first + n < end && op[n].stored == stored + n && op[n].start == times[n]; n++) times[n + 1] = op[n].end;
     const uint32_t number = sl_issue_number(rank->now->program, (struct sl_issue_ref){stored, op->turn});
-    sl_untold_note(rank->untold, number, stored, n);
+    sl_unreported_note(rank->unreported, number, stored, n);
   }
 }
 
@@ -240,7 +240,7 @@ void sl_sim_look_ahead(struct sl_sim *sim, int local) {
   struct sl_sim_stretch *s = &rank->stretch;
   if (rank->lanes[SL_LANE_COMPUTE].state != SL_SIM_RUNNING || s->timed) return;
   s->ops[0].host = rank->host;
-  if (!sim->one_thread && rank->untold != NULL) extend(sim, rank);
+  if (!sim->one_thread && rank->unreported != NULL) extend(sim, rank);
   s->timed = true;
   sl_queue_set(&sim->queue, sl_sim_lane_source(local, SL_LANE_COMPUTE), s->ops[s->count - 1].end);
 }

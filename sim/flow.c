@@ -15,7 +15,7 @@
 #include "core/base/checked.h"
 #include "sim/crews.h"
 #include "sim/jitter.h"
-#include "sim/untold.h"
+#include "sim/unreported.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +40,7 @@ struct walker {
   int crew;                    /* the one that walks over it */
   struct sl_sim_rank *rank;
   const struct sl_sim_program *table;
-  struct sl_untold untold;
+  struct sl_unreported unreported;
 };
 
 struct meeting {
@@ -81,7 +81,7 @@ static void complete(struct sl_crew *c, int local, int lane, double end) {
   l->open = false;
   if (end > c->end) c->end = end;
   if (w->rank->counting) sl_sim_count_call(w->rank, lane, l->call, end - l->ready);
-  sl_untold_note_one(&w->untold, l->issue, l->stored, l->ready, end);
+  sl_unreported_note_one(&w->unreported, l->issue, l->stored, l->ready, end);
   if (w->parked != lane) return;
   w->parked = -1;
   c->able[c->able_count++] = local;
@@ -221,7 +221,7 @@ static void compute_on(struct sl_crew *c, int local, double ready) {
   struct lane *l = &w->lanes[SL_LANE_COMPUTE];
   const struct sl_sim_cost *costs = w->table->costs;
   const struct sl_issue *issue = w->at.stored, *const behind = stored_end(w);
-  double *times = sl_untold_times(&w->untold, SL_STRETCH_OPS), end = ready;
+  double *times = sl_unreported_times(&w->unreported, SL_STRETCH_OPS), end = ready;
   uint32_t count = 0;
   times[0] = ready;
   do {
@@ -232,7 +232,7 @@ static void compute_on(struct sl_crew *c, int local, double ready) {
            costs[issue->op].lane == SL_LANE_COMPUTE);
   l->count += count;
   if (end > c->end) c->end = end;
-  sl_untold_note(&w->untold, w->next, w->at.stored, count);
+  sl_unreported_note(&w->unreported, w->next, w->at.stored, count);
   go_on_by(w, count);
 }
 
@@ -247,7 +247,7 @@ static void run_beside(struct sl_crew *c, int local, int lane, double ready) {
   l->ends[l->count++ & l->mask] = end;
   if (end > c->end) c->end = end;
   if (sl_lane_is_link((enum sl_lane)lane) && w->rank->counting) sl_sim_count_copy(w->rank, stored->op, end - ready);
-  sl_untold_note_one(&w->untold, issue, stored, ready, end);
+  sl_unreported_note_one(&w->unreported, issue, stored, ready, end);
 }
 
 /* The rank reaches its next op, a communication, at `ready`. */
@@ -329,7 +329,8 @@ static void open_walkers(struct flow *f, enum sl_program_kind kind, const uint32
     w->at = sl_issue_find(w->table->program, 0);
     w->turn = sl_issues_turn(w->table->program);
     w->parked = -1;
-    w->untold.run = f->run, w->untold.program = w->table->program, w->untold.local = i, w->untold.step = f->step;
+    w->unreported.run = f->run, w->unreported.program = w->table->program, w->unreported.local = i,
+    w->unreported.step = f->step;
     for (int lane = 0; lane < SL_LANE_COUNT; lane++) {
       const uint32_t size = reach[w->rank->class_index * SL_LANE_COUNT + lane];
       w->lanes[lane].ends = ends;
@@ -396,7 +397,7 @@ enum sl_status sl_flow_run(struct sl_sim *sim, enum sl_program_kind kind, int64_
   deal_ranks(&f);
   double end = sim->time;
   *ran = sl_crews_run(&f.crews, &end) && all_over(&f);
-  for (int i = 0; *ran && i < sim->count; i++) sl_untold_tell(&f.walkers[i].untold);
+  for (int i = 0; *ran && i < sim->count; i++) sl_unreported_report(&f.walkers[i].unreported);
   if (*ran) sim->time = end;
 done:
   sl_crews_close(&f.crews);

@@ -47,20 +47,20 @@ static enum sl_status run_events(struct sl_sim *sim) {
 
 enum sl_status sl_sim_play(struct sl_sim *sim, int64_t step, const struct sl_run *run) {
   enum sl_status status;
-  struct sl_untold *untold = NULL;
+  struct sl_unreported *unreported = NULL;
   struct sl_sim_ahead *ahead = NULL;
-  SL_GO(sl_calloc(&untold, (size_t)sim->count, sizeof *untold));
+  SL_GO(sl_calloc(&unreported, (size_t)sim->count, sizeof *unreported));
   SL_GO(sl_calloc(&ahead, (size_t)sim->count, SL_SIM_AHEAD * sizeof *ahead));
   for (int i = 0; i < sim->count; i++) {
-    struct sl_untold *u = sim->ranks[i].untold = &untold[i];
+    struct sl_unreported *u = sim->ranks[i].unreported = &unreported[i];
     sim->ranks[i].stretch.ops = &ahead[(size_t)i * SL_SIM_AHEAD];
     u->run = run, u->program = sim->ranks[i].now->program, u->local = i, u->step = step;
   }
   SL_GO(run_events(sim));
-  for (int i = 0; i < sim->count; i++) sl_untold_tell(&untold[i]);
+  for (int i = 0; i < sim->count; i++) sl_unreported_report(&unreported[i]);
 done:
-  for (int i = 0; i < sim->count; i++) sim->ranks[i].untold = NULL;
-  free(untold);
+  for (int i = 0; i < sim->count; i++) sim->ranks[i].unreported = NULL;
+  free(unreported);
   free(ahead);
   return status;
 }

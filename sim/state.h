@@ -12,7 +12,7 @@
  *   play.c        runs a whole program event by event
  *   flow.c        the same without events, if nothing slows an op down and no host launches it
  *   crews.c       on several threads
- *   untold.c      what it has not told the observer yet
+ *   unreported.c      what it has not told the observer yet
  *   fitted.c      what compute takes of a profile's fitted numbers
  *   deadlock.c    explains a deadlock
  *   stand_in.c    names what is predicted without a measurement
@@ -25,7 +25,7 @@
 #include "cost/nccl/group.h"
 #include "cost/share.h"
 #include "sim/queue.h"
-#include "sim/untold.h"
+#include "sim/unreported.h"
 
 /* The stored issues of a lane, in order. */
 struct sl_sim_order {
@@ -120,21 +120,21 @@ struct sl_sim_rank {
   uint32_t blocked[SL_LANE_COUNT];  /* bit l: the head of lane l is blocked by this lane */
   const struct sl_sim_program *now; /* the program that runs */
   struct sl_sim_call *now_calls;
-  double host;                   /* when the host has launched all that it has launched so far */
-  bool stepping;                 /* the program that runs, or the last, is a step ... */
-  double began;                  /* ... which began at this time */
-  double took;                   /* seconds of the last step; 0: none yet */
-  double launching;              /* seconds of the host in a step */
-  uint32_t pending;              /* ops handed over and not complete */
-  double beside[SL_LANE_COUNT];  /* by lane, the share of its speed that compute loses while bytes move; 0: none */
-  uint32_t moving;               /* bit l: bytes move on lane l beside compute, which loses speed */
-  double lost;                   /* the share that compute loses now: the largest of these */
-  struct sl_sim_stretch stretch; /* of compute, if it runs */
-  double work;                   /* its first op: seconds left at full speed ... */
-  double work_since;             /* ... as of this time */
-  struct sl_untold *untold;      /* whom completions are told to; NULL: they go to sim->out one by one */
-  double thread;                 /* if one thread does everything: when it has done what it has begun */
-  bool counting;                 /* the program is a step, whose traffic is counted */
+  double host;                      /* when the host has launched all that it has launched so far */
+  bool stepping;                    /* the program that runs, or the last, is a step ... */
+  double began;                     /* ... which began at this time */
+  double took;                      /* seconds of the last step; 0: none yet */
+  double launching;                 /* seconds of the host in a step */
+  uint32_t pending;                 /* ops handed over and not complete */
+  double beside[SL_LANE_COUNT];     /* by lane, the share of its speed that compute loses while bytes move; 0: none */
+  uint32_t moving;                  /* bit l: bytes move on lane l beside compute, which loses speed */
+  double lost;                      /* the share that compute loses now: the largest of these */
+  struct sl_sim_stretch stretch;    /* of compute, if it runs */
+  double work;                      /* its first op: seconds left at full speed ... */
+  double work_since;                /* ... as of this time */
+  struct sl_unreported *unreported; /* whom completions are told to; NULL: they go to sim->out one by one */
+  double thread;                    /* if one thread does everything: when it has done what it has begun */
+  bool counting;                    /* the program is a step, whose traffic is counted */
   int rank, class_index;
   double straggler; /* factor by which its compute is slower */
   int64_t step;     /* the one that runs */

@@ -37,7 +37,7 @@ struct sl_nvme {
   struct sl_nvme_sent sent;
   struct way ways[2];                       /* of reads, of writes */
   const struct sl_nvme_request *running[2]; /* of each way, from its first block to its last */
-  uint64_t *sums; /* of each page, as it was written last; NULL before sl_nvme_settle; owned */
+  uint64_t *sums; /* of each page, as it was written last; NULL before sl_nvme_checksum; owned */
 };
 
 /* ---- the file ---- */
@@ -127,7 +127,7 @@ static void keep_sums(struct sl_nvme *n, int64_t lo, int64_t hi, const char *pag
     n->sums[at / SL_MACHINE_PAGE] = XXH3_64bits(pages + (at - lo), SL_MACHINE_PAGE);
 }
 
-enum sl_status sl_nvme_settle(struct sl_nvme *n) {
+enum sl_status sl_nvme_checksum(struct sl_nvme *n) {
   if (n->sums != NULL) return SL_OK;
   if (msync(n->mapped, (size_t)n->bytes, MS_SYNC) != 0) return sl_fail(SL_ERR_IO, "%s: %s", n->path, strerror(errno));
   SL_TRY(sl_calloc(&n->sums, (size_t)(n->bytes / SL_MACHINE_PAGE), sizeof *n->sums));
@@ -298,7 +298,7 @@ char *sl_nvme_mapped(const struct sl_nvme *nvme) {
   return NULL;
 }
 
-enum sl_status sl_nvme_settle(struct sl_nvme *nvme) {
+enum sl_status sl_nvme_checksum(struct sl_nvme *nvme) {
   (void)nvme;
   return SL_OK;
 }

@@ -49,12 +49,12 @@ struct sl_nvme_sent {
  * name, as for a missing folder or a full disk; SL_ERR_ABSENT where this machine or this build has no io_uring. */
 enum sl_status sl_nvme_open(struct sl_nvme **out, const char *folder, int64_t bytes, const struct sl_nvme_rules *rules);
 void sl_nvme_close(struct sl_nvme *nvme); /* accepts NULL */
-/* The mapped bytes of the file. Call sl_nvme_settle after writing there and before a request reads it. */
+/* The mapped bytes of the file. Call sl_nvme_checksum after writing there and before a request reads it. */
 char *sl_nvme_mapped(const struct sl_nvme *nvme);
 /* Flushes what was written through the mapping to the file and, at the first call only, computes the checksums of the
  * whole file, which are checked from then on; later calls do nothing. Must not be called while a request runs. Errors:
  * SL_ERR_IO, SL_ERR_MEMORY. */
-enum sl_status sl_nvme_settle(struct sl_nvme *nvme);
+enum sl_status sl_nvme_checksum(struct sl_nvme *nvme);
 struct sl_nvme_sent sl_nvme_sent(const struct sl_nvme *nvme);
 /* Begins a request. At most one read and one write may run at a time. */
 void sl_nvme_start(struct sl_nvme_request *request);

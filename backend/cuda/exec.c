@@ -98,7 +98,7 @@ static enum sl_status begin_program(struct sl_cuda *cuda) {
   }
   if (sl_program_counts(cuda->kind)) {
     sl_traffic_reset(&cuda->traffic, cuda->kind);
-    if (cuda->nvme) SL_TRY(sl_nvme_settle(cuda->nvme));
+    if (cuda->nvme) SL_TRY(sl_nvme_checksum(cuda->nvme));
   }
   if (cuda->kind == SL_PROGRAM_SAVE) SL_TRY(sl_tensors_save_open(&cuda->tensors));
   sl_cuda_marks_begin(&cuda->marks, cuda->kind);

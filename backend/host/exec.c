@@ -54,7 +54,7 @@ static enum sl_status begin(void *state, int local, enum sl_program_kind kind, i
       host->call_hash = SL_HASH_CALLS;
       if (host->options.fail_rank == host->rank && host->options.fail_step == step) raise(SIGKILL);
     }
-    const enum sl_status settled = host->nvme != NULL ? sl_nvme_settle(host->nvme) : SL_OK;
+    const enum sl_status settled = host->nvme != NULL ? sl_nvme_checksum(host->nvme) : SL_OK;
     if (settled != SL_OK) return sl_host_die(host, settled);
   }
   if (host->options.poison && kind != SL_PROGRAM_SAVE) sl_host_arena_poison(host);
@@ -212,7 +212,7 @@ static enum sl_status run_ready(struct sl_host *host, struct sl_host_lane *lane,
 }
 
 /* Drives communication as far as it goes without waiting. */
-static enum sl_status settle(struct sl_host *host, struct harvest *done) {
+static enum sl_status drive_all(struct sl_host *host, struct harvest *done) {
   for (bool moved = true; moved;) {
     moved = false;
     SL_TRY(drive_transfers(host, done, &moved));
@@ -224,7 +224,7 @@ static enum sl_status settle(struct sl_host *host, struct harvest *done) {
 
 static enum sl_status advance_inner(struct sl_host *host, struct harvest *done) {
   for (int waits = 0;; waits++) {
-    SL_TRY(settle(host, done));
+    SL_TRY(drive_all(host, done));
     struct sl_host_lane *lane = done->count < done->max ? ready_compute(host) : NULL;
     if (lane) SL_TRY(run_ready(host, lane, done));
     if (done->count > 0) return SL_OK;

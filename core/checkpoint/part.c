@@ -224,7 +224,7 @@ done:
 }
 
 /* Flushes the rank's own file, and its runs of the model's files, to the disk. */
-static enum sl_status settle(const struct sl_part *part, struct sl_safetensors_writer *own, json_t *files) {
+static enum sl_status finish_files(const struct sl_part *part, struct sl_safetensors_writer *own, json_t *files) {
   char *path;
   json_t *entry;
   if (sl_part_has_own(part->job)) {
@@ -249,7 +249,7 @@ enum sl_status sl_part_write(struct sl_part *part) {
   enum sl_status status = SL_OK;
   if (sl_part_has_own(part->job)) SL_GO(create_own(part, &own));
   SL_GO(write_pieces(part, &own, pieces));
-  SL_GO(settle(part, &own, files));
+  SL_GO(finish_files(part, &own, files));
   SL_GO(sl_folder_pieces_file(&path, part->folder, part->rank));
   status = sl_json_save(told, path);
 done:

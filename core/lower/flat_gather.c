@@ -8,7 +8,7 @@ static bool copies(const struct sl_lowering *l) {
   return l->plan->strategy.copies_gathered && l->plan->config->sl.kernels != SL_KERNELS_SHARDLAB;
 }
 
-/* Of a unit as it travels. */
+/* Of a unit on the wire. */
 static int64_t bytes_of(const struct sl_lowering *l, int unit) {
   const struct sl_unit *u = &l->pp_rank->units[unit];
   const int64_t element = sl_dtype_bytes(sl_flat_gather_in_fp8(l, unit) ? SL_F8 : l->dtype);

@@ -23,7 +23,7 @@ struct share {
   int64_t sent_at, mean_at;      /* in what is sent: `members` pieces, and in the means: one */
 };
 
-static bool travels(const struct sl_layout *layout) {
+static bool communicates(const struct sl_layout *layout) {
   return layout->group.members == 1 && layout->group.ranks > 1;
 }
 
@@ -35,8 +35,8 @@ static struct share next_share(const struct sl_lowering *l, int i, struct share 
   s.sent_at += sl_product(s.members, s.piece), s.mean_at += s.piece;
   s.tensor = &l->pp_rank->tensors[i];
   s.members = layout->group.ranks;
-  s.chunk = travels(layout) ? sl_sign_chunk(s.tensor->numel, s.members) : 0;
-  s.piece = travels(layout) ? sl_sign_bytes(s.chunk) : 0;
+  s.chunk = communicates(layout) ? sl_sign_chunk(s.tensor->numel, s.members) : 0;
+  s.piece = communicates(layout) ? sl_sign_bytes(s.chunk) : 0;
   return s;
 }
 
@@ -185,7 +185,7 @@ enum sl_status sl_onebit_update(struct sl_lowering *l, struct sl_program *p) {
   if (l->homes->worker_error < 0) return SL_OK;
   SL_TRY(open_way(l, &w));
   for (int g = 0; g < l->pp_rank->group_count; g++) {
-    if (l->pp_rank->layouts[g].tensor_count == 0 || !travels(&l->pp_rank->layouts[g])) continue;
+    if (l->pp_rank->layouts[g].tensor_count == 0 || !communicates(&l->pp_rank->layouts[g])) continue;
     SL_TRY(each(l, p, w, g, pack));
     SL_TRY(call(l, p, g, SL_OP_ALL_TO_ALL, w.sent, w.arrived));
     SL_TRY(each(l, p, w, g, sum));

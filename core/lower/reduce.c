@@ -1,5 +1,5 @@
 /* The path of gradients from the kernels to the optimizer: where they are kept, and when and how a bucket of them is
- * reduced. bucket.c decides what is a bucket, settle.c moves reduced parts.
+ * reduced. bucket.c decides what is a bucket, reduced.c moves reduced parts.
  *
  * Three element types may differ: what kernels write (the parameters' type), what micro-batches accumulate in
  * (grad_accum_dtype), and what is communicated (communication_data_type). If they are equal, kernels write in place and
@@ -20,8 +20,8 @@
 #include "core/lower/host_sum.h"
 #include "core/lower/lower.h"
 #include "core/lower/quantize.h"
+#include "core/lower/reduced.h"
 #include "core/lower/reducer.h"
-#include "core/lower/settle.h"
 #include "core/lower/take.h"
 #include "core/op/operands.h"
 #include "core/plan/kernels.h"
@@ -139,7 +139,7 @@ enum sl_status sl_reduce_begin(struct sl_lowering *l, struct sl_program *p, stru
   struct sl_reduce *r = l->zero->reduce;
   if (r->buckets == NULL) {
     SL_TRY(sl_bucket_plan(l));
-    if (l->homes->by_call) SL_TRY(sl_settle_plan(l));
+    if (l->homes->by_call) SL_TRY(sl_reduced_plan(l));
   }
   for (int i = 0; i < l->pp_rank->tensor_count; i++) r->seen[i] = 0;
   for (int i = 0; i < r->bucket_count; i++) {
@@ -181,7 +181,7 @@ static enum sl_status clear_padding(struct sl_lowering *l, struct sl_program *p,
 }
 
 /* The bucket as it is communicated. */
-static struct sl_operand travelling(const struct sl_lowering *l, const struct sl_bucket *b) {
+static struct sl_operand on_wire(const struct sl_lowering *l, const struct sl_bucket *b) {
   if (b->buffer >= 0) return sl_build_part(l, b->buffer, SL_READ_WRITE, 0, b->count);
   return sl_build_part(l, l->homes->flat, SL_READ_WRITE, b->lo, b->count);
 }
@@ -196,16 +196,15 @@ static enum sl_status reduce_range(struct sl_lowering *l, struct sl_program *p, 
   op.dim[2] = op.dim[1] + op.dim[0];
   op.dim[3] = u->part;
   for (const struct sl_bucket *b = call + buckets - 1; b >= call; b--) { /* in the order of the flat space */
-    l->zero->wide[n++] = travelling(l, b);
-    l->zero->wide[n++] = sl_settle_arriving(l, b, u);
+    l->zero->wide[n++] = on_wire(l, b);
+    l->zero->wide[n++] = sl_reduced_arriving(l, b, u);
   }
   return sl_build_emit(p, op, n, l->zero->wide);
 }
 
 /* A unit of bucket `b`, as it is communicated. */
-static struct sl_operand travelling_unit(const struct sl_lowering *l, const struct sl_bucket *b,
-                                         const struct sl_unit *u) {
-  struct sl_operand whole = travelling(l, b);
+static struct sl_operand unit_on_wire(const struct sl_lowering *l, const struct sl_bucket *b, const struct sl_unit *u) {
+  struct sl_operand whole = on_wire(l, b);
   whole.slice.offset += (u->first - b->lo) * sl_dtype_bytes(l->wire);
   whole.slice.bytes = u->part * sl_layout_of(l->pp_rank, u)->group.members * sl_dtype_bytes(l->wire);
   return whole;
@@ -222,7 +221,7 @@ static enum sl_status reduce_units(struct sl_lowering *l, struct sl_program *p, 
       for (int k = s->tensors[b->last].unit; k >= s->tensors[b->first].unit; k--) {
         const struct sl_unit *u = &s->units[k];
         if (sl_quantize_reduces(l, u) != quantised) continue;
-        const struct sl_operand whole = travelling_unit(l, b, u), shard = sl_settle_arriving(l, b, u);
+        const struct sl_operand whole = unit_on_wire(l, b, u), shard = sl_reduced_arriving(l, b, u);
         if (quantised) {
           SL_TRY(sl_quantize_reduce(l, p, u, whole, shard));
           continue;
@@ -256,7 +255,7 @@ static enum sl_status sum_replicas(struct sl_lowering *l, struct sl_program *p, 
   for (const struct sl_bucket *b = call; b < call + buckets; b++) {
     if (!own_part_complete(l, b)) continue;
     for (int k = s->tensors[b->last].unit; k >= s->tensors[b->first].unit; k--) {
-      l->zero->wide[n] = sl_settle_arriving(l, b, &s->units[k]);
+      l->zero->wide[n] = sl_reduced_arriving(l, b, &s->units[k]);
       l->zero->wide[n++].slice.access = SL_READ_WRITE;
       count += s->units[k].part;
     }
@@ -265,7 +264,7 @@ static enum sl_status sum_replicas(struct sl_lowering *l, struct sl_program *p, 
   const enum sl_dtype type = l->rank_class->buffers[l->zero->wide[0].buffer].dtype;
   struct sl_op op = sl_zero_collective(l, SL_OP_ALL_REDUCE, layout->group.replicate, type, SL_PHASE_BACKWARD,
                                        SL_PAYLOAD_GRADIENT, count);
-  op.place_group = sl_settle_in_place(l) ? layout->group.shard : SL_GROUP_NONE;
+  op.place_group = sl_reduced_in_place(l) ? layout->group.shard : SL_GROUP_NONE;
   return sl_build_emit(p, op, n, l->zero->wide);
 }
 
@@ -312,25 +311,25 @@ static enum sl_status launch(struct sl_lowering *l, struct sl_program *p, struct
   const struct sl_strategy *s = &l->plan->strategy;
   const struct sl_layout *layout = &l->pp_rank->layouts[call->group];
   const bool whole = !s->shard_optimizer || s->units == SL_UNITS_OWNER || s->sums_whole;
-  const bool travels = sl_gradients_reduced(l, layout);
+  const bool communicates = sl_gradients_reduced(l, layout);
   int64_t count = 0;
-  if (l->homes->by_call) SL_TRY(sl_settle_open_call(l, p, call, buckets));
+  if (l->homes->by_call) SL_TRY(sl_reduced_open_call(l, p, call, buckets));
   for (struct sl_bucket *b = call; b < call + buckets; b++) {
     SL_TRY(prepare(l, p, b, whole));
-    if (travels && in_buckets(l)) SL_TRY(copy_through_bucket(l, p, b));
-    b->launched = travels;
+    if (communicates && in_buckets(l)) SL_TRY(copy_through_bucket(l, p, b));
+    b->launched = communicates;
     count += b->count;
   }
-  if (!travels) return SL_OK;
+  if (!communicates) return SL_OK;
   struct sl_op op = sl_zero_collective(l, whole ? SL_OP_ALL_REDUCE : SL_OP_REDUCE_SCATTER,
                                        whole ? layout->group.sum : layout->group.scatter, l->wire, SL_PHASE_BACKWARD,
                                        SL_PAYLOAD_GRADIENT, count);
   if (whole && sl_gradients_sharded(l)) return sl_take_own(l, p, call, buckets, op);
   if (whole) {
-    SL_TRY(SL_BUILD_EMIT(p, op, travelling(l, call)));
-    return s->copies_to_buckets ? SL_OK : sl_settle_back(l, p, call, &op);
+    SL_TRY(SL_BUILD_EMIT(p, op, on_wire(l, call)));
+    return s->copies_to_buckets ? SL_OK : sl_reduced_back(l, p, call, &op);
   }
-  op.place_group = sl_settle_in_place(l) ? layout->group.shard : SL_GROUP_NONE;
+  op.place_group = sl_reduced_in_place(l) ? layout->group.shard : SL_GROUP_NONE;
   if (s->units == SL_UNITS_FLAT) return reduce_range(l, p, call, buckets, op);
   SL_TRY(reduce_units(l, p, call, buckets, op));
   return sum_replicas(l, p, call, buckets);
@@ -344,7 +343,7 @@ static enum sl_status launch_call(struct sl_lowering *l, struct sl_program *p, s
   const size_t before = p->op_count;
   SL_TRY(launch(l, p, call, buckets));
   if (p->op_count > before) l->zero->reduce->last_launch = p->op_count - 1;
-  if (l->homes->by_call) SL_TRY(sl_settle_call(l, p));
+  if (l->homes->by_call) SL_TRY(sl_reduced_call(l, p));
   l->zero->reduce->launched_end = p->op_count;
   return SL_OK;
 }
@@ -427,5 +426,5 @@ enum sl_status sl_reduce_end(struct sl_lowering *l, struct sl_program *p) {
   const bool waits = ends || l->plan->stage_count == 1;
   if (r->last_launch > 0 && waits) p->ops[r->last_launch].flags |= SL_OP_BLOCKING;
   SL_TRY(sl_bucket_hold(l, p, false));
-  return sl_settle(l, p);
+  return sl_reduced_store(l, p);
 }

@@ -3,7 +3,7 @@
 
 #include "core/lower/gradients.h"
 #include "core/lower/lower.h"
-#include "core/lower/settle.h"
+#include "core/lower/reduced.h"
 
 enum { MOST_BUCKETS = 2 }; /* of a call */
 
@@ -35,7 +35,7 @@ static enum sl_status prepare(struct sl_lowering *l, struct sl_program *p, const
 static enum sl_status take(struct sl_lowering *l, struct sl_program *p, const struct sl_bucket *b,
                            const struct sl_op *sum, struct sl_operand summed, struct sl_operand flat) {
   const struct sl_unit *u = &l->pp_rank->units[l->pp_rank->tensors[b->first].unit];
-  const struct sl_operand own = sl_settle_arriving(l, b, u);
+  const struct sl_operand own = sl_reduced_arriving(l, b, u);
   struct sl_op back = sl_zero_op(SL_OP_COPY, sl_gradients_bucket_dtype(l), SL_PHASE_BACKWARD, b->count);
   struct sl_op op = sl_zero_op(own.slice.access == SL_WRITE ? SL_OP_COPY : SL_OP_ADD,
                                l->rank_class->buffers[own.buffer].dtype, SL_PHASE_BACKWARD, b->count);

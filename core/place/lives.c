@@ -56,8 +56,8 @@ static enum sl_status record_pieces(struct linker *k, const struct sl_use *use, 
                                     const struct sl_slice *s, uint32_t issue, uint32_t own) {
   const struct sl_class *c = k->rank_class;
   const bool range = op->flags & SL_OP_SHARE_RANGE && s->shard_stride != 0;
-  const int64_t element = sl_dtype_bytes(op->dtype), lo = range ? use->lo + op->dim[1] * element : use->lo,
-                hi = range ? use->lo + op->dim[2] * element : use->hi;
+  const int64_t element = sl_dtype_bytes(op->dtype), lo = range ? s->offset + op->dim[1] * element : use->lo,
+                hi = range ? s->offset + op->dim[2] * element : use->hi;
   const int32_t end = use->buffer + 1 + c->buffers[use->buffer].pieces;
   if (hi <= lo) return SL_OK;
   for (int32_t i = use->buffer + 1 + sl_pieces_find(c, use->buffer, lo); i < end; i++) {

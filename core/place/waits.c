@@ -8,6 +8,7 @@
  * Most of a step repeats: place/periods.c copies what turns out identical. */
 #include "core/place/waits.h"
 
+#include "core/op/wire.h"
 #include "core/place/periods.h"
 
 #include <stdlib.h>
@@ -213,12 +214,21 @@ static bool overwrites(const struct sl_op *op, const struct sl_buffer *b, const 
   return s->access == SL_WRITE && !piece && s->shard_stride == 0 && s->offset == 0 && s->bytes == b->bytes;
 }
 
-static struct sl_use use_of(const struct linker *k, const struct sl_op *op, const struct sl_slice *s) {
+/* Of a range that is reduced to its owners where it stands, a rank writes no more than that range, whichever part of the
+ * flat space it owns: what a backward writes in front of it need not wait (op/wire.h). */
+static bool writes_in_range(const struct sl_op *op, int operand, const struct sl_buffer *b, const struct sl_slice *s) {
+  return op->flags & SL_OP_SHARE_RANGE && sl_share_group(op, operand) != SL_GROUP_NONE && s->shard_stride != 0 &&
+         s->shard_stride == op->dim[3] * sl_dtype_bytes(b->dtype);
+}
+
+static struct sl_use use_of(const struct linker *k, const struct sl_op *op, int operand) {
+  const struct sl_slice *s = &k->p->slices[op->slice + operand];
   const struct sl_buffer *b = &k->rank_class->buffers[s->buffer];
   const enum sl_scope scope = k->scopes[s->buffer];
-  const int64_t further = (k->places[op->place_group] - 1) * s->shard_stride;
-  return (struct sl_use){.lo = s->offset,
-                         .hi = s->offset + s->bytes + further,
+  const int64_t further = (k->places[op->place_group] - 1) * s->shard_stride, element = sl_dtype_bytes(b->dtype);
+  const bool range = writes_in_range(op, operand, b, s);
+  return (struct sl_use){.lo = s->offset + (range ? op->dim[1] * element : 0),
+                         .hi = s->offset + (range ? op->dim[2] * element : s->bytes + further),
                          .slot = (uint32_t)b->first_slot,
                          .number = sl_slice_number(b, s),
                          .buffer = s->buffer,
@@ -239,8 +249,7 @@ static enum sl_status list_uses(struct linker *k) {
   }
   SL_TRY(sl_malloc(&k->uses, count, sizeof *k->uses));
   for (size_t i = 0; i < p->op_count; i++)
-    for (int j = 0; j < p->ops[i].slice_count; j++)
-      k->uses[k->first_use[i] + (uint32_t)j] = use_of(k, &p->ops[i], &p->slices[p->ops[i].slice + j]);
+    for (int j = 0; j < p->ops[i].slice_count; j++) k->uses[k->first_use[i] + (uint32_t)j] = use_of(k, &p->ops[i], j);
   return SL_OK;
 }
 

@@ -108,7 +108,7 @@ static void a_larger_model_is_noticed(void **state) {
   "'{\"model_type\":\"gpt2\",\"n_layer\":" n ",\"n_head\":2,\"n_embd\":8,\"vocab_size\":256,\"n_positions\":16}'"
   if (shardlab(scratch, "measure %s %s --steps 1 --checkpoint large --quiet", jobs, LAYERS("3")) != 0)
     fail_msg("%s", err);
-  if (shardlab(scratch, "measure %s %s --steps 1 --init large/step-000001 --quiet", jobs, LAYERS("2")) != 0)
+  if (shardlab(scratch, "measure %s %s --steps 1 --init large/step-000001", jobs, LAYERS("2")) != 0)
     fail_msg("%s", err);
   if (strstr(err, "large/step-000001: has 12 tensors that the model lacks, and that are not used; the first is h.2.") ==
       NULL)

@@ -151,7 +151,7 @@ static void unknown_clusters_are_named_once(void **state) {
   put_cells(text, (const char *const[]){"id", "b", NULL});
   put_cells(text, (const char *const[]){"id", "c", "cluster", "ours", NULL});
   write_table("t.csv", text);
-  assert_int_equal(shardlab(scratch, "predict --table t.csv --out t.out --quiet"), 0);
+  assert_int_equal(shardlab(scratch, "predict --table t.csv --out t.out"), 0);
   assert_int_equal(lines_with(err, "cluster \"ours\" is not known"), 1);
   remove_file("t.out");
   assert_int_equal(shardlab(scratch, "predict --table t.csv --out t.out --quiet --cluster jeanzay-a100"), 0);

@@ -172,9 +172,9 @@ static void numbers_go_to_whom_they_belong(void **unused) {
   put_file("kernels/k.json", "{\"name\": \"k\"}");
   put_file("c.json", "{\"name\": \"c\", \"device\": \"a\", \"links\": [{\"name\": \"n\"}, {\"name\": \"f\"}]}");
   assert_int_equal(sl_refit_numbers_add(&clocks.numbers, &subject, &reach), SL_OK);
-  const size_t n = clocks.numbers.count, untold = find(&clocks.numbers, "launch_us", 0);
+  const size_t n = clocks.numbers.count, unreported = find(&clocks.numbers, "launch_us", 0);
   for (int i = 0; i < reach.count; i++) /* all but one */
-    if (reach.number[i] != untold) timer.reach.number[timer.reach.count++] = reach.number[i];
+    if (reach.number[i] != unreported) timer.reach.number[timer.reach.count++] = reach.number[i];
   double *values = calloc(n, sizeof *values), *covariance = calloc(n * n, sizeof *covariance);
   for (size_t i = 0; i < n; i++) values[i] = 0.25 + (double)i, covariance[i * n + i] = 0.01 * 0.01;
   const struct sl_refit_solution solution = {.values = values, .covariance = covariance};

@@ -131,7 +131,7 @@ static enum sl_status reduce_scatter(struct transfer *t, int part) {
 }
 
 /* What NCCL has no call for: adds the received sum to the shard, or, in a group of one, copies it there. */
-static enum sl_status settle(struct transfer *t, int part) {
+static enum sl_status store_part(struct transfer *t, int part) {
   const struct sl_share own = sl_share_piece(t->op, sl_op_slices(t->it->program, t->op), part, t->comm->index);
   const bool adds = slice_of(t, SL_AT_SHARD, part)->access == SL_READ_WRITE;
   char *from = operand(t, SL_AT_WHOLE, part) + own.whole_first * t->element;
@@ -189,7 +189,7 @@ static enum sl_status collective(struct transfer *t) {
   const ncclResult_t code = ncclGroupEnd(); /* also after a failure: the group must not stay open */
   SL_TRY(status);
   if (code != ncclSuccess) return sl_cuda_nccl_failed("ncclGroupEnd", code);
-  for (int i = 0; sl_op_moves(t->op->kind) == SL_MOVE_REDUCE && i < parts; i++) SL_TRY(settle(t, i));
+  for (int i = 0; sl_op_moves(t->op->kind) == SL_MOVE_REDUCE && i < parts; i++) SL_TRY(store_part(t, i));
   return SL_OK;
 }
 

@@ -12,7 +12,8 @@ the ranking inside groups of equal model, sequence, batch and device count; memo
 """
 import argparse, collections, csv, math, statistics as st
 
-PEAK = {'a100': 312e12, 'h100': 989.4e12, 'h200': 989.4e12, 'v100': 125e12, 'b200': 2250e12, 'gb200': 2500e12, 'gb300': 2500e12}
+PEAK = {'a100': 312e12, 'h100': 989.4e12, 'h200': 989.4e12, 'v100': 125e12, 'b200': 2250e12, 'gb200': 2500e12, 'gb300': 2500e12,
+        'mi300x': 1307.4e12}
 
 def num(x):
     try: return float(x)

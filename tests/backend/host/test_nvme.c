@@ -87,7 +87,7 @@ static void what_is_read_is_what_was_written(void **state) {
       n = open_by(round / 100 & 1, round / 200 & 1);
       memcpy(sl_nvme_mapped(n), truth, BYTES);
     }
-    if (round % 100 == 50) assert_int_equal(sl_nvme_settle(n), SL_OK);
+    if (round % 100 == 50) assert_int_equal(sl_nvme_checksum(n), SL_OK);
     const int64_t at = below(BYTES), most = BYTES - at, bytes = 1 + below(round % 3 == 0 ? most : most / 50 + 1);
     if (round % 2 == 0) {
       fill(memory, bytes);
@@ -127,7 +127,7 @@ static void both_ways_at_once(void **state) {
   (void)state;
   char *truth = calloc(1, BYTES), *memory = malloc(BYTES), *read = malloc(BYTES), *through[2] = {blocks(), blocks()};
   struct sl_nvme *n = open_file();
-  assert_int_equal(sl_nvme_settle(n), SL_OK);
+  assert_int_equal(sl_nvme_checksum(n), SL_OK);
   for (int round = 0; round < 200; round++) {
     const int64_t cut = 1 + below(BYTES - 2), from = below(cut), to = cut + 1 + below(BYTES - cut - 1);
     struct sl_nvme_request w = request(true, from, cut - from, memory, through[1]),
@@ -185,7 +185,7 @@ static void a_flipped_bit_is_found(void **state) {
   (void)state;
   char *memory = malloc(BYTES);
   struct sl_nvme *n = open_file();
-  assert_int_equal(sl_nvme_settle(n), SL_OK);
+  assert_int_equal(sl_nvme_checksum(n), SL_OK);
   fill(memory, BYTES);
   assert_int_equal(carry(n, true, 0, BYTES, memory), SL_OK);
   for (int round = 0; round < 20; round++) {
@@ -194,7 +194,7 @@ static void a_flipped_bit_is_found(void **state) {
     expect_error(carry(n, false, at, 1, memory + at), "are not those that were written");
     sl_nvme_close(n);
     n = open_file();
-    assert_int_equal(sl_nvme_settle(n), SL_OK);
+    assert_int_equal(sl_nvme_checksum(n), SL_OK);
     fill(memory, BYTES);
     assert_int_equal(carry(n, true, 0, BYTES, memory), SL_OK);
   }

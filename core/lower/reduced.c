@@ -1,12 +1,12 @@
-/* Moves reduced gradients to where they are kept; see settle.h. */
-#include "core/lower/settle.h"
+/* Moves reduced gradients to where they are kept; see reduced.h. */
+#include "core/lower/reduced.h"
 
 #include "core/lower/grad_norm.h"
 #include "core/lower/gradients.h"
 #include "core/lower/host_sum.h"
 #include "core/lower/lower.h"
 
-bool sl_settle_in_place(const struct sl_lowering *l) {
+bool sl_reduced_in_place(const struct sl_lowering *l) {
   return l->homes->arrived < 0 && !sl_gradients_sharded(l) && !l->plan->strategy.reduces_apart;
 }
 
@@ -27,13 +27,13 @@ static struct sl_operand arriving_flat(const struct sl_lowering *l, const struct
   return sl_build_part(l, b->arrival, SL_WRITE, 0, end);
 }
 
-struct sl_operand sl_settle_arriving(const struct sl_lowering *l, const struct sl_bucket *b, const struct sl_unit *u) {
+struct sl_operand sl_reduced_arriving(const struct sl_lowering *l, const struct sl_bucket *b, const struct sl_unit *u) {
   const int32_t there = arrived(l);
   /* for a flat partition, the call itself says where in its buffer a bucket's parts are: reduce_range */
   if (l->homes->by_call && l->plan->strategy.units == SL_UNITS_FLAT) return arriving_flat(l, b);
   if (l->homes->by_call)
     return sl_build_part(l, b->arrival, SL_WRITE, b->arrival_at + u->shard_offset - b->arrival_first, u->part);
-  if (sl_settle_in_place(l)) return sl_zero_own(l, l->homes->flat, SL_WRITE, u);
+  if (sl_reduced_in_place(l)) return sl_zero_own(l, l->homes->flat, SL_WRITE, u);
   return sl_build_part(l, there >= 0 ? there : l->rank_class->role[SL_ROLE_GRAD].buffer, arrival_access(l, b),
                        u->shard_offset, u->part);
 }
@@ -76,7 +76,7 @@ static int64_t place_call(struct sl_bucket *call, int buckets) {
 /* A buffer for each call, which compute waits for before the next, as in FSDP2 (_fsdp_param_group.py, post_backward);
  * for what goes to host memory one, or with overlap two in turn, so that one is filled while the other is copied, as
  * large as any call needs. */
-enum sl_status sl_settle_plan(struct sl_lowering *l) {
+enum sl_status sl_reduced_plan(struct sl_lowering *l) {
   struct sl_reduce *r = l->zero->reduce;
   int64_t most = 0;
   r->arrival_count = l->plan->strategy.offload_optimizer && l->plan->strategy.overlap ? 2 : 1;
@@ -134,7 +134,7 @@ static enum sl_status settle_turn(struct sl_lowering *l, struct sl_program *p, i
   return SL_OK;
 }
 
-enum sl_status sl_settle_open_call(struct sl_lowering *l, struct sl_program *p, struct sl_bucket *call, int buckets) {
+enum sl_status sl_reduced_open_call(struct sl_lowering *l, struct sl_program *p, struct sl_bucket *call, int buckets) {
   struct sl_reduce *r = l->zero->reduce;
   const int turn = r->arrival_turn++ % r->arrival_count;
   SL_TRY(settle_turn(l, p, turn));
@@ -147,7 +147,7 @@ enum sl_status sl_settle_open_call(struct sl_lowering *l, struct sl_program *p, 
 }
 
 /* On the device compute would wait for the call, so its parts stay until its turn comes again. */
-enum sl_status sl_settle_call(struct sl_lowering *l, struct sl_program *p) {
+enum sl_status sl_reduced_call(struct sl_lowering *l, struct sl_program *p) {
   const struct sl_reduce *r = l->zero->reduce;
   return l->plan->strategy.offload_optimizer ? settle_turn(l, p, (r->arrival_turn - 1) % r->arrival_count) : SL_OK;
 }
@@ -174,8 +174,8 @@ static enum sl_status keep_parts(struct sl_lowering *l, struct sl_program *p) {
   return SL_OK;
 }
 
-enum sl_status sl_settle_back(struct sl_lowering *l, struct sl_program *p, const struct sl_bucket *b,
-                              const struct sl_op *sum) {
+enum sl_status sl_reduced_back(struct sl_lowering *l, struct sl_program *p, const struct sl_bucket *b,
+                               const struct sl_op *sum) {
   struct sl_op copy = sl_zero_op(SL_OP_COPY, l->accumulate, SL_PHASE_BACKWARD, b->count);
   if (b->buffer < 0) return SL_OK;
   copy.lane = sum->lane, copy.flags = sum->flags & SL_OP_BLOCKING;
@@ -183,7 +183,7 @@ enum sl_status sl_settle_back(struct sl_lowering *l, struct sl_program *p, const
                        sl_build_part(l, l->homes->flat, SL_WRITE, b->lo, b->count));
 }
 
-enum sl_status sl_settle(struct sl_lowering *l, struct sl_program *p) {
+enum sl_status sl_reduced_store(struct sl_lowering *l, struct sl_program *p) {
   const struct sl_reduce *r = l->zero->reduce;
   for (int i = 0; i < r->arrival_count; i++) SL_TRY(settle_turn(l, p, (r->arrival_turn + i) % r->arrival_count));
   return arrived(l) >= 0 ? keep_parts(l, p) : SL_OK;

@@ -1,7 +1,7 @@
-/* See untold.h. */
-#include "sim/untold.h"
+/* See unreported.h. */
+#include "sim/unreported.h"
 
-static void tell_one_by_one(const struct sl_untold *u) {
+static void tell_one_by_one(const struct sl_unreported *u) {
   for (uint32_t k = 0; k < u->count; k++) {
     const struct sl_stretch *s = &u->stretches[k];
     for (uint32_t i = 0; i < s->count; i++) {
@@ -11,7 +11,7 @@ static void tell_one_by_one(const struct sl_untold *u) {
   }
 }
 
-void sl_untold_tell(struct sl_untold *u) {
+void sl_unreported_report(struct sl_unreported *u) {
   const struct sl_run *run = u->run;
   if (run->observe_many != NULL) {
     run->observe_many(run->observe_context, u->local, u->step, u->program, u->stretches, u->count);
