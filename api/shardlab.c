@@ -79,7 +79,7 @@ static enum sl_status predict(struct shardlab_result *r, int count) {
   options.argv = words;
   struct sl_import texts;
   SL_TRY(sl_import_apply(&texts, &options));
-  const enum sl_status status = sl_predict_record(&options, options.trace, &record);
+  const enum sl_status status = sl_import_explain(&texts, sl_predict_record(&options, options.trace, &record));
   sl_import_free(&texts);
   SL_TRY(status);
   r->record = sl_json_text(record, JSON_COMPACT);

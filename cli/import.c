@@ -5,6 +5,7 @@
 #include "core/base/json_write.h"
 #include "core/interop/accelerate.h"
 #include "core/interop/megatron.h"
+#include "core/interop/reword.h"
 #include "core/interop/torchtitan.h"
 #include "core/model/model.h"
 
@@ -15,20 +16,28 @@
 struct imported {
   int64_t world, per_node, layers; /* 0: not known */
   bool is_text;                    /* arguments, no file */
-  json_t *config, *model;
+  bool strict;
+  json_t *config, *model, *names; /* names: NULL, or of which words the keys of both were made, for reword.h */
 };
 
 static enum sl_status read_megatron(const char *name, const char *text, size_t size, struct imported *out) {
   (void)size; /* the text ends with a zero byte */
-  return sl_megatron_read(name, text, !out->is_text, out->layers == 0, &out->config, &out->model);
+  const struct sl_megatron_source source = {
+      .name = name, .text = text, .is_script = !out->is_text, .wants_model = out->layers == 0, .strict = out->strict};
+  struct sl_megatron_made made;
+  SL_TRY(sl_megatron_read(&source, &made));
+  out->config = made.config;
+  out->model = made.model;
+  out->names = made.names;
+  return SL_OK;
 }
 
 static enum sl_status read_torchtitan(const char *name, const char *text, size_t size, struct imported *out) {
-  return sl_torchtitan_read(name, text, size, out->layers, &out->world, &out->config, &out->model);
+  return sl_torchtitan_read(name, text, size, out->strict, out->layers, &out->world, &out->config, &out->model);
 }
 
 static enum sl_status read_accelerate(const char *name, const char *text, size_t size, struct imported *out) {
-  return sl_accelerate_read(name, text, size, &out->world, &out->per_node, &out->config);
+  return sl_accelerate_read(name, text, size, out->strict, &out->world, &out->per_node, &out->config);
 }
 
 /* Refuses a model that is wrong here, where it is known what it was made of. */
@@ -83,6 +92,7 @@ static enum sl_status read_source(const struct source *source, const struct sl_o
     sl_model_free(&model);
   }
   out->is_text = is_text(source);
+  out->strict = options->strict;
   if (out->is_text) return source->read(source->flag, source->spec, strlen(source->spec), out);
   SL_TRY(sl_file_load(source->spec, &text, &size));
   const enum sl_status status = source->read(source->spec, text, size, out);
@@ -99,7 +109,8 @@ static enum sl_status take(struct sl_import *texts, struct sl_options *options, 
   if (options->model == NULL && texts->model == NULL)
     return sl_fail(SL_ERR_INPUT, "--model: is missing, and %s; expected a preset or a config.json", source->no_model);
   options->config = texts->config;
-  options->imported = is_text(source) ? source->flag : source->spec;
+  texts->file = options->imported = is_text(source) ? source->flag : source->spec;
+  texts->names = json_incref(got->names);
   if (options->model == NULL) {
     SL_TRY(check_model(options->imported, texts->model));
     options->model = texts->model;
@@ -120,12 +131,19 @@ enum sl_status sl_import_apply(struct sl_import *texts, struct sl_options *optio
   if (status == SL_OK) status = take(texts, options, &source, &got);
   json_decref(got.config);
   json_decref(got.model);
+  json_decref(got.names);
+  sl_import_explain(texts, status);
   if (status != SL_OK) sl_import_free(texts);
   return status;
+}
+
+enum sl_status sl_import_explain(const struct sl_import *texts, enum sl_status status) {
+  return sl_interop_reword(status, texts->file, texts->names);
 }
 
 void sl_import_free(struct sl_import *texts) {
   free(texts->config);
   free(texts->model);
+  json_decref(texts->names);
   *texts = (struct sl_import){0};
 }

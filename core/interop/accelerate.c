@@ -311,8 +311,9 @@ static enum sl_status make_config(struct accelerate *a) {
   return strcmp(type, "MEGATRON_LM") == 0 ? read_megatron(a) : read_ddp(a);
 }
 
-enum sl_status sl_accelerate_read(const char *name, const char *text, size_t size, int64_t *world, int64_t *per_machine,
-                                  json_t **config) {
+enum sl_status sl_accelerate_read(const char *name, const char *text, size_t size, bool strict, int64_t *world,
+                                  int64_t *per_machine, json_t **config) {
+  static const struct sl_setting_names names = {"Accelerate", sl_accelerate_beside, sl_accelerate_settings};
   struct sl_json doc;
   enum sl_status status;
   struct accelerate a = {.world = *world, .precision = "no"};
@@ -320,9 +321,10 @@ enum sl_status sl_accelerate_read(const char *name, const char *text, size_t siz
   SL_TRY(sl_yaml_parse(&doc, name, text, size));
   SL_GO(check_keys(&doc));
   SL_GO(sl_settings_open(&a.s, &doc));
+  SL_GO(sl_settings_check_names(&a.s, &names, strict));
   *config = a.config = json_object();
   SL_GO(make_config(&a));
-  sl_settings_name_rest(&a.s, sl_accelerate_beside);
+  sl_settings_name_rest(&a.s, &names);
   *world = a.world;
   *per_machine = a.per_machine;
 done:

@@ -58,6 +58,42 @@ const char *const sl_accelerate_beside[] = {"compute_environment",
                                             "parallelism_config.parallelism_config_sp_attn_implementation",
                                             NULL};
 
+/* clang-format off */
+const char *const sl_accelerate_settings[] = {
+    "distributed_type", "mixed_precision", "use_cpu", "num_processes", "num_machines", "fp16", "dynamo_backend",
+    "deepspeed_hostfile", "fp8_config", "deepspeed_config", "fsdp_config", "parallelism_config",
+    "megatron_lm_config", "mpirun_config", "dynamo_config", "ipex_config", "deepspeed_config.deepspeed_config_file",
+    "deepspeed_config.deepspeed_moe_layer_cls_names", "deepspeed_config.gradient_accumulation_steps",
+    "deepspeed_config.gradient_clipping", "deepspeed_config.offload_optimizer_device",
+    "deepspeed_config.offload_optimizer_nvme_path", "deepspeed_config.offload_param_device",
+    "deepspeed_config.offload_param_nvme_path", "deepspeed_config.zero_stage", "dynamo_config.dynamo_backend",
+    "fsdp_config.fsdp_activation_checkpointing", "fsdp_config.fsdp_auto_wrap_policy",
+    "fsdp_config.fsdp_backward_prefetch", "fsdp_config.fsdp_backward_prefetch_policy",
+    "fsdp_config.fsdp_forward_prefetch", "fsdp_config.fsdp_ignored_modules", "fsdp_config.fsdp_offload_params",
+    "fsdp_config.fsdp_reshard_after_forward", "fsdp_config.fsdp_sharding_strategy", "fsdp_config.fsdp_version",
+    "megatron_lm_config.megatron_lm_attention_backend", "megatron_lm_config.megatron_lm_attention_dropout",
+    "megatron_lm_config.megatron_lm_attention_softmax_in_fp32",
+    "megatron_lm_config.megatron_lm_calculate_per_token_loss",
+    "megatron_lm_config.megatron_lm_context_parallel_size",
+    "megatron_lm_config.megatron_lm_decoder_last_pipeline_num_layers",
+    "megatron_lm_config.megatron_lm_expert_model_parallel_size",
+    "megatron_lm_config.megatron_lm_expert_tensor_parallel_size",
+    "megatron_lm_config.megatron_lm_gradient_clipping", "megatron_lm_config.megatron_lm_hidden_dropout",
+    "megatron_lm_config.megatron_lm_num_micro_batches", "megatron_lm_config.megatron_lm_optimizer_cpu_offload",
+    "megatron_lm_config.megatron_lm_overlap_cpu_optimizer_d2h_h2d", "megatron_lm_config.megatron_lm_pp_degree",
+    "megatron_lm_config.megatron_lm_recompute_activations", "megatron_lm_config.megatron_lm_recompute_granularity",
+    "megatron_lm_config.megatron_lm_recompute_method", "megatron_lm_config.megatron_lm_recompute_num_layers",
+    "megatron_lm_config.megatron_lm_sequence_parallelism", "megatron_lm_config.megatron_lm_tp_degree",
+    "megatron_lm_config.megatron_lm_use_custom_fsdp", "megatron_lm_config.megatron_lm_use_distributed_optimizer",
+    "megatron_lm_config.megatron_lm_use_precision_aware_optimizer",
+    "megatron_lm_config.megatron_lm_use_rotary_position_embeddings",
+    "parallelism_config.parallelism_config_cp_comm_strategy", "parallelism_config.parallelism_config_cp_size",
+    "parallelism_config.parallelism_config_dp_replicate_size",
+    "parallelism_config.parallelism_config_dp_shard_size", "parallelism_config.parallelism_config_sp_backend",
+    "parallelism_config.parallelism_config_sp_size", "parallelism_config.parallelism_config_tp_size",
+    "fp8_config.*", NULL};
+/* clang-format on */
+
 const struct sl_setting_refused sl_accelerate_refused[] = {
     {"use_cpu", "false: training on CPUs with Accelerate is not modelled"},
     {"fsdp_config.fsdp_ignored_modules", "none: every module is sharded"},

@@ -3,6 +3,7 @@
 
 #include "core/interop/paths.h"
 #include "core/interop/unsaid.h"
+#include "core/interop/writing.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -20,16 +21,15 @@ struct writer {
 };
 
 static const char *text_at(const struct writer *w, const char *path) {
-  const char *text = json_string_value(sl_interop_get(w->config, path));
-  return text != NULL ? text : "";
+  return sl_interop_text(w->config, path);
 }
 
 static int64_t number_at(const struct writer *w, const char *path) {
-  return json_integer_value(sl_interop_get(w->config, path));
+  return sl_interop_whole(w->config, path);
 }
 
 static bool is_on(const struct writer *w, const char *path) {
-  return json_is_true(sl_interop_get(w->config, path));
+  return sl_interop_is_on(w->config, path);
 }
 
 /* DeepSpeed-Ulysses, the only context parallelism of type DEEPSPEED, and of no other. */
@@ -38,8 +38,15 @@ static bool exchanges_heads(const struct writer *w) {
 }
 
 static enum sl_status refuse(const char *path, const char *is, const char *expected) {
-  return sl_fail(SL_ERR_INPUT, "--to accelerate: %s: is %s; expected %s", path, is[0] != '\0' ? is : "absent",
-                 expected);
+  return sl_interop_refuse("accelerate", path, is, expected);
+}
+
+/* A YAML float with an exponent needs a point, too: 1e-05 is a text. */
+static void put_real(const struct writer *w, const char *key, double value) {
+  char text[SL_INTEROP_REAL_BYTES];
+  const int mantissa = (int)strcspn(sl_interop_real(value, text), "e");
+  const bool lacks = text[mantissa] == 'e' && strchr(text, '.') == NULL;
+  fprintf(w->out, "  %s: %.*s%s%s\n", key, mantissa, text, lacks ? ".0" : "", text + mantissa);
 }
 
 static const char *word(bool on) {
@@ -176,10 +183,9 @@ static void put_offload(const struct writer *w, const char *what) {
 }
 
 static enum sl_status put_deepspeed(const struct writer *w) {
-  fprintf(w->out,
-          "deepspeed_config:\n  zero_stage: %lld\n  gradient_accumulation_steps: %lld\n  gradient_clipping: %.17g\n",
-          (long long)number_at(w, "zero_optimization.stage"), (long long)number_at(w, "gradient_accumulation_steps"),
-          json_number_value(sl_interop_get(w->config, "gradient_clipping")));
+  fprintf(w->out, "deepspeed_config:\n  zero_stage: %lld\n  gradient_accumulation_steps: %lld\n",
+          (long long)number_at(w, "zero_optimization.stage"), (long long)number_at(w, "gradient_accumulation_steps"));
+  put_real(w, "gradient_clipping", json_number_value(sl_interop_get(w->config, "gradient_clipping")));
   put_offload(w, "optimizer");
   put_offload(w, "param");
   if (number_at(w, "shardlab.cp") > 1 && exchanges_heads(w))
@@ -202,12 +208,11 @@ static enum sl_status put_megatron(const struct writer *w) {
 #define KEY "  megatron_lm_"
   fprintf(w->out,
           "megatron_lm_config:\n" KEY "tp_degree: %lld\n" KEY "pp_degree: %lld\n" KEY "num_micro_batches: %lld\n" KEY
-          "gradient_clipping: %.17g\n" KEY "sequence_parallelism: %s\n" KEY "use_distributed_optimizer: %s\n" KEY
-          "attention_backend: %s\n",
+          "sequence_parallelism: %s\n" KEY "use_distributed_optimizer: %s\n" KEY "attention_backend: %s\n",
           (long long)number_at(w, "shardlab.tp"), (long long)number_at(w, "shardlab.pp"),
-          (long long)number_at(w, "gradient_accumulation_steps"),
-          json_number_value(sl_interop_get(w->config, "gradient_clipping")),
-          word(is_on(w, "shardlab.sequence_parallel")), word(w->sharded), backend);
+          (long long)number_at(w, "gradient_accumulation_steps"), word(is_on(w, "shardlab.sequence_parallel")),
+          word(w->sharded), backend);
+  put_real(w, "megatron_lm_gradient_clipping", json_number_value(sl_interop_get(w->config, "gradient_clipping")));
   if (number_at(w, "shardlab.cp") > 1)
     fprintf(w->out, KEY "context_parallel_size: %lld\n", (long long)number_at(w, "shardlab.cp"));
   if (selective) fputs(KEY "recompute_activations: true\n", w->out);

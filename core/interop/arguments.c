@@ -6,46 +6,52 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct sl_argument_given *find(const struct sl_arguments *a, const char *name) {
+const struct sl_argument_given *sl_arguments_find(const struct sl_arguments *a, const char *name) {
   for (size_t i = a->count; i > 0; i--)
     if (strcmp(a->list[i - 1].name, name) == 0) return &a->list[i - 1];
   return NULL;
 }
 
+/* The next word of what is read: an argument's name, or a value of the last one. */
+static enum sl_status add(struct sl_arguments *a, char *word, const struct sl_shell_place *place) {
+  if (strncmp(word, "--", 2) == 0 && word[2] != '\0') {
+    SL_TRY(sl_grow(&a->list, &a->capacity, a->count + 1, sizeof *a->list));
+    a->list[a->count++] = (struct sl_argument_given){.name = word + 2, .line = place->line};
+  } else if (a->count > 0) {
+    struct sl_argument_given *g = &a->list[a->count - 1];
+    if (g->value_count++ == 0) g->doubt = place->doubt;
+  }
+  return SL_OK;
+}
+
 /* Splits "--tensor-model-parallel-size=2" into the name and its value. Underscores in a name become dashes. */
-static enum sl_status split(struct sl_words *out, const struct sl_words *words) {
-  for (size_t i = 0; i < words->count; i++) {
-    char *word = words->list[i], *equals = strncmp(word, "--", 2) == 0 ? strchr(word, '=') : NULL;
+static enum sl_status split(struct sl_arguments *a) {
+  for (size_t i = 0; i < a->source.words.count; i++) {
+    char *word = a->source.words.list[i], *equals = strncmp(word, "--", 2) == 0 ? strchr(word, '=') : NULL;
     if (equals != NULL) *equals = '\0';
     for (char *at = word; strncmp(word, "--", 2) == 0 && *at != '\0'; at++)
       if (*at == '_') *at = '-';
-    sl_words_add(out, word);
-    if (equals != NULL) sl_words_add(out, equals + 1);
+    sl_words_add(&a->words, word);
+    if (equals != NULL) sl_words_add(&a->words, equals + 1);
+    SL_TRY(sl_words_check(&a->words));
+    const size_t last = a->words.count - 1;
+    if (equals != NULL) SL_TRY(add(a, a->words.list[last - 1], &a->source.places[i]));
+    SL_TRY(add(a, a->words.list[last], &a->source.places[i]));
   }
-  return sl_words_check(out);
-}
-
-static enum sl_status collect(struct sl_arguments *a) {
-  char **list = a->words.list;
-  for (size_t i = 0; i < a->words.count; i++) {
-    if (strncmp(list[i], "--", 2) == 0 && list[i][2] != '\0') {
-      SL_TRY(sl_grow(&a->list, &a->capacity, a->count + 1, sizeof *a->list));
-      a->list[a->count++] = (struct sl_argument_given){.name = list[i] + 2, .values = list + i + 1};
-    } else if (a->count > 0) {
-      a->list[a->count - 1].value_count++;
-    }
+  /* the values of an argument are the words behind it, of a list that has moved while it grew */
+  for (size_t i = 0, at = 0; i < a->count; i++) {
+    while (a->words.list[at] + 2 != a->list[i].name) at++;
+    a->list[i].values = a->words.list + at + 1;
   }
   if (a->count > 0) return SL_OK;
   return sl_fail(SL_ERR_INPUT, "%s: has no argument; expected Megatron-LM's, as --micro-batch-size 4", a->name);
 }
 
-enum sl_status sl_arguments_read(struct sl_arguments *a, const char *name, const char *text) {
-  struct sl_words words = {0};
-  *a = (struct sl_arguments){.name = name};
-  enum sl_status status = sl_shell_words(&words, name, text);
-  if (status == SL_OK) status = split(&a->words, &words);
-  if (status == SL_OK) status = collect(a);
-  sl_words_free(&words);
+enum sl_status sl_arguments_read(struct sl_arguments *a, const char *name, const char *text, bool is_script) {
+  *a = (struct sl_arguments){.name = name, .is_script = is_script};
+  SL_TRY(sl_shell_read(&a->source, name, text));
+  a->asked = json_object();
+  const enum sl_status status = split(a);
   if (status != SL_OK) sl_arguments_free(a);
   return status;
 }
@@ -53,14 +59,22 @@ enum sl_status sl_arguments_read(struct sl_arguments *a, const char *name, const
 void sl_arguments_free(struct sl_arguments *a) {
   free(a->list);
   sl_words_free(&a->words);
-  a->list = NULL;
-  a->count = 0;
+  sl_shell_free(&a->source);
+  json_decref(a->asked);
+  *a = (struct sl_arguments){.name = a->name};
 }
 
 bool sl_arguments_has(const struct sl_arguments *a, const char *name) {
   bool has = false;
+  json_object_set_new(a->asked, name, json_true());
   for (size_t i = 0; i < a->count; i++)
     if (strcmp(a->list[i].name, name) == 0) has = a->list[i].used = true;
+  return has;
+}
+
+bool sl_arguments_has_any(const struct sl_arguments *a, const char *const *names) {
+  bool has = false;
+  while (*names != NULL) has |= sl_arguments_has(a, *names++);
   return has;
 }
 
@@ -68,16 +82,25 @@ void sl_arguments_pass(const struct sl_arguments *a, const char *const *names) {
   while (*names != NULL) sl_arguments_has(a, *names++);
 }
 
+void sl_arguments_where(const struct sl_arguments *a, int line, char *out, size_t size) {
+  if (a->is_script && line > 0)
+    snprintf(out, size, "%s:%d", a->name, line);
+  else
+    snprintf(out, size, "%s", a->name);
+}
+
 enum sl_status sl_arguments_fail(const struct sl_arguments *a, const char *name, const char *expected) {
-  const struct sl_argument_given *g = find(a, name);
-  if (g == NULL) return sl_fail(SL_ERR_INPUT, "%s: --%s: is missing; expected %s", a->name, name, expected);
-  if (g->value_count == 0) return sl_fail(SL_ERR_INPUT, "%s: --%s: is given; expected %s", a->name, name, expected);
-  return sl_fail(SL_ERR_INPUT, "%s: --%s: is '%s'; expected %s", a->name, name, g->values[0], expected);
+  const struct sl_argument_given *g = sl_arguments_find(a, name);
+  char where[1024];
+  sl_arguments_where(a, g != NULL ? g->line : 0, where, sizeof where);
+  if (g == NULL) return sl_fail(SL_ERR_INPUT, "%s: --%s: is missing; expected %s", where, name, expected);
+  if (g->value_count == 0) return sl_fail(SL_ERR_INPUT, "%s: --%s: is given; expected %s", where, name, expected);
+  return sl_fail(SL_ERR_INPUT, "%s: --%s: is '%s'; expected %s", where, name, g->values[0], expected);
 }
 
 /* The first word after the name; later ones are not part of it, but a script's "$@" or the next command. */
 static const char *value(const struct sl_arguments *a, const char *name) {
-  const struct sl_argument_given *g = find(a, name);
+  const struct sl_argument_given *g = sl_arguments_find(a, name);
   return g != NULL && g->value_count > 0 ? g->values[0] : NULL;
 }
 
@@ -106,7 +129,7 @@ enum sl_status sl_arguments_real(const struct sl_arguments *a, const char *name,
 }
 
 json_t *sl_arguments_list(const struct sl_arguments *a, const char *name) {
-  const struct sl_argument_given *g = find(a, name);
+  const struct sl_argument_given *g = sl_arguments_find(a, name);
   json_t *list = json_array();
   for (size_t i = 0; g != NULL && i < g->value_count; i++) json_array_append_new(list, json_string(g->values[i]));
   return list;

@@ -12,22 +12,30 @@ struct sl_argument_given {
   char *const *values;
   size_t value_count;
   bool used; /* it has been requested */
+  int line;
+  const char *doubt; /* of its first value; see shell.h */
 };
 
 struct sl_arguments {
   const char *name; /* for messages */
+  bool is_script;   /* of lines, which messages name; its other words are other commands' */
+  struct sl_shell source;
   struct sl_words words;
   struct sl_argument_given *list;
   size_t count, capacity;
+  json_t *asked; /* the names that have been requested, given or not */
 };
 
 /* Reads the words of `text` (shell.h); words before the first argument are skipped, as are values after "$@" and the
  * like. If an argument occurs twice, the last one counts. Errors: SL_ERR_INPUT if there are no arguments; those of
- * sl_shell_words. On failure nothing is allocated. */
-enum sl_status sl_arguments_read(struct sl_arguments *a, const char *name, const char *text);
+ * sl_shell_read. On failure nothing is allocated. */
+enum sl_status sl_arguments_read(struct sl_arguments *a, const char *name, const char *text, bool is_script);
 void sl_arguments_free(struct sl_arguments *a);
 /* Is the argument given? Marks it as used. */
 bool sl_arguments_has(const struct sl_arguments *a, const char *name);
+bool sl_arguments_has_any(const struct sl_arguments *a, const char *const *names); /* NULL-terminated */
+/* Its last occurrence, which counts; NULL: it is not given. Marks nothing. */
+const struct sl_argument_given *sl_arguments_find(const struct sl_arguments *a, const char *name);
 /* Marks the arguments of a NULL-terminated list as used. */
 void sl_arguments_pass(const struct sl_arguments *a, const char *const *names);
 /* Its single value. Errors: SL_ERR_INPUT: absent, no value or several, or not a whole number from 0 to 2^53 or not a
@@ -37,5 +45,7 @@ enum sl_status sl_arguments_int(const struct sl_arguments *a, const char *name, 
 enum sl_status sl_arguments_real(const struct sl_arguments *a, const char *name, double *out);
 /* Its values, as a new array of strings. */
 json_t *sl_arguments_list(const struct sl_arguments *a, const char *name);
-/* Fails with SL_ERR_INPUT: "NAME: --argument: is VALUE; expected EXPECTED". */
+/* Writes "NAME:LINE", of arguments alone and if the line is 0 "NAME". */
+void sl_arguments_where(const struct sl_arguments *a, int line, char *out, size_t size);
+/* Fails with SL_ERR_INPUT: "NAME:LINE: --argument: is VALUE; expected EXPECTED". */
 enum sl_status sl_arguments_fail(const struct sl_arguments *a, const char *name, const char *expected);

@@ -13,7 +13,7 @@ enum { MAX_DEPTH = 32, NUMBER_BYTES = 24 };
 struct reader {
   const char *at, *end;
   sl_arithmetic_variable variable;
-  const void *context;
+  void *context;
   int depth;
 };
 
@@ -98,8 +98,7 @@ static bool read_sum(struct reader *r, int64_t *out) {
   return true;
 }
 
-bool sl_arithmetic(const char *text, size_t length, sl_arithmetic_variable variable, const void *context,
-                   int64_t *out) {
+bool sl_arithmetic(const char *text, size_t length, sl_arithmetic_variable variable, void *context, int64_t *out) {
   struct reader r = {.at = text, .end = text + length, .variable = variable, .context = context};
   return read_sum(&r, out) && peek(&r) == '\0' && r.at == r.end;
 }

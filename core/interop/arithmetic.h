@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 /* Returns the text of a variable, NULL if it is unknown. */
-typedef const char *(*sl_arithmetic_variable)(const void *context, const char *name, size_t length);
+typedef const char *(*sl_arithmetic_variable)(void *context, const char *name, size_t length);
 
 /* Evaluates text[0..length): + - * / %, parentheses, decimal numbers, and variables, bare, $NAME or ${NAME}, whose text
  * is a number. False for anything else, for an unknown variable, or if the result exceeds int64. */
-bool sl_arithmetic(const char *text, size_t length, sl_arithmetic_variable variable, const void *context, int64_t *out);
+bool sl_arithmetic(const char *text, size_t length, sl_arithmetic_variable variable, void *context, int64_t *out);

@@ -2,11 +2,15 @@
 #include "core/interop/megatron.h"
 
 #include "core/interop/arguments.h"
+#include "core/interop/megatron_account.h"
 #include "core/interop/megatron_fp8.h"
+#include "core/interop/megatron_keys.h"
 #include "core/interop/megatron_model.h"
+#include "core/interop/megatron_refused.h"
 #include "core/interop/megatron_rows.h"
 #include "core/interop/megatron_words.h"
 #include "core/interop/paths.h"
+#include "core/interop/unsaid.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -71,11 +75,13 @@ static enum sl_status put_recompute(json_t *config, const struct sl_arguments *a
 /* Of 2021 and 2022, and of DeepSpeed's fork: attention is written in PyTorch unless --use-flash-attn is given. */
 static enum sl_status read_legacy(const struct sl_arguments *a, bool *out) {
   static const char *const marks[] = {"deepspeed", "checkpoint-activations", "activations-checkpoint-method",
-                                      "DDP-impl", "use-legacy-models"};
+                                      "DDP-impl",  "use-legacy-models",      NULL};
   const char *implementation = "transformer_engine";
   if (sl_arguments_has(a, "transformer-impl")) SL_TRY(sl_arguments_text(a, "transformer-impl", &implementation));
   *out = strcmp(implementation, "local") == 0;
-  for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) *out |= sl_arguments_has(a, marks[i]);
+  if (!*out && strcmp(implementation, "transformer_engine") != 0)
+    return sl_arguments_fail(a, "transformer-impl", "local or transformer_engine: no other one is modelled");
+  *out |= sl_arguments_has_any(a, marks);
   return SL_OK;
 }
 
@@ -103,15 +109,17 @@ static enum sl_status put_attention(json_t *config, const struct sl_arguments *a
                                          {"unfused", "materialised"},
                                          {"auto", "flash-on-gpu"},
                                          {"local", "materialised"}};
+  static const char *const older[] = {"use-flash-attn",        "use-flash-attn-v1",      "use-flash-attn-v2",
+                                      "use-flash-attn-triton", "use-flash-attn-builder", NULL}; /* the fork has five */
   const bool cp = json_integer_value(sl_interop_get(config, "shardlab.cp")) > 1; /* which no unfused attention does */
   bool legacy;
   SL_TRY(read_legacy(a, &legacy));
-  const char *backend = sl_arguments_has(a, "use-flash-attn") || cp || !legacy ? "auto" : "unfused";
+  const char *backend = sl_arguments_has_any(a, older) || cp || !legacy ? "auto" : "unfused";
   if (sl_arguments_has(a, "attention-backend")) SL_TRY(sl_arguments_text(a, "attention-backend", &backend));
   for (size_t i = 0; i < sizeof words / sizeof *words; i++)
     if (strcmp(words[i][0], backend) == 0) {
-      const bool older = legacy && strcmp(backend, "auto") == 0;
-      sl_interop_put(config, "shardlab.attention", json_string(older ? "flash" : words[i][1]));
+      const bool flash = legacy && strcmp(backend, "auto") == 0;
+      sl_interop_put(config, "shardlab.attention", json_string(flash ? "flash" : words[i][1]));
       return SL_OK;
     }
   return sl_arguments_fail(a, "attention-backend", "flash, fused, unfused, local or auto");
@@ -130,12 +138,24 @@ static enum sl_status put_optimizer(json_t *config, const struct sl_arguments *a
   return SL_OK;
 }
 
+/* One word for all layers, or one a layer. A script's later words may be those of its next command. */
+static enum sl_status read_context_type(const struct sl_arguments *a, const char *key, const char **type) {
+  static const char *const words[] = {"p2p", "a2a", "all_gather", "allgather", "a2a+p2p", NULL};
+  SL_TRY(sl_arguments_text(a, key, type));
+  const struct sl_argument_given *g = sl_arguments_find(a, key);
+  for (size_t i = 1; i < g->value_count && !(a->is_script && !sl_interop_among(words, g->values[i])); i++)
+    if (strcmp(g->values[i], *type) != 0)
+      return sl_arguments_fail(a, key, "one type for all layers: layers of several types are not modelled");
+  return SL_OK;
+}
+
 /* Keys and values that go round a ring (p2p, the default) are as many bytes as gathered ones. */
 static enum sl_status put_context(json_t *config, const struct sl_arguments *a) {
   static const char key[] = "cp-comm-type", mapping[] = "use-tp-pp-dp-mapping";
   const char *type = "p2p";
-  if (sl_arguments_has(a, key)) SL_TRY(sl_arguments_text(a, key, &type));
+  const bool says = sl_arguments_has(a, key);
   if (json_integer_value(sl_interop_get(config, "shardlab.cp")) <= 1) return SL_OK;
+  if (says) SL_TRY(read_context_type(a, key, &type));
   if (sl_arguments_has(a, mapping))
     return sl_arguments_fail(a, mapping, "no such mapping beside context-parallel-size: cp is a part of dp here");
   if (strcmp(type, "a2a") == 0) return sl_interop_put(config, "shardlab.cp_comm_type", json_string(type)), SL_OK;
@@ -162,6 +182,7 @@ static enum sl_status put_pipeline(json_t *config, const struct sl_arguments *a)
     sl_interop_put(config, "shardlab.virtual_stages", json_integer(virtual));
   }
   SL_TRY(put_context(config, a));
+  SL_TRY(sl_megatron_check_interleaved(a, pp, virtual));
   if (virtual > 1) sl_interop_put(config, "shardlab.schedule", json_string("interleaved"));
   if (sl_arguments_has(a, "use-tp-pp-dp-mapping"))
     sl_interop_put(config, "shardlab.rank_order", json_string("tp-pp-dp"));
@@ -218,12 +239,7 @@ static enum sl_status make_config(json_t *config, const struct sl_arguments *a) 
                            "sequences a step of a rank, without which Megatron-LM does not start");
 }
 
-/* ---- arguments that nothing has read ---- */
-
-static bool is_among(const char *const *names, const char *name) {
-  while (*names != NULL && strcmp(*names, name) != 0) names++;
-  return *names != NULL;
-}
+/* ---- all arguments ---- */
 
 /* "pretrain_bert.py" trains a model that the arguments alone do not describe. */
 static enum sl_status check_program(const struct sl_arguments *a) {
@@ -237,56 +253,47 @@ static enum sl_status check_program(const struct sl_arguments *a) {
   return SL_OK;
 }
 
-/* --num-experts 1 means no experts; a vanilla softmax is the one that is modelled. */
-static bool is_neutral(const struct sl_argument_given *g) {
-  static const char *const counts[] = {"num-experts",
-                                       "expert-model-parallel-size",
-                                       "ds-sequence-parallel-size",
-                                       "num-distributed-optimizer-instances",
-                                       "rotary-seq-len-interpolation-factor",
-                                       NULL};
-  if (g->value_count == 0) return false;
-  if (strcmp(g->name, "softmax-type") == 0) return strcmp(g->values[0], "vanilla") == 0;
-  return is_among(counts, g->name) && strcmp(g->values[0], "1") == 0;
+/* Everything that is read of the arguments. */
+static enum sl_status read_all(const struct sl_arguments *a, const struct sl_megatron_source *source,
+                               struct sl_megatron_made *out) {
+  SL_TRY(check_program(a));
+  SL_TRY(make_config(out->config, a));
+  sl_megatron_name_config(a, out->names);
+  if (source->wants_model) SL_TRY(sl_megatron_model(a, &out->model, out->names));
+  sl_megatron_say_doubts(a);
+  sl_arguments_pass(a, sl_megatron_of_model);
+  if (!a->is_script) SL_TRY(sl_megatron_check_words(a));
+  if (!a->is_script) SL_TRY(sl_megatron_check_rampup(a));
+  return sl_megatron_check_refused(a);
 }
 
-/* Goes through the arguments that nothing has read: refuses some, and names the others in one warning. */
-static enum sl_status account(const struct sl_arguments *a) {
-  char text[1024] = "";
-  size_t used = 0;
-  for (size_t i = 0; i < a->count; i++) {
-    const struct sl_argument_given *g = &a->list[i];
-    if (is_neutral(g)) continue;
-    if (is_among(sl_megatron_refused, g->name)) return sl_arguments_fail(a, g->name, "none: it is not modelled");
-    if (g->used || is_among(sl_megatron_beside, g->name)) continue;
-    const int n = snprintf(text + used, sizeof text - used, " --%s", g->name);
-    if (n > 0 && used + (size_t)n < sizeof text) used += (size_t)n;
-    text[used] = '\0';
+/* A misspelt name explains best what is missing without it, so its message comes before the one of `status`. */
+static enum sl_status check_names_first(const struct sl_arguments *a, bool strict, enum sl_status status) {
+  char said[2048];
+  snprintf(said, sizeof said, "%s", sl_error_message());
+  if (status == SL_OK || status == SL_ERR_INPUT) {
+    sl_error_clear();
+    SL_TRY(sl_megatron_check_names(a, strict));
   }
-  if (used > 0) sl_warn("%s: no counterpart, so without effect:%s", a->name, text);
-  return SL_OK;
+  return status == SL_OK ? SL_OK : sl_error_relay(status, said);
 }
 
-enum sl_status sl_megatron_read(const char *name, const char *text, bool is_script, bool wants_model, json_t **config,
-                                json_t **model) {
+enum sl_status sl_megatron_read(const struct sl_megatron_source *source, struct sl_megatron_made *out) {
   struct sl_arguments a;
-  enum sl_status status;
-  *config = *model = NULL;
-  SL_TRY(sl_arguments_read(&a, name, text));
-  *config = json_object();
-  SL_GO(check_program(&a));
-  SL_GO(make_config(*config, &a));
-  if (wants_model) SL_GO(sl_megatron_model(&a, model));
-  sl_arguments_pass(&a, sl_megatron_of_model);
-  if (!is_script) SL_GO(sl_megatron_check_words(&a));
-  if (!is_script) SL_GO(sl_megatron_check_rampup(&a));
-  SL_GO(account(&a));
-done:
+  *out = (struct sl_megatron_made){0};
+  SL_TRY(sl_arguments_read(&a, source->name, source->text, source->is_script));
+  out->config = json_object();
+  out->names = json_object();
+  enum sl_status status = check_names_first(&a, source->strict, read_all(&a, source, out));
+  if (status == SL_OK) sl_megatron_say_rest(&a);
   sl_arguments_free(&a);
-  if (status != SL_OK) {
-    json_decref(*config);
-    json_decref(*model);
-    *config = *model = NULL;
-  }
+  if (status != SL_OK) sl_megatron_free(out);
   return status;
+}
+
+void sl_megatron_free(struct sl_megatron_made *made) {
+  json_decref(made->config);
+  json_decref(made->model);
+  json_decref(made->names);
+  *made = (struct sl_megatron_made){0};
 }

@@ -10,12 +10,24 @@
 /* The argument that becomes train_batch_size, with its dashes. */
 extern const char sl_megatron_global_batch[];
 
-/* Reads arguments or, with `is_script`, a launch script that contains them (shell.h); its other words are its commands',
- * those of arguments alone must belong to them (megatron_words.h). *config is a new reference, and so is *model; that
- * is NULL if it is not wanted, or if the arguments have no --num-layers, or neither --vocab-size nor a tokenizer with a
- * known vocabulary (megatron_model.h). Defaults are those of Megatron-LM; with --deepspeed, those of
- * Megatron-DeepSpeed. One warning names the arguments that change nothing modelled, and those unknown to Megatron-LM.
- * Errors: SL_ERR_INPUT with the argument: an invalid value, or a feature that is not modelled. `name` is used in
- * messages. */
-enum sl_status sl_megatron_read(const char *name, const char *text, bool is_script, bool wants_model, json_t **config,
-                                json_t **model);
+/* What is read: arguments or, with `is_script`, a launch script that contains them (shell.h). */
+struct sl_megatron_source {
+  const char *name, *text; /* name: for messages */
+  bool is_script, wants_model;
+  bool strict; /* every name must be one of Megatron-LM's */
+};
+
+struct sl_megatron_made {
+  json_t *config;
+  json_t *model; /* NULL: see below */
+  json_t *names; /* of what the keys of both are made, for reword.h */
+};
+
+/* A script's other words are its commands', those of arguments alone must belong to them (megatron_words.h). The
+ * model is NULL if it is not wanted, or if the arguments have no --num-layers, or neither --vocab-size nor a
+ * tokenizer with a known vocabulary (megatron_model.h). Defaults are those of Megatron-LM; with --deepspeed, those of
+ * Megatron-DeepSpeed. One warning names the arguments that change nothing modelled, one those whose value a condition
+ * of the script decides. Errors: SL_ERR_INPUT with the argument and, of a script, its line: an invalid value, a
+ * feature that is not modelled, a misspelt name (megatron_account.h). On failure nothing is allocated. */
+enum sl_status sl_megatron_read(const struct sl_megatron_source *source, struct sl_megatron_made *out);
+void sl_megatron_free(struct sl_megatron_made *made);

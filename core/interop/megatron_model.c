@@ -3,6 +3,8 @@
  * megatron/arguments.py for --embed-layernorm and alibi. */
 #include "core/interop/megatron_model.h"
 
+#include "core/interop/megatron_keys.h"
+
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -139,12 +141,16 @@ static enum sl_status put_inner(json_t *model, const struct sl_arguments *a, con
   return inner == 4 * width ? SL_OK : sl_arguments_fail(a, "ffn-hidden-size", "four times --hidden-size, as bloom's");
 }
 
-/* One group is Megatron-LM's default. */
+/* One group is Megatron-LM's default. DeepSpeed's fork has one argument for all. */
 static enum sl_status put_query_groups(json_t *model, const struct sl_arguments *a, int64_t heads) {
+  static const char fork[] = "num-key-value-heads";
   const bool grouped = sl_arguments_has(a, "group-query-attention");
   int64_t groups = grouped ? 1 : heads;
   if (grouped && sl_arguments_has(a, "num-query-groups")) SL_TRY(sl_arguments_int(a, "num-query-groups", &groups));
-  return set_int(model, "num_key_value_heads", groups), SL_OK;
+  if (sl_arguments_has(a, fork)) SL_TRY(sl_arguments_int(a, fork, &groups));
+  if (json_object_get(model, "num_attention_heads") != NULL)
+    return set_int(model, "num_key_value_heads", groups), SL_OK;
+  return groups == heads ? SL_OK : sl_arguments_fail(a, fork, "--num-attention-heads: gpt2 and bloom have no groups");
 }
 
 static enum sl_status put_sizes(json_t *model, const struct sl_arguments *a, const struct form *f, int64_t vocabulary) {
@@ -159,7 +165,7 @@ static enum sl_status put_sizes(json_t *model, const struct sl_arguments *a, con
   set_int(model, f->positions, n);
   set_int(model, "vocab_size", vocabulary);
   SL_TRY(put_inner(model, a, f, width));
-  if (f->features & ROPE) SL_TRY(put_query_groups(model, a, heads));
+  if ((f->features & ROPE) || sl_arguments_has(a, "num-key-value-heads")) SL_TRY(put_query_groups(model, a, heads));
   const int64_t part = heads > 0 ? width / heads : 0;
   n = part;
   if (sl_arguments_has(a, "kv-channels")) SL_TRY(sl_arguments_int(a, "kv-channels", &n));
@@ -238,7 +244,43 @@ static enum sl_status put_numbers(json_t *model, const struct sl_arguments *a, c
   return SL_OK;
 }
 
-enum sl_status sl_megatron_model(const struct sl_arguments *a, json_t **model) {
+/* Of which arguments the keys are made. Those of sizes have a name in each family. */
+static void name_keys(const struct sl_arguments *a, const struct form *f, json_t *names) {
+  const struct sl_megatron_tie sizes[] = {{f->layers, "num-layers"},
+                                          {f->width, "hidden-size"},
+                                          {f->heads, "num-attention-heads"},
+                                          {f->positions, "max-position-embeddings"},
+                                          {f->inner != NULL ? f->inner : "n_inner", "ffn-hidden-size"},
+                                          {"num_key_value_heads", "num-query-groups"},
+                                          {"num_key_value_heads", "num-key-value-heads"},
+                                          {"head_dim", "kv-channels"},
+                                          {"vocab_size", "padded-vocab-size"},
+                                          {"vocab_size", "pad-vocab-size-to"},
+                                          {"vocab_size", "vocab-size"}};
+  static const struct sl_megatron_tie numbers[] = {{"rope_theta", "rotary-base"},
+                                                   {"partial_rotary_factor", "rotary-percent"},
+                                                   {"rope_scaling", "use-rope-scaling"},
+                                                   {"rope_scaling.factor", "rope-scaling-factor"},
+                                                   {"attn_pdrop", "attention-dropout"},
+                                                   {"attention_dropout", "attention-dropout"},
+                                                   {"embd_pdrop", "hidden-dropout"},
+                                                   {"resid_pdrop", "hidden-dropout"},
+                                                   {"hidden_dropout", "hidden-dropout"},
+                                                   {"embedding_dropout", "hidden-dropout"},
+                                                   {"residual_dropout", "hidden-dropout"},
+                                                   {"layer_norm_epsilon", "norm-epsilon"},
+                                                   {"layer_norm_epsilon", "layernorm-epsilon"},
+                                                   {"rms_norm_eps", "norm-epsilon"},
+                                                   {"rms_norm_eps", "layernorm-epsilon"},
+                                                   {"norm_epsilon", "norm-epsilon"},
+                                                   {"norm_epsilon", "layernorm-epsilon"},
+                                                   {"initializer_range", "init-method-std"},
+                                                   {"tie_word_embeddings", "untie-embeddings-and-output-weights"}};
+  sl_megatron_name(a, sizes, sizeof sizes / sizeof *sizes, true, names);
+  sl_megatron_name(a, numbers, sizeof numbers / sizeof *numbers, false, names);
+}
+
+enum sl_status sl_megatron_model(const struct sl_arguments *a, json_t **model, json_t *names) {
   const struct form *form = NULL;
   int64_t vocabulary;
   *model = NULL;
@@ -246,6 +288,7 @@ enum sl_status sl_megatron_model(const struct sl_arguments *a, json_t **model) {
   if (vocabulary == 0) return SL_OK;
   SL_TRY(find_form(a, &form));
   *model = json_pack("{s:s}", "model_type", form->family);
+  name_keys(a, form, names);
   SL_TRY(put_sizes(*model, a, form, vocabulary));
   SL_TRY(put_dropouts(*model, a, form));
   SL_TRY(put_numbers(*model, a, form));

@@ -5,13 +5,15 @@
 
 /* A Hugging Face config.json of the family that matches the arguments, a new reference in *model:
  *   no rope, LayerNorm, gelu, biases                      gpt2
- *   rope, RMSNorm, swiglu                                 llama, without --disable-bias-linear with attention_bias and
+ *   rope, RMSNorm, swiglu                                 llama, without --disable-bias-linear with attention_bias
+ * and
  *                                                         mlp_bias
  *   the same with --add-qkv-bias, --qk-layernorm          qwen2, qwen3
  *   rope, LayerNorm, gelu                                 starcoder2, with --disable-bias-linear without use_bias
  *   alibi, --embed-layernorm, LayerNorm, gelu, biases     bloom
- * The vocabulary is --vocab-size, or its padded size (--padded-vocab-size), or that of the tokenizer if it has a fixed
- * one (GPT2BPETokenizer, the default of pretrain_gpt.py, Llama2Tokenizer, Llama3Tokenizer), which a warning names.
- * *model is NULL without --num-layers if no vocabulary is given either, and with a tokenizer whose vocabulary depends
- * on its file. Errors: SL_ERR_INPUT: other combinations, by their features; invalid sizes. */
-enum sl_status sl_megatron_model(const struct sl_arguments *a, json_t **model);
+ * The vocabulary is --vocab-size, or its padded size (--padded-vocab-size), or that of the tokenizer if it has a
+ * fixed one (GPT2BPETokenizer, the default of pretrain_gpt.py, Llama2Tokenizer, Llama3Tokenizer), which a warning
+ * names. *model is NULL without --num-layers if no vocabulary is given either, and with a tokenizer whose vocabulary
+ * depends on its file. Of which arguments its keys are made is added to `names` (megatron_keys.h). Errors:
+ * SL_ERR_INPUT: other combinations, by their features; invalid sizes. */
+enum sl_status sl_megatron_model(const struct sl_arguments *a, json_t **model, json_t *names);

@@ -14,8 +14,8 @@ struct sl_argument {
 
 /* Ends with a NULL name. Sources: megatron/training/arguments.py of core_r0.12. */
 extern const struct sl_argument sl_megatron_arguments[];
-/* Arguments that change neither memory nor traffic nor time as modelled, and those that do but are not modelled; both
- * NULL-terminated. */
-extern const char *const sl_megatron_beside[], *const sl_megatron_refused[];
+/* Arguments that change neither memory nor traffic nor time as modelled, NULL-terminated; megatron_refused.h has those
+ * that do but are not modelled. */
+extern const char *const sl_megatron_beside[];
 /* Arguments that describe the model, which are useless if its vocabulary is not given. */
 extern const char *const sl_megatron_of_model[];

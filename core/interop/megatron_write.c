@@ -5,18 +5,19 @@
 #include "core/interop/megatron_rows.h"
 #include "core/interop/paths.h"
 #include "core/interop/unsaid.h"
+#include "core/interop/writing.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
-static const char *text_at(const json_t *root, const char *path) {
-  const char *text = json_string_value(sl_interop_get(root, path));
-  return text != NULL ? text : "";
+static enum sl_status refuse(const char *path, const char *is, const char *expected) {
+  return sl_interop_refuse("megatron", path, is, expected);
 }
 
-static enum sl_status refuse(const char *path, const char *is, const char *expected) {
-  return sl_fail(SL_ERR_INPUT, "--to megatron: %s: is \"%s\"; expected %s", path, is, expected);
+static void put_real(FILE *out, const char *argument, const json_t *value) {
+  char text[SL_INTEROP_REAL_BYTES];
+  fprintf(out, "--%s %s\n", argument, sl_interop_real(json_number_value(value), text));
 }
 
 /* ---- the configuration ---- */
@@ -30,13 +31,13 @@ static void put_row(const json_t *config, const struct sl_argument *row, FILE *o
     const json_int_t n = json_is_integer(value) || row->absent == NULL ? json_integer_value(value) : 1;
     if (n > 0 || row->absent != NULL) fprintf(out, "--%s %lld\n", row->name, (long long)n);
   } else if (value != NULL) {
-    fprintf(out, "--%s %.17g\n", row->name, json_number_value(value));
+    put_real(out, row->name, value);
   }
 }
 
 static enum sl_status put_preset(const json_t *config, FILE *out) {
-  const char *preset = text_at(config, "shardlab.preset");
-  if (json_is_true(sl_interop_get(config, "zero_optimization.overlap_comm"))) fputs("--overlap-grad-reduce\n", out);
+  const char *preset = sl_interop_text(config, "shardlab.preset");
+  if (sl_interop_is_on(config, "zero_optimization.overlap_comm")) fputs("--overlap-grad-reduce\n", out);
   if (strcmp(preset, "megatron-lm") == 0) return SL_OK;
   if (strcmp(preset, "megatron-distributed-optimizer") != 0)
     return refuse("shardlab.preset", preset, "megatron-lm or megatron-distributed-optimizer");
@@ -46,20 +47,19 @@ static enum sl_status put_preset(const json_t *config, FILE *out) {
 
 /* See put_gradient_type of megatron.c. */
 static void put_gradient_type(const json_t *config, FILE *out) {
-  const bool fp32 = strcmp(text_at(config, "data_types.grad_accum_dtype"), "fp32") == 0;
-  if (json_is_true(sl_interop_get(config, "bf16.enabled")) && !fp32) fputs("--grad-reduce-in-bf16\n", out);
-  if (json_is_true(sl_interop_get(config, "fp16.enabled")) && fp32)
-    fputs("--accumulate-allreduce-grads-in-fp32\n", out);
+  const bool fp32 = strcmp(sl_interop_text(config, "data_types.grad_accum_dtype"), "fp32") == 0;
+  if (sl_interop_is_on(config, "bf16.enabled") && !fp32) fputs("--grad-reduce-in-bf16\n", out);
+  if (sl_interop_is_on(config, "fp16.enabled") && fp32) fputs("--accumulate-allreduce-grads-in-fp32\n", out);
 }
 
 static enum sl_status put_optimizer(const json_t *config, FILE *out) {
-  const char *type = text_at(config, "optimizer.type");
+  const char *type = sl_interop_text(config, "optimizer.type");
   const json_t *betas = sl_interop_get(config, "optimizer.params.betas");
   if (strcmp(type, "AdamW") != 0) return refuse("optimizer.type", type, "AdamW: Megatron-LM's adam");
   fputs("--optimizer adam\n", out);
-  if (json_array_size(betas) == 2)
-    fprintf(out, "--adam-beta1 %.17g\n--adam-beta2 %.17g\n", json_number_value(json_array_get(betas, 0)),
-            json_number_value(json_array_get(betas, 1)));
+  if (json_array_size(betas) != 2) return SL_OK;
+  put_real(out, "adam-beta1", json_array_get(betas, 0));
+  put_real(out, "adam-beta2", json_array_get(betas, 1));
   return SL_OK;
 }
 
@@ -71,7 +71,7 @@ static enum sl_status put_recompute(const json_t *config, FILE *out) {
   if (strcmp(word, "none") == 0) return SL_OK;
   if (strcmp(word, "full") != 0 && strcmp(word, "selective") != 0)
     return refuse("shardlab.recompute", word, "none, selective or full");
-  if (json_integer_value(sl_interop_get(config, "shardlab.recompute_every")) > 1)
+  if (sl_interop_whole(config, "shardlab.recompute_every") > 1)
     return refuse("shardlab.recompute_every", "above 1", "1");
   fprintf(out, "--recompute-granularity %s\n", word);
   if (strcmp(word, "full") == 0) {
@@ -87,10 +87,9 @@ static enum sl_status put_recompute(const json_t *config, FILE *out) {
 
 /* See put_kernels of megatron.c. Kernels that are not Megatron-LM's are named. */
 static void put_kernels(const json_t *config, FILE *out, json_t *unsaid) {
-  const char *kernels = text_at(config, "shardlab.kernels");
-  const bool unfused = strcmp(kernels, "megatron-unfused") == 0 &&
-                       json_is_true(sl_interop_get(config, "shardlab.fused_norm")) &&
-                       !json_is_true(sl_interop_get(config, "shardlab.fused_softmax"));
+  const char *kernels = sl_interop_text(config, "shardlab.kernels");
+  const bool unfused = strcmp(kernels, "megatron-unfused") == 0 && sl_interop_is_on(config, "shardlab.fused_norm") &&
+                       !sl_interop_is_on(config, "shardlab.fused_softmax");
   if (unfused || strcmp(kernels, "megatron-fused") == 0)
     fprintf(out, "--transformer-impl local\n%s", unfused ? "--no-masked-softmax-fusion\n" : "");
   else if (strcmp(kernels, "megatron-core") != 0)
@@ -99,18 +98,18 @@ static void put_kernels(const json_t *config, FILE *out, json_t *unsaid) {
 
 static enum sl_status put_rest(const json_t *config, FILE *out) {
   static const char *const backends[][2] = {{"materialised", "unfused"}, {"flash", "flash"}, {"cudnn", "fused"}};
-  const char *attention = text_at(config, "shardlab.attention"), *order = text_at(config, "shardlab.rank_order"),
-             *schedule = text_at(config, "shardlab.schedule"), *backend = NULL;
-  const bool interleaved = json_integer_value(sl_interop_get(config, "shardlab.virtual_stages")) > 1;
+  const char *attention = sl_interop_text(config, "shardlab.attention"),
+             *order = sl_interop_text(config, "shardlab.rank_order"),
+             *schedule = sl_interop_text(config, "shardlab.schedule"), *backend = NULL;
+  const bool interleaved = sl_interop_whole(config, "shardlab.virtual_stages") > 1;
   for (int i = 0; i < 3; i++)
     if (strcmp(backends[i][0], attention) == 0) backend = backends[i][1];
   if (backend == NULL) return refuse("shardlab.attention", attention, "materialised, flash or cudnn");
   fprintf(out, "--attention-backend %s\n", backend);
-  if (json_integer_value(sl_interop_get(config, "shardlab.pp")) > 1 &&
-      strcmp(schedule, interleaved ? "interleaved" : "1f1b") != 0)
+  if (sl_interop_whole(config, "shardlab.pp") > 1 && strcmp(schedule, interleaved ? "interleaved" : "1f1b") != 0)
     return refuse("shardlab.schedule", schedule, interleaved ? "interleaved" : "1f1b");
-  const bool context = json_integer_value(sl_interop_get(config, "shardlab.cp")) > 1;
-  if (context) fprintf(out, "--cp-comm-type %s\n", text_at(config, "shardlab.cp_comm_type"));
+  const bool context = sl_interop_whole(config, "shardlab.cp") > 1;
+  if (context) fprintf(out, "--cp-comm-type %s\n", sl_interop_text(config, "shardlab.cp_comm_type"));
   if (context && strcmp(order, "tp-dp-pp") != 0)
     return refuse("shardlab.rank_order", order, "tp-dp-pp beside context-parallel-size: cp is a part of dp here");
   if (strcmp(order, "tp-pp-dp") == 0) fputs("--use-tp-pp-dp-mapping\n", out);
@@ -122,7 +121,8 @@ static enum sl_status put_rest(const json_t *config, FILE *out) {
 /* ---- the model ---- */
 
 static void put_size(const json_t *model, const char *argument, const char *gpt2, const char *llama, FILE *out) {
-  const json_t *value = json_object_get(model, strcmp(text_at(model, "model_type"), "llama") == 0 ? llama : gpt2);
+  const json_t *value =
+      json_object_get(model, strcmp(sl_interop_text(model, "model_type"), "llama") == 0 ? llama : gpt2);
   if (json_is_integer(value)) fprintf(out, "--%s %lld\n", argument, (long long)json_integer_value(value));
 }
 
@@ -132,10 +132,10 @@ static enum sl_status put_rope_scaling(const json_t *scaling, FILE *out) {
                high = json_number_value(json_object_get(scaling, "high_freq_factor"));
   const json_int_t original = json_integer_value(json_object_get(scaling, "original_max_position_embeddings"));
   if (scaling == NULL) return SL_OK;
-  if (strcmp(text_at(scaling, "rope_type"), "llama3") != 0 || low != 1 || high != 4 || original != 8192)
-    return refuse("rope_scaling", text_at(scaling, "rope_type"), "none, or Llama 3.1's");
-  fprintf(out, "--use-rope-scaling\n--rope-scaling-factor %.17g\n",
-          json_number_value(json_object_get(scaling, "factor")));
+  if (strcmp(sl_interop_text(scaling, "rope_type"), "llama3") != 0 || low != 1 || high != 4 || original != 8192)
+    return refuse("rope_scaling", sl_interop_text(scaling, "rope_type"), "none, or Llama 3.1's");
+  fputs("--use-rope-scaling\n", out);
+  put_real(out, "rope-scaling-factor", json_object_get(scaling, "factor"));
   return SL_OK;
 }
 
@@ -150,15 +150,15 @@ static enum sl_status put_llama(const json_t *model, FILE *out) {
   if (!attention) fputs("--disable-bias-linear\n", out);
   put_size(model, "num-query-groups", "", "num_key_value_heads", out);
   put_size(model, "kv-channels", "", "head_dim", out);
-  fprintf(out, "--rotary-base %.17g\n", json_number_value(json_object_get(model, "rope_theta")));
-  if (share != NULL) fprintf(out, "--rotary-percent %.17g\n", json_number_value(share));
+  put_real(out, "rotary-base", json_object_get(model, "rope_theta"));
+  if (share != NULL) put_real(out, "rotary-percent", share);
   if (!json_is_true(json_object_get(model, "tie_word_embeddings")))
     fputs("--untie-embeddings-and-output-weights\n", out);
   return put_rope_scaling(json_object_get(model, "rope_scaling"), out);
 }
 
 static enum sl_status put_model(const json_t *model, FILE *out) {
-  const char *type = text_at(model, "model_type");
+  const char *type = sl_interop_text(model, "model_type");
   const bool llama = strcmp(type, "llama") == 0;
   if (!llama && strcmp(type, "gpt2") != 0) return refuse("model_type", type, "gpt2 or llama");
   put_size(model, "num-layers", "n_layer", "num_hidden_layers", out);
@@ -167,13 +167,12 @@ static enum sl_status put_model(const json_t *model, FILE *out) {
   put_size(model, "num-attention-heads", "n_head", "num_attention_heads", out);
   put_size(model, "max-position-embeddings", "n_positions", "max_position_embeddings", out);
   put_size(model, "vocab-size", "vocab_size", "vocab_size", out);
-  fprintf(out, "--hidden-dropout %.17g\n--attention-dropout %.17g\n",
-          json_number_value(json_object_get(model, "resid_pdrop")),
-          json_number_value(json_object_get(model, llama ? "attention_dropout" : "attn_pdrop")));
+  put_real(out, "hidden-dropout", json_object_get(model, "resid_pdrop"));
+  put_real(out, "attention-dropout", json_object_get(model, llama ? "attention_dropout" : "attn_pdrop"));
   const json_t *epsilon = json_object_get(model, llama ? "rms_norm_eps" : "layer_norm_epsilon"),
                *deviation = json_object_get(model, "initializer_range");
-  if (epsilon != NULL) fprintf(out, "--norm-epsilon %.17g\n", json_number_value(epsilon));
-  if (deviation != NULL) fprintf(out, "--init-method-std %.17g\n", json_number_value(deviation));
+  if (epsilon != NULL) put_real(out, "norm-epsilon", epsilon);
+  if (deviation != NULL) put_real(out, "init-method-std", deviation);
   return llama ? put_llama(model, out) : SL_OK;
 }
 

@@ -1,7 +1,9 @@
 /* See settings.h. */
 #include "core/interop/settings.h"
 
+#include "core/base/nearest.h"
 #include "core/interop/paths.h"
+#include "core/interop/rest.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -131,41 +133,95 @@ enum sl_status sl_settings_refuse(const struct sl_settings *s, const struct sl_s
 
 /* ---- keys that nothing has read ---- */
 
-struct rest {
+struct account {
   const struct sl_settings *settings;
-  const char *const *beside;
-  char text[1024];
-  size_t used;
+  const struct sl_setting_names *names;
+  bool strict;
+  struct sl_interop_rest rest;
 };
 
-static bool is_beside(const char *const *beside, const char *path) {
-  for (; *beside != NULL; beside++) {
-    const size_t length = strlen(*beside);
-    const bool all_below = (*beside)[length - 1] == '*';
-    if (all_below ? strncmp(path, *beside, length - 1) == 0 : strcmp(path, *beside) == 0) return true;
+static bool is_among(const char *const *list, const char *path) {
+  for (; *list != NULL; list++) {
+    const size_t length = strlen(*list);
+    const bool all_below = (*list)[length - 1] == '*';
+    if (all_below ? strncmp(path, *list, length - 1) == 0 : strcmp(path, *list) == 0) return true;
   }
   return false;
 }
 
-static void name_rest(struct rest *rest, const json_t *object, const char *before) {
+/* Where the last key of a path begins. */
+static size_t parent_length(const char *path) {
+  const char *dot = strrchr(path, '.');
+  return dot != NULL ? (size_t)(dot - path) + 1 : 0;
+}
+
+enum { MOST_NAMES = 512 };
+
+/* Appends the names of a list: all, or the last keys of those with the same parent as `path`. */
+static void gather(const char *const *list, const char *path, bool siblings, const char *names[MOST_NAMES],
+                   size_t *count) {
+  const size_t parent = parent_length(path);
+  for (; *list != NULL && *count < MOST_NAMES; list++) {
+    const size_t length = strlen(*list);
+    const bool beside = parent_length(*list) == parent && strncmp(*list, path, parent) == 0;
+    if ((*list)[length - 1] == '*' || (siblings && !beside)) continue;
+    names[(*count)++] = *list + (siblings ? parent : 0);
+  }
+}
+
+/* The path that was meant: of the same section one that is near, else one that is misspelt for certain; none if it is
+ * given, too. */
+static bool find_meant(const struct account *a, const char *path, char out[PATH_BYTES]) {
+  const char *names[MOST_NAMES];
+  const size_t parent = parent_length(path);
+  for (int siblings = 1; siblings >= 0; siblings--) {
+    size_t count = 0;
+    gather(a->names->known, path, siblings, names, &count);
+    gather(a->names->beside, path, siblings, names, &count);
+    const char *near = siblings ? sl_nearest(path + parent, names, count) : sl_misspelt(path, names, count);
+    if (near == NULL) continue;
+    snprintf(out, PATH_BYTES, "%.*s%s", siblings ? (int)parent : 0, path, near);
+    return sl_interop_get(a->settings->doc->root, out) == NULL;
+  }
+  return false;
+}
+
+static enum sl_status check_name(struct account *a, const char *path) {
+  char meant[PATH_BYTES];
+  if (is_among(a->names->known, path) || is_among(a->names->beside, path)) return SL_OK;
+  const bool found = find_meant(a, path, meant);
+  if (!found && !a->strict) return SL_OK;
+  return sl_json_fail(a->settings->doc, path, "is no key of %s's%s%s%s", a->names->framework,
+                      found ? "; did you mean " : "", found ? meant : "", found ? "?" : "");
+}
+
+static enum sl_status add_rest(struct account *a, const char *path) {
+  if (json_object_get(a->settings->used, path) == NULL && !is_among(a->names->beside, path))
+    sl_interop_rest_add(&a->rest, path);
+  return SL_OK;
+}
+
+/* Calls `look` for every setting of the file. What is below a section that was requested as a whole is used with it. */
+static enum sl_status walk(struct account *a, const json_t *object, const char *before,
+                           enum sl_status (*look)(struct account *a, const char *path)) {
   const char *key;
   json_t *value;
   json_object_foreach((json_t *)(uintptr_t)object, key, value) {
     char path[PATH_BYTES];
     const int n = snprintf(path, sizeof path, "%s%s%s", before, before[0] != '\0' ? "." : "", key);
     if (n < 0 || (size_t)n >= sizeof path || json_is_null(value)) continue;
-    if (json_object_get(rest->settings->used, path) != NULL || is_beside(rest->beside, path)) continue;
-    if (json_is_object(value)) {
-      name_rest(rest, value, path);
-    } else if (rest->used < sizeof rest->text) {
-      const int m = snprintf(rest->text + rest->used, sizeof rest->text - rest->used, " %s", path);
-      if (m > 0) rest->used += (size_t)m;
-    }
+    SL_TRY(json_is_object(value) ? walk(a, value, path, look) : look(a, path));
   }
+  return SL_OK;
 }
 
-void sl_settings_name_rest(const struct sl_settings *s, const char *const *beside) {
-  struct rest rest = {.settings = s, .beside = beside};
-  name_rest(&rest, s->doc->root, "");
-  if (rest.used > 0) sl_warn("%s: no counterpart, so without effect:%s", s->doc->name, rest.text);
+enum sl_status sl_settings_check_names(const struct sl_settings *s, const struct sl_setting_names *names, bool strict) {
+  struct account a = {.settings = s, .names = names, .strict = strict};
+  return walk(&a, s->doc->root, "", check_name);
+}
+
+void sl_settings_name_rest(const struct sl_settings *s, const struct sl_setting_names *names) {
+  struct account a = {.settings = s, .names = names, .rest.separator = " "};
+  walk(&a, s->doc->root, "", add_rest);
+  sl_interop_rest_warn(&a.rest, s->doc->name, "no counterpart, so without effect");
 }

@@ -1,5 +1,5 @@
-/* Typed access to the settings of a document by path, including their names in earlier versions. Requested settings are
- * remembered, so that the others can be reported. Internal to core/interop. */
+/* Typed access to the settings of a document by path, including their names in earlier versions. Requested settings
+ * are remembered, so that the others can be reported. Internal to core/interop. */
 #pragma once
 
 #include "core/base/json_get.h"
@@ -33,6 +33,16 @@ struct sl_setting_refused {
   const char *expected;
 };
 enum sl_status sl_settings_refuse(const struct sl_settings *s, const struct sl_setting_refused *list);
-/* One warning names every setting that was not requested and is not in `beside` (a NULL-terminated list of paths or,
- * with '*' at the end, prefixes of paths): it has no effect here. */
-void sl_settings_name_rest(const struct sl_settings *s, const char *const *beside);
+/* The settings of a framework. Both lists are NULL-terminated and have paths or, with '*' at the end, prefixes of
+ * paths. */
+struct sl_setting_names {
+  const char *framework;
+  const char *const *beside; /* what has no effect here */
+  const char *const *known;  /* the others that there are */
+};
+/* Refuses a setting that the framework does not have if the one of the same section that is nearest, or the one of
+ * any section that it misspells, is not given, and with `strict` always. Errors: SL_ERR_INPUT at the setting's place:
+ * "is no key of torchtitan's; did you mean parallelism.tensor_parallel_degree?". */
+enum sl_status sl_settings_check_names(const struct sl_settings *s, const struct sl_setting_names *names, bool strict);
+/* One warning names every setting that was not requested and is not beside: it has no effect here. */
+void sl_settings_name_rest(const struct sl_settings *s, const struct sl_setting_names *names);

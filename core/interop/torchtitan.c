@@ -421,17 +421,19 @@ static enum sl_status make_config(struct titan *t, json_t **model) {
   return put_recompute(t);
 }
 
-enum sl_status sl_torchtitan_read(const char *name, const char *text, size_t size, int64_t layers, int64_t *world,
-                                  json_t **config, json_t **model) {
+enum sl_status sl_torchtitan_read(const char *name, const char *text, size_t size, bool strict, int64_t layers,
+                                  int64_t *world, json_t **config, json_t **model) {
+  static const struct sl_setting_names names = {"torchtitan", sl_torchtitan_beside, sl_torchtitan_known};
   struct sl_json doc;
   enum sl_status status;
   struct titan t = {.world = *world, .layers = layers};
   *config = *model = NULL;
   SL_TRY(sl_toml_parse(&doc, name, text, size));
   SL_GO(sl_settings_open(&t.s, &doc));
+  SL_GO(sl_settings_check_names(&t.s, &names, strict));
   *config = t.config = json_object();
   SL_GO(make_config(&t, model));
-  sl_settings_name_rest(&t.s, sl_torchtitan_beside);
+  sl_settings_name_rest(&t.s, &names);
   *world = t.world;
 done:
   sl_settings_free(&t.s);

@@ -4,37 +4,24 @@
 #include "core/interop/paths.h"
 #include "core/interop/torchtitan_models.h"
 #include "core/interop/unsaid.h"
+#include "core/interop/writing.h"
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
-static const char *text_at(const json_t *root, const char *path) {
-  const char *text = json_string_value(sl_interop_get(root, path));
-  return text != NULL ? text : "";
+static enum sl_status refuse(const char *path, const char *is, const char *expected) {
+  return sl_interop_refuse("torchtitan", path, is, expected);
 }
 
 static long long number_at(const json_t *root, const char *path) {
-  return json_integer_value(sl_interop_get(root, path));
+  return sl_interop_whole(root, path);
 }
 
-static bool is_on(const json_t *root, const char *path) {
-  return json_is_true(sl_interop_get(root, path));
-}
-
-static enum sl_status refuse(const char *path, const char *is, const char *expected) {
-  return sl_fail(SL_ERR_INPUT, "--to torchtitan: %s: is %s; expected %s", path, is[0] != '\0' ? is : "absent",
-                 expected);
-}
-
-/* Writes the fewest digits that read back as the same number; a TOML float needs a point or an exponent. */
+/* A TOML float needs a point or an exponent. */
 static void put_real(FILE *out, const char *key, double value) {
-  char text[40];
-  for (int digits = 15; digits <= 17; digits++) {
-    snprintf(text, sizeof text, "%.*g", digits, value);
-    if (strtod(text, NULL) == value) break;
-  }
+  char text[SL_INTEROP_REAL_BYTES];
+  sl_interop_real(value, text);
   fprintf(out, "%s = %s%s\n", key, text, strpbrk(text, ".en") == NULL ? ".0" : "");
 }
 
@@ -49,7 +36,7 @@ static void put_model(const json_t *model, FILE *out, json_t *unsaid) {
 }
 
 static enum sl_status put_optimizer(const json_t *config, FILE *out) {
-  const char *type = text_at(config, "optimizer.type");
+  const char *type = sl_interop_text(config, "optimizer.type");
   const json_t *params = sl_interop_get(config, "optimizer.params"), *betas = json_object_get(params, "betas");
   const bool adam = strcmp(type, "Adam") == 0, decoupled = !json_is_false(json_object_get(params, "adam_w_mode"));
   if (!adam && strcmp(type, "AdamW") != 0) return refuse("optimizer.type", type, "AdamW or Adam");
@@ -80,18 +67,19 @@ static enum sl_status put_recompute(const json_t *config, FILE *out) {
 }
 
 static enum sl_status put_kernels(const json_t *config, FILE *out, json_t *unsaid) {
-  const char *kernels = text_at(config, "shardlab.kernels"), *attention = text_at(config, "shardlab.attention");
+  const char *kernels = sl_interop_text(config, "shardlab.kernels"),
+             *attention = sl_interop_text(config, "shardlab.attention");
   const bool whole = strcmp(kernels, "torch-compile") == 0, blocks = strcmp(kernels, "torch-compile-blocks") == 0;
   if (!whole && !blocks && strcmp(kernels, "torch-eager") != 0)
     json_array_append_new(unsaid, json_string("shardlab.kernels"));
-  if (!is_on(config, "shardlab.expandable_segments")) /* run_train.sh sets them */
+  if (!sl_interop_is_on(config, "shardlab.expandable_segments")) /* run_train.sh sets them */
     json_array_append_new(unsaid, json_string("shardlab.expandable_segments"));
   if (strcmp(attention, "flash") != 0)
     return refuse("shardlab.attention", attention, "flash, which scaled_dot_product_attention runs");
   fprintf(out, "\n[compile]\nenable = %s\n", whole || blocks ? "true" : "false");
   if (whole || blocks) fprintf(out, "components = [\"model\"%s]\n", whole ? ", \"loss\"" : "");
-  if (!is_on(config, "shardlab.fp8")) return SL_OK;
-  const char *recipe = text_at(config, "shardlab.fp8_recipe");
+  if (!sl_interop_is_on(config, "shardlab.fp8")) return SL_OK;
+  const char *recipe = sl_interop_text(config, "shardlab.fp8_recipe");
   fprintf(out, "\n[quantize.linear.float8]\nrecipe_name = \"%s\"\nenable_fsdp_float8_all_gather = %s\n", recipe,
           strcmp(recipe, "tensorwise") == 0 ? "true" : "false");
   return SL_OK;
@@ -104,7 +92,7 @@ struct degrees {
 };
 
 static bool is_ddp(const json_t *config) {
-  return strcmp(text_at(config, "shardlab.preset"), "ddp") == 0;
+  return strcmp(sl_interop_text(config, "shardlab.preset"), "ddp") == 0;
 }
 
 static struct degrees degrees_of(const json_t *config) {
@@ -122,17 +110,18 @@ static struct degrees degrees_of(const json_t *config) {
 }
 
 static enum sl_status put_number_types(const json_t *config, const struct degrees *d, FILE *out, json_t *unsaid) {
-  const bool autocast = is_on(config, "torch_autocast.enabled"), bf16 = is_on(config, "bf16.enabled");
-  if (is_on(config, "fp16.enabled")) return refuse("fp16.enabled", "true", "false");
-  if (autocast && strcmp(text_at(config, "torch_autocast.dtype"), "bf16") != 0)
-    return refuse("torch_autocast.dtype", text_at(config, "torch_autocast.dtype"), "bf16");
+  const bool autocast = sl_interop_is_on(config, "torch_autocast.enabled"),
+             bf16 = sl_interop_is_on(config, "bf16.enabled");
+  if (sl_interop_is_on(config, "fp16.enabled")) return refuse("fp16.enabled", "true", "false");
+  if (autocast && strcmp(sl_interop_text(config, "torch_autocast.dtype"), "bf16") != 0)
+    return refuse("torch_autocast.dtype", sl_interop_text(config, "torch_autocast.dtype"), "bf16");
   if (bf16 && (d->shard == 1 || is_ddp(config)))
     return refuse("bf16.enabled", "true", "false on one data-parallel rank: torchtitan casts with FSDP alone");
   /* the type of FSDP's shards, or in a pipeline, which sums whole gradients, that of their reduction */
-  const char *kept = d->pp > 1 ? text_at(config, "communication_data_type") : "fp32";
-  if (bf16 && strcmp(text_at(config, "data_types.grad_accum_dtype"), kept) != 0)
+  const char *kept = d->pp > 1 ? sl_interop_text(config, "communication_data_type") : "fp32";
+  if (bf16 && strcmp(sl_interop_text(config, "data_types.grad_accum_dtype"), kept) != 0)
     json_array_append_new(unsaid, json_string("data_types.grad_accum_dtype"));
-  const bool reduces_half = bf16 && strcmp(text_at(config, "communication_data_type"), "bf16") == 0;
+  const bool reduces_half = bf16 && strcmp(sl_interop_text(config, "communication_data_type"), "bf16") == 0;
   fprintf(out, "mixed_precision_param = \"%s\"\nmixed_precision_reduce = \"%s\"\n",
           bf16 || autocast ? "bfloat16" : "float32", reduces_half ? "bfloat16" : "float32");
   return SL_OK;
@@ -174,7 +163,7 @@ static enum sl_status put_pipeline(const json_t *config, const struct degrees *d
                                              {"looped-bfs", "LoopedBFS"},
                                              {"interleaved-zb", "InterleavedZeroBubble"},
                                              {"zbv", "ZBVZeroBubble"}};
-  const char *schedule = text_at(config, "shardlab.schedule");
+  const char *schedule = sl_interop_text(config, "shardlab.schedule");
   fprintf(out, "pipeline_parallel_degree = %lld\n", d->pp);
   if (d->pp == 1) return SL_OK;
   for (size_t i = 0; i < sizeof schedules / sizeof *schedules; i++) {
@@ -187,12 +176,13 @@ static enum sl_status put_pipeline(const json_t *config, const struct degrees *d
 }
 
 static enum sl_status put_parallelism(const json_t *config, const struct degrees *d, FILE *out) {
-  const char *preset = text_at(config, "shardlab.preset"), *order = text_at(config, "shardlab.rank_order");
+  const char *preset = sl_interop_text(config, "shardlab.preset"),
+             *order = sl_interop_text(config, "shardlab.rank_order");
   const bool keeps = strcmp(preset, "fsdp2-no-reshard") == 0;
   if (!keeps && !is_ddp(config) && strcmp(preset, "fsdp2") != 0)
     return refuse("shardlab.preset", preset, "fsdp2, fsdp2-no-reshard or ddp");
   if (strcmp(order, "tp-dp-pp") != 0) return refuse("shardlab.rank_order", order, "tp-dp-pp");
-  if (d->tp > 1 && !is_on(config, "shardlab.sequence_parallel"))
+  if (d->tp > 1 && !sl_interop_is_on(config, "shardlab.sequence_parallel"))
     return refuse("shardlab.sequence_parallel", "false", "true beside tp, as torchtitan's is");
   if (d->shard % d->cp != 0) return refuse("shardlab.shard_size", "a part of a cp group", "a multiple of cp");
   if (d->shard < 1 || (d->shard == 1 && d->dp > 1 && !is_ddp(config)))
@@ -201,7 +191,7 @@ static enum sl_status put_parallelism(const json_t *config, const struct degrees
           "\n[parallelism]\ndata_parallel_replicate_degree = %lld\ndata_parallel_shard_degree = %lld\n"
           "fsdp_reshard_after_forward = \"%s\"\ntensor_parallel_degree = %lld\nenable_async_tensor_parallel = %s\n",
           d->dp * d->cp / d->shard, d->shard / d->cp, keeps ? "never" : "always", d->tp,
-          is_on(config, "shardlab.async_tp") ? "true" : "false");
+          sl_interop_is_on(config, "shardlab.async_tp") ? "true" : "false");
   if (d->cp > 1) fprintf(out, "context_parallel_degree = %lld\n", d->cp);
   return put_pipeline(config, d, out);
 }
@@ -254,7 +244,7 @@ enum sl_status sl_torchtitan_write(const json_t *config, const json_t *given, co
                                    json_t *unsaid) {
   const struct degrees d = degrees_of(config);
   put_model(model, out, unsaid);
-  if (is_on(config, "shardlab.fp8")) fputs("converters = [\"float8\"]\n", out);
+  if (sl_interop_is_on(config, "shardlab.fp8")) fputs("converters = [\"float8\"]\n", out);
   SL_TRY(put_optimizer(config, out));
   SL_TRY(put_training(config, &d, out, unsaid));
   SL_TRY(put_parallelism(config, &d, out));

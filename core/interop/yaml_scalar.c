@@ -1,6 +1,8 @@
 /* See yaml_scalar.h. Source: PyYAML's resolver.py (implicit resolvers) and constructor.py (SafeConstructor). */
 #include "core/interop/yaml_scalar.h"
 
+#include "core/interop/unsaid.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <stdbool.h>
@@ -8,11 +10,6 @@
 #include <string.h>
 
 enum { NUMBER_BYTES = 64 };
-
-static bool is_among(const char *text, const char *const *words) {
-  while (*words != NULL && strcmp(text, *words) != 0) words++;
-  return *words != NULL;
-}
 
 /* Skips digits of `set` and underscores. */
 static const char *over(const char *at, const char *set) {
@@ -62,9 +59,9 @@ json_t *sl_yaml_plain(const char *text) {
   static const char *const no[] = {"no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF", NULL};
   char plain[NUMBER_BYTES];
   size_t n = 0;
-  if (is_among(text, nulls)) return json_null();
-  if (is_among(text, yes)) return json_true();
-  if (is_among(text, no)) return json_false();
+  if (sl_interop_among(nulls, text)) return json_null();
+  if (sl_interop_among(yes, text)) return json_true();
+  if (sl_interop_among(no, text)) return json_false();
   for (const char *at = text; *at != '\0' && n + 1 < sizeof plain; at++)
     if (*at != '_') plain[n++] = *at;
   plain[n] = '\0';

@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 static char warned[2048];
+static bool strictly; /* as with --strict */
 
 static void keep(void *context, const char *text) {
   (void)context;
@@ -34,9 +35,9 @@ static struct reading read_text(const char *text, bool titan, int64_t world) {
   sl_error_clear();
   sl_warn_set_sink(keep, NULL);
   if (titan)
-    r.status = sl_torchtitan_read("f", text, strlen(text), 0, &r.world, &r.config, &r.model);
+    r.status = sl_torchtitan_read("f", text, strlen(text), strictly, 0, &r.world, &r.config, &r.model);
   else
-    r.status = sl_accelerate_read("f", text, strlen(text), &r.world, &r.per_machine, &r.config);
+    r.status = sl_accelerate_read("f", text, strlen(text), strictly, &r.world, &r.per_machine, &r.config);
   sl_warn_set_sink(NULL, NULL);
   return r;
 }
@@ -248,6 +249,64 @@ static const struct {
      "f:4:1: num_machines: is 2; expected --world, here 6, to be a multiple of the 4 processes of a machine", false, 6},
 };
 
+/* Both frameworks refuse fields that they do not have; here one is refused if it can be told what was meant, and with
+ * --strict. */
+static void misspelt_keys_are_refused(void **state) {
+  (void)state;
+#define NO(place, path, framework) "f:" place ": " path ": is no key of " framework "'s"
+#define CP "parallelism_config:\n  parallelism_config_"
+  static const struct {
+    const char *text, *says;
+    bool titan;
+  } cases[] = {
+      {"[parallelism]\ntensor_parallel_degre = 2",
+       NO("2:1", "parallelism.tensor_parallel_degre",
+          "torchtitan") "; did you mean parallelism.tensor_parallel_degree?",
+       true},
+      {"[paralelism]\ntensor_parallel_degree = 2",
+       NO("2:1", "paralelism.tensor_parallel_degree",
+          "torchtitan") "; did you mean parallelism.tensor_parallel_degree?",
+       true},
+      {"[training]\nsteeps = 2", NO("2:1", "training.steeps", "torchtitan") "; did you mean training.steps?", true},
+      {FSDP "fsdp_config:\n  fsdp_auto_wrap_polcy: TRANSFORMER_BASED_WRAP",
+       NO("5:3", "fsdp_config.fsdp_auto_wrap_polcy", "Accelerate") "; did you mean fsdp_config.fsdp_auto_wrap_policy?",
+       false},
+      {FSDP WRAP "  fsdp_offload_param: true",
+       NO("6:3", "fsdp_config.fsdp_offload_param", "Accelerate") "; did you mean fsdp_config.fsdp_offload_params?",
+       false}};
+  static const struct {
+    const char *text, *path, *json;
+    bool titan;
+  } taken[] = {
+      {"[parallelism]\ntensor_parallel_degre = 2\ntensor_parallel_degree = 4", "shardlab.tp", "4",
+       true}, /* given, too */
+      {"[our_fork]\nlearnt_scale = 2\n[training]\nzzz = 1", "shardlab.tp", "1", true},
+      {"[parallelism]\npipeline_parallel_layers_per_stage = 2", "shardlab.tp", "1", true}, /* not asked for here */
+      {ZERO "  zero_stage: 1\n" CP "tp_size: 1", "zero_optimization.stage", "1", false},
+      {ZERO "  zero_stage: 1\n  hidden_x: 1", "zero_optimization.stage", "1", false}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct reading r = read_text(cases[i].text, cases[i].titan, cases[i].titan ? 8 : 0);
+    if (r.status != SL_ERR_INPUT) fail_msg("taken: %s", cases[i].text);
+    assert_string_equal(sl_error_message(), cases[i].says);
+    assert_null(r.config);
+  }
+  for (size_t i = 0; i < sizeof taken / sizeof *taken; i++) {
+    struct reading r = read_text(taken[i].text, taken[i].titan, taken[i].titan ? 8 : 0);
+    value_is(&r, taken[i].path, taken[i].json);
+    assert_int_equal(strncmp(warned, "f: no counterpart, so without effect: ", 38), 0);
+    close_reading(&r);
+  }
+  strictly = true;
+  struct reading r = read_text(taken[1].text, true, 8);
+  assert_int_equal(r.status, SL_ERR_INPUT);
+  assert_string_equal(sl_error_message(), NO("2:1", "our_fork.learnt_scale", "torchtitan"));
+  r = read_text(taken[2].text, true, 8);
+  value_is(&r, "shardlab.tp", "1");
+  close_reading(&r);
+  strictly = false;
+  sl_error_clear();
+}
+
 static void what_is_not_modelled_is_refused_with_its_key(void **state) {
   (void)state;
   for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
@@ -262,6 +321,7 @@ static void what_is_not_modelled_is_refused_with_its_key(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(torchtitans_settings_are_ours), cmocka_unit_test(an_old_name_beside_the_new_one_is_named),
-      cmocka_unit_test(accelerates_settings_are_ours), cmocka_unit_test(what_is_not_modelled_is_refused_with_its_key)};
+      cmocka_unit_test(accelerates_settings_are_ours), cmocka_unit_test(what_is_not_modelled_is_refused_with_its_key),
+      cmocka_unit_test(misspelt_keys_are_refused)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,37 +1,20 @@
 /* label: unit
  * Megatron-LM's arguments as launch scripts give them: variables, comments, continued lines; what is not modelled is
  * refused by name, and what has no counterpart is said once. */
-#include "core/interop/megatron.h"
 #include "core/interop/paths.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#define MODEL "--num-layers 8 --hidden-size 64 --num-attention-heads 4 --max-position-embeddings 128 --vocab-size 999 "
+#include "tests/core/interop/megatron_reading.h"
 
 #define SIZES                                                                                                          \
   "--micro-batch-size 1 --num-layers 8 --hidden-size 64 --num-attention-heads 4 --max-position-embeddings 128"
 #define ROPE "--position-embedding-type rope "
 #define DRY "--hidden-dropout 0"
 
-static char warned[1024];
-
-static void keep(void *context, const char *text) {
-  (void)context;
-  snprintf(warned, sizeof warned, "%s", text);
-}
-
 static void read_as(const char *text, json_t **config, json_t **model) {
-  warned[0] = '\0';
-  sl_warn_set_sink(keep, NULL);
-  const enum sl_status status = sl_megatron_read("run.sh", text, true, true, config, model);
-  sl_warn_set_sink(NULL, NULL);
-  if (status != SL_OK) fail_msg("%s", sl_error_message());
+  struct sl_megatron_made made;
+  if (read_source(text, true, false, &made) != SL_OK) fail_msg("%s", sl_error_message());
+  *config = made.config;
+  *model = made.model;
+  json_decref(made.names);
 }
 
 static long long integer(const json_t *root, const char *path) {
@@ -88,8 +71,8 @@ static void fp8_is_delayed_scaling(void **state) {
                 "--fp8-margin 2 --fp8-interval 1",
                 "e4m3", "max", 2, 1024}};
   static const char *const refused[][2] = {
-      {"--fp8-format hybrid --fp8-recipe mxfp8", "run.sh: --fp8-recipe: is 'mxfp8'; expected delayed"},
-      {"--fp8-format e5m2", "run.sh: --fp8-format: is 'e5m2'; expected hybrid or e4m3"},
+      {"--fp8-format hybrid --fp8-recipe mxfp8", "run.sh:1: --fp8-recipe: is 'mxfp8'; expected delayed"},
+      {"--fp8-format e5m2", "run.sh:1: --fp8-format: is 'e5m2'; expected hybrid or e4m3"},
       {"--fp8-format hybrid --fp8-amax-compute-algo min", "--fp8-amax-compute-algo: is 'min'; expected max or"},
       {"--fp8-format hybrid --first-last-layers-bf16", "--first-last-layers-bf16: "},
       {"--fp8-format hybrid --fp8-param-gather", "--fp8-param-gather: "}};
@@ -115,9 +98,7 @@ static void fp8_is_delayed_scaling(void **state) {
   json_decref(model);
   for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
     snprintf(text, sizeof text, MODEL "--micro-batch-size 1 --bf16 %s", refused[i][0]);
-    sl_error_clear();
-    assert_int_equal(sl_megatron_read("run.sh", text, true, true, &config, &model), SL_ERR_INPUT);
-    if (strstr(sl_error_message(), refused[i][1]) == NULL) fail_msg("%s: %s", refused[i][0], sl_error_message());
+    refuses(text, true, false, refused[i][1]);
   }
 }
 
@@ -184,6 +165,7 @@ static void attention_is_that_of_the_release(void **state) {
                                          {"--checkpoint-activations", "materialised"},
                                          {"--DDP-impl local", "materialised"},
                                          {"--deepspeed --zero-stage 1", "materialised"},
+                                         {"--deepspeed --zero-stage 1 --use-flash-attn-v2", "flash"},
                                          {"--deepspeed --zero-stage 1 --use-flash-attn", "flash"}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     char text[256];
@@ -207,7 +189,9 @@ static void sizes_are_what_megatron_makes_of_them(void **state) {
                      "--num-query-groups 2 " DRY,
                 "num_key_value_heads", 2},
                {ROPE "--swiglu --normalization RMSNorm --disable-bias-linear --kv-channels 32 " DRY, "head_dim", 32},
-               {"--kv-channels 16", "vocab_size", 999},
+               {ROPE "--swiglu --normalization RMSNorm --disable-bias-linear --num-key-value-heads 2 " DRY,
+                "num_key_value_heads", 2},
+               {"--kv-channels 16 --num-key-value-heads 4", "vocab_size", 999},
                {"--padded-vocab-size 1024", "vocab_size", 1024},
                {"--pad-vocab-size-to 2048", "vocab_size", 2048},
                {"--normalization layernorm --rotary-seq-len-interpolation-factor 1", "vocab_size", 999}};
@@ -291,28 +275,29 @@ static void what_is_not_modelled_is_named(void **state) {
   static const struct {
     const char *text, *says;
   } cases[] = {
-      {"--micro-batch-size 1 --img-h 448 --freeze-LM", "run.sh: --img-h: is '448'; expected none: it is not modelled"},
+      {"--micro-batch-size 1 --img-h 448 --freeze-LM",
+       "run.sh:1: --img-h: is '448'; expected none: it is not modelled"},
       {"--micro-batch-size 1 --account-for-loss-in-pipeline-split",
-       "run.sh: --account-for-loss-in-pipeline-split: is given; expected none: it is not modelled"},
+       "run.sh:1: --account-for-loss-in-pipeline-split: is given; expected none: it is not modelled"},
       {"--micro-batch-size 1 --softmax-type vanilla --softmax-type off-by-one",
-       "run.sh: --softmax-type: is 'off-by-one'; expected none: it is not modelled"},
+       "run.sh:1: --softmax-type: is 'off-by-one'; expected vanilla: nothing else is modelled"},
       {MODEL "--micro-batch-size 1 --kv-channels 32",
-       "run.sh: --kv-channels: is '32'; expected hidden-size / num-attention-heads, as this family's"},
+       "run.sh:1: --kv-channels: is '32'; expected hidden-size / num-attention-heads, as this family's"},
       {MODEL "--micro-batch-size 1 --pad-vocab-size-to 100",
-       "run.sh: --pad-vocab-size-to: is '100'; expected at least --vocab-size, which is padded to it"},
+       "run.sh:1: --pad-vocab-size-to: is '100'; expected at least --vocab-size, which is padded to it"},
       {MODEL "--micro-batch-size 1 --normalization Foo",
-       "run.sh: --normalization: is 'Foo'; expected LayerNorm or RMSNorm"},
-      {"--micro-batch-size 1 --num-experts 8", "run.sh: --num-experts: is '8'; expected none: it is not modelled"},
-      {"--micro-batch-size many", "run.sh: --micro-batch-size: is 'many'; expected a whole number"},
-      {"--micro-batch-size $MBS", "run.sh: --micro-batch-size: is '$MBS'; expected a whole number"},
-      {"--micro-batch-size", "run.sh: --micro-batch-size: is given; expected a whole number"},
-      {"--lr 1e999", "run.sh: --lr: is '1e999'; expected a number"},
-      {"--optimizer muon", "run.sh: --optimizer: is 'muon'; expected adam: no other one of Megatron-LM is modelled"},
+       "run.sh:1: --normalization: is 'Foo'; expected LayerNorm or RMSNorm"},
+      {"--micro-batch-size 1 --num-experts 8", "run.sh:1: --num-experts: is '8'; expected 1: nothing else is modelled"},
+      {"--micro-batch-size many", "run.sh:1: --micro-batch-size: is 'many'; expected a whole number"},
+      {"--micro-batch-size $MBS", "run.sh:1: --micro-batch-size: is '$MBS'; expected a whole number"},
+      {"--micro-batch-size", "run.sh:1: --micro-batch-size: is given; expected a whole number"},
+      {"--lr 1e999", "run.sh:1: --lr: is '1e999'; expected a number"},
+      {"--optimizer muon", "run.sh:1: --optimizer: is 'muon'; expected adam: no other one of Megatron-LM is modelled"},
       {"--recompute-granularity full --recompute-num-layers 4",
-       "run.sh: --recompute-num-layers: is '4'; expected 1: pieces of several layers, or some layers alone, are not "
+       "run.sh:1: --recompute-num-layers: is '4'; expected 1: pieces of several layers, or some layers alone, are not "
        "modelled"},
       {"--recompute-granularity full --recompute-method block --recompute-num-layers 1",
-       "run.sh: --recompute-method: is 'block'; expected uniform: block is not modelled"},
+       "run.sh:1: --recompute-method: is 'block'; expected uniform: block is not modelled"},
       {MODEL "--micro-batch-size 1 --swiglu --normalization RMSNorm",
        "run.sh: the model has RMSNorm, swiglu, which no family has together; expected llama's rope, RMSNorm and "
        "swiglu, "
@@ -323,24 +308,15 @@ static void what_is_not_modelled_is_named(void **state) {
       {"torchrun --nnodes 1 tools/pretrain_bert.py --micro-batch-size 1",
        "run.sh: runs pretrain_bert.py, which is not modelled; expected pretrain_gpt.py"},
       {"--micro-batch-size $((A * (B + 1))) --seq-length 2",
-       "run.sh: --micro-batch-size: is '$((A * (B + 1)))'; expected a whole number"},
+       "run.sh:1: --micro-batch-size: is '$((A * (B + 1)))'; expected a whole number"},
       {"--activations-checkpoint-method block",
-       "run.sh: --activations-checkpoint-method: is 'block'; expected uniform: block is not modelled"},
+       "run.sh:1: --activations-checkpoint-method: is 'block'; expected uniform: block is not modelled"},
       {"--micro-batch-size 1\n--save \"cut off", "run.sh:2: a quotation mark is not closed"},
       {"--micro-batch-size 1 --save $(date \")\"", "run.sh:1: $( is not closed"},
       {"train.py", "run.sh: has no argument; expected Megatron-LM's, as --micro-batch-size 4"},
   };
-  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    json_t *config, *model;
-    sl_error_clear();
-    assert_int_equal(sl_megatron_read("run.sh", cases[i].text, true, true, &config, &model), SL_ERR_INPUT);
-    assert_string_equal(sl_error_message(), cases[i].says);
-    assert_null(config);
-  }
-  sl_error_clear();
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) refuses(cases[i].text, true, false, cases[i].says);
 }
-
-#define NEEDED "--micro-batch-size 1 --lr 1 "
 
 /* As argparse of Megatron-LM, which knows no word that belongs to no argument. */
 static void every_word_belongs_to_an_argument(void **state) {
@@ -365,33 +341,17 @@ static void every_word_belongs_to_an_argument(void **state) {
       {NEEDED "--rampup-batch-size 16 x 9", "--from-megatron: --rampup-batch-size: is '16'; expected three whole "
                                             "numbers: the first batch, its increment and the samples it grows in"},
   };
-  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    json_t *config, *model;
-    sl_error_clear();
-    assert_int_equal(sl_megatron_read("--from-megatron", cases[i].text, false, true, &config, &model), SL_ERR_INPUT);
-    assert_string_equal(sl_error_message(), cases[i].says);
-    assert_null(config);
-  }
-  sl_error_clear();
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) refuses(cases[i].text, false, false, cases[i].says);
 }
 
 /* Lists and what nobody knows take any words; a launcher's are its own. What changes time, or the data, is named. */
 static void what_has_no_effect_is_named(void **state) {
   (void)state;
-  json_t *config, *model;
-  warned[0] = '\0';
-  sl_warn_set_sink(keep, NULL);
-  const enum sl_status status = sl_megatron_read(
-      "--from-megatron",
-      "torchrun --standalone --nproc_per_node 8 x pretrain_gpt.py " NEEDED "--data-path 0.5 a 0.5 b --frobnicate 1 2 "
-      "--rampup-batch-size 16 16 300 --split 99,1,0 --profile --no-rope-fusion --save x",
-      false, true, &config, &model);
-  sl_warn_set_sink(NULL, NULL);
-  if (status != SL_OK) fail_msg("%s", sl_error_message());
-  assert_string_equal(warned, "--from-megatron: no counterpart, so without effect: --standalone --frobnicate "
-                              "--rampup-batch-size --split --no-rope-fusion");
-  json_decref(config);
-  json_decref(model);
+  warns("torchrun --standalone --nproc_per_node 8 x pretrain_gpt.py " NEEDED "--data-path 0.5 a 0.5 b --frobnicate 1 2 "
+        "--rampup-batch-size 16 16 300 --split 99,1,0 --profile --no-rope-fusion --save x --log-energy --bucket-size 3",
+        false, false,
+        "--from-megatron: no counterpart, so without effect: --standalone --frobnicate --rampup-batch-size --split "
+        "--no-rope-fusion --bucket-size");
 }
 
 int main(void) {

@@ -133,7 +133,7 @@ static void megatron_has_no_mapping_beside_cp(void **state) {
   "\"attention\": \"flash\", \"cp_comm_type\": \"all_gather\", " more "}}"
   static const char model[] = "{\"model_type\": \"gpt2\", \"n_layer\": 2, \"n_embd\": 8, \"n_head\": 2}";
   assert_int_equal(write_as(LM("\"cp\": 2, \"rank_order\": \"tp-pp-dp\""), model), SL_ERR_INPUT);
-  assert_string_equal(sl_error_message(), "--to megatron: shardlab.rank_order: is \"tp-pp-dp\"; expected tp-dp-pp "
+  assert_string_equal(sl_error_message(), "--to megatron: shardlab.rank_order: is tp-pp-dp; expected tp-dp-pp "
                                           "beside context-parallel-size: cp is a part of dp here");
   assert_int_equal(write_as(LM("\"cp\": 1, \"rank_order\": \"tp-pp-dp\""), model), SL_OK);
   assert_non_null(strstr(text, "--use-tp-pp-dp-mapping\n"));
@@ -142,9 +142,42 @@ static void megatron_has_no_mapping_beside_cp(void **state) {
   assert_null(strstr(text, "mapping"));
 }
 
+/* Numbers have the fewest digits that read back the same. */
+static void numbers_are_short(void **state) {
+  (void)state;
+  static const char model[] =
+      "{\"model_type\": \"gpt2\", \"n_layer\": 2, \"n_embd\": 8, \"n_head\": 2, \"layer_norm_epsilon\": 1e-5, "
+      "\"resid_pdrop\": 0.1, \"initializer_range\": 0.30000000000000004}";
+  assert_int_equal(write_as("{\"optimizer\": {\"type\": \"AdamW\", \"params\": {\"lr\": 1.5e-4, \"betas\": [0.9, "
+                            "0.999]}}, \"gradient_clipping\": 1.0, \"shardlab\": {\"preset\": \"megatron-lm\", "
+                            "\"recompute\": \"none\", \"attention\": \"flash\", \"rank_order\": \"tp-dp-pp\"}}",
+                            model),
+                   SL_OK);
+  static const char *const lines[] = {"--adam-beta1 0.9\n",
+                                      "--adam-beta2 0.999\n",
+                                      "--norm-epsilon 1e-05\n",
+                                      "--hidden-dropout 0.1\n",
+                                      "--lr 0.00015\n",
+                                      "--clip-grad 1\n",
+                                      "--init-method-std 0.30000000000000004\n"};
+  for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+    if (strstr(text, lines[i]) == NULL) fail_msg("%s is not in %s", lines[i], text);
+  static const char *const clips[][2] = {{"0.3", "gradient_clipping: 0.3\n"},
+                                         {"2.0", "gradient_clipping: 2\n"},
+                                         {"1e-5", "gradient_clipping: 1.0e-05\n"}, /* 1e-05 is a text in YAML */
+                                         {"1.5e-7", "gradient_clipping: 1.5e-07\n"}};
+  for (size_t i = 0; i < sizeof clips / sizeof *clips; i++) {
+    char config[256];
+    snprintf(config, sizeof config,
+             "{\"gradient_clipping\": %s, \"shardlab\": {\"preset\": \"deepspeed-3\", " EAGER "}}", clips[i][0]);
+    assert_int_equal(write_as(config, NULL), SL_OK);
+    if (strstr(text, clips[i][1]) == NULL) fail_msg("%s is not in %s", clips[i][1], text);
+  }
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(accelerate_names_what_its_type_lacks),
-                                     cmocka_unit_test(megatron_says_its_kernels),
-                                     cmocka_unit_test(megatron_has_no_mapping_beside_cp)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(accelerate_names_what_its_type_lacks), cmocka_unit_test(megatron_says_its_kernels),
+      cmocka_unit_test(megatron_has_no_mapping_beside_cp), cmocka_unit_test(numbers_are_short)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,4 @@
+# What stands in a case is taken for certain.
+# file: core/interop/shell_conditions.c
+# tests: test_megatron_names
+s/"if case"/"if"/
