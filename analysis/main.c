@@ -10,9 +10,11 @@
 #include "core/base/standard.h"
 #include "core/record/environment.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static const char usage[] =
     "usage: shardlab-analyze table FOLDER RECORD.json...\n"
@@ -59,6 +61,11 @@ static enum sl_status table(const char *folder, char **paths, int n) {
 
 /* Plots the existing tables, or tables of these records. */
 static enum sl_status plot(const char *folder, char **paths, int n) {
+  char path[4200];
+  snprintf(path, sizeof path, "%s/runs.csv", folder);
+  if (n == 0 && access(path, R_OK) != 0)
+    return sl_fail(SL_ERR_INPUT, "%s: %s; expected the runs.csv of 'table', or records to make it of", path,
+                   strerror(errno));
   if (n == 0) return sl_plot_folder(folder);
   struct sl_rows rows;
   SL_TRY(sl_rows_load(&rows, paths, n));

@@ -36,7 +36,15 @@ static enum sl_status check_tokens(const char *flag, const char *path, const str
                    "an mlp",
                    flag, path);
   SL_TRY(open_tokens(&data, path, options, part));
-  const enum sl_status status = sl_data_check(&data, setup->plan.seq, setup->model.vocab_size);
+  const bool divided = options->split != NULL && path == options->data;
+  const enum sl_status status =
+      divided && sl_data_sequences(&data, setup->plan.seq) < 1
+          ? sl_fail(SL_ERR_INPUT,
+                    "--split: is %s, which leaves %lld tokens of %s for %s; expected more than "
+                    "%lld, one sequence and its last target",
+                    options->split, (long long)data.token_count, path,
+                    part == SL_DATA_TRAINING ? "training" : "validation", (long long)setup->plan.seq)
+          : sl_data_check(&data, setup->plan.seq, setup->model.vocab_size);
   sl_data_close(&data);
   return status;
 }

@@ -11,6 +11,7 @@
 #include "core/checkpoint/owner.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -71,7 +72,8 @@ static enum sl_status write_all(struct sl_saver *saver) {
   SL_TRY(sl_part_write(&saver->part));
   if (saver->rank > 0) return SL_OK;
   SL_TRY(sl_checkpoint_complete(&saver->part, &saver->snapshot, saver->options.folder));
-  if (saver->options.keep > 0)
+  /* of a training that has diverged the checkpoints before stay: they are what it can go on from */
+  if (saver->options.keep > 0 && isfinite(saver->snapshot.state.loss))
     sl_folder_keep(saver->options.folder, saver->snapshot.job, saver->options.keep, saver->snapshot.state.step,
                    saver->options.start);
   return SL_OK;

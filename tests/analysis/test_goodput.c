@@ -63,6 +63,17 @@ static void best_interval_is_the_best(void **state) {
     }
 }
 
+/* While a checkpoint is being written the next save waits. */
+static void no_interval_is_shorter_than_a_write(void **state) {
+  (void)state;
+  struct sl_goodput_model model = models[0];
+  const int64_t at_once = sl_goodput_best_steps(&model, 0.7);
+  model.write_s = 0.5 * (double)at_once * 0.7;
+  assert_int_equal(sl_goodput_best_steps(&model, 0.7), at_once);
+  model.write_s = 1000;
+  assert_int_equal(sl_goodput_best_steps(&model, 0.7), 1429);
+}
+
 /* Of the estimates the better is nearer: Young's, then Daly's. */
 static void estimates_are_near(void **state) {
   (void)state;
@@ -131,9 +142,13 @@ static void any_distribution_is_a_renewal(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(drawn_is_what_daly_says), cmocka_unit_test(best_interval_is_the_best),
-      cmocka_unit_test(estimates_are_near),      cmocka_unit_test(more_failures_never_help),
-      cmocka_unit_test(late_checkpoints_cost),   cmocka_unit_test(any_distribution_is_a_renewal),
+      cmocka_unit_test(drawn_is_what_daly_says),
+      cmocka_unit_test(best_interval_is_the_best),
+      cmocka_unit_test(no_interval_is_shorter_than_a_write),
+      cmocka_unit_test(estimates_are_near),
+      cmocka_unit_test(more_failures_never_help),
+      cmocka_unit_test(late_checkpoints_cost),
+      cmocka_unit_test(any_distribution_is_a_renewal),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
 #include "tests/support/cli_run.h"
 
 #include <jansson.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 
 #define JOB "--model gpt2-tiny --config " SL_SOURCE_DIR "/examples/ds_zero2.json --world 2 --seq 33"
@@ -140,9 +141,27 @@ static void no_folder_without_a_checkpoint(void **state) {
   assert_int_equal(rmdir(command), 0); /* nothing is in it */
 }
 
+/* A folder is one job's at a time, and who begins anew in one that holds checkpoints is told so. */
+static void a_folder_is_of_one_job(void **state) {
+  (void)state;
+  if (!has_host()) skip();
+  char path[600];
+  snprintf(path, sizeof path, "%s/shared", scratch);
+  assert_int_equal(shardlab(scratch, "measure %s --world 2 --checkpoint shared", training), 0);
+  assert_null(strstr(err, "holds checkpoints"));
+  assert_int_equal(shardlab(scratch, "measure %s --world 1 --checkpoint shared", training), 0);
+  assert_int_equal(lines_with(err, "shared: holds checkpoints of another training, up to step "), 1);
+  const int handle = open(path, O_RDONLY | O_DIRECTORY);
+  assert_int_equal(flock(handle, LOCK_EX | LOCK_NB), 0);
+  assert_int_equal(shardlab(scratch, "measure %s --world 2 --checkpoint shared --quiet", training), 2);
+  assert_non_null(strstr(only_line(), "shared: another job is saving its checkpoints there"));
+  close(handle);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(checkpoints_as_predicted), cmocka_unit_test(scales_are_kept),
-                                     cmocka_unit_test(keep_is_of_the_job), cmocka_unit_test(a_larger_model_is_noticed),
-                                     cmocka_unit_test(no_folder_without_a_checkpoint)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_folder_is_of_one_job),    cmocka_unit_test(checkpoints_as_predicted),
+      cmocka_unit_test(scales_are_kept),           cmocka_unit_test(keep_is_of_the_job),
+      cmocka_unit_test(a_larger_model_is_noticed), cmocka_unit_test(no_folder_without_a_checkpoint)};
   return cmocka_run_group_tests_name("cli_checkpoint", tests, make_scratch, remove_scratch);
 }

@@ -46,6 +46,27 @@ static void flags_override_the_config(void **state) {
   json_decref(root);
 }
 
+/* A switch may be off, whatever the file says; what it may be else is said. */
+static void switches_can_be_off(void **state) {
+  (void)state;
+  static const char job[] = "show config --model gpt2-tiny --world 4 --tp 2 --preset megatron-lm --json - ";
+  static const struct {
+    const char *flags;
+    bool on;
+  } cases[] = {{"--sequence-parallel", true}, {"--sequence-parallel=on", true}, {"--sequence-parallel=off", false}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    assert_int_equal(shardlab(scratch,
+                              "%s --config '{\"train_micro_batch_size_per_gpu\": 1, \"optimizer\": {\"type\": "
+                              "\"AdamW\"}, \"shardlab\": {\"sequence_parallel\": true}}' %s",
+                              job, cases[i].flags),
+                     0);
+    json_t *root = json_loads(out, 0, NULL);
+    const json_t *value = json_object_get(json_object_get(root, "shardlab"), "sequence_parallel");
+    assert_int_equal(json_is_true(value), cases[i].on);
+    json_decref(root);
+  }
+}
+
 /* A flag takes the place of DeepSpeed's own key for the same thing too, which would contradict it. */
 static void flags_take_the_place_of_deepspeeds_keys(void **state) {
   (void)state;
@@ -187,8 +208,11 @@ static void outputs_are_files_of_their_own(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(outputs_are_files_of_their_own), cmocka_unit_test(streams_and_stacks_are_no_signals),
-      cmocka_unit_test(flags_override_the_config),      cmocka_unit_test(flags_take_the_place_of_deepspeeds_keys),
+      cmocka_unit_test(outputs_are_files_of_their_own),
+      cmocka_unit_test(streams_and_stacks_are_no_signals),
+      cmocka_unit_test(flags_override_the_config),
+      cmocka_unit_test(switches_can_be_off),
+      cmocka_unit_test(flags_take_the_place_of_deepspeeds_keys),
       cmocka_unit_test(presets_need_no_config),
   };
   return cmocka_run_group_tests(tests, make_scratch, remove_scratch);

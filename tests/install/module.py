@@ -57,6 +57,9 @@ class Predictions(unittest.TestCase):
     def test_flags(self):
         plain = shardlab.predict(**JOB)
         self.assertEqual(comparable(shardlab.predict(**JOB, recompute=None, no_fold=False)), comparable(plain))
+        split = dict(JOB, tp=2, config=dict(CONFIG, shardlab={"sequence_parallel": True}))
+        norms = [shardlab.predict(**split, sequence_parallel=on)["memory"]["device"]["peak_bytes"] for on in (True, False)]
+        self.assertLess(norms[0], norms[1])
         less = shardlab.predict(**JOB, recompute="full")
         self.assertLess(less["memory"]["device"]["peak_bytes"], plain["memory"]["device"]["peak_bytes"])
         staged = shardlab.predict(**JOB, pp=2, stages=[5, 7])
