@@ -85,6 +85,8 @@ static json_t *breakdown_json(const struct sl_breakdown *b, bool pipeline) {
   if (pipeline) set_real(object, "bubble", b->bubble_s);
   for (int i = 0; i < SL_CLASS_COUNT; i++)
     if (b->busy_s[i] > 0) set_real(object, sl_op_class_name(i), b->busy_s[i]);
+  if (b->copies_s > 0) set_real(object, "host_link", b->copies_s);
+  if (b->nvme_s > 0) set_real(object, "nvme", b->nvme_s);
   for (int group = SL_GROUP_NONE + 1; group < SL_GROUP_COUNT; group++) set_exposed(exposed, b, group);
   set_exposed(exposed, b, SL_GROUP_NONE);
   if (b->exposed_copies_s > 0) set_real(exposed, "host_link", b->exposed_copies_s);

@@ -232,8 +232,11 @@ enum sl_status sl_timeline_breakdown(const struct sl_timeline *timeline, int loc
   if (!has_ops(timeline, local)) return SL_OK;
   const struct sl_timeline_rank *rank = &timeline->ranks[local];
   const struct sl_intervals *kept = rank->kept, *compute = &kept[SL_KEPT_COMPUTE];
-  for (int lane = 0; lane < SL_LANE_COUNT; lane++)
-    for (int i = 0; i < SL_CLASS_COUNT; i++) out->busy_s[i] += rank->busy_s[lane][i];
+  for (int lane = 0; lane < SL_LANE_COUNT; lane++) {
+    const bool link = lane == SL_LANE_H2D || lane == SL_LANE_D2H, nvme = sl_lane_is_nvme((enum sl_lane)lane);
+    for (int i = 0; i < SL_CLASS_COUNT; i++)
+      *(link ? &out->copies_s : nvme ? &out->nvme_s : &out->busy_s[i]) += rank->busy_s[lane][i];
+  }
   out->compute_s = total(compute);
   for (int g = SL_GROUP_NONE + 1; g < SL_GROUP_COUNT; g++)
     out->exposed_s[g] = outside(&kept[SL_KEPT_GROUP + g], compute);

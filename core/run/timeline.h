@@ -45,7 +45,8 @@ struct sl_timeline {
  * the compute lane was idle while the communication ran. */
 struct sl_breakdown {
   double step_s;                    /* from the start of the first op to the end of the last */
-  double busy_s[SL_CLASS_COUNT];    /* sum of durations by op class */
+  double busy_s[SL_CLASS_COUNT];    /* sum of durations by op class, without copies between memories ... */
+  double copies_s, nvme_s;          /* ... which are those to and from host memory, and to and from NVMe */
   double compute_s;                 /* while the compute lane ran */
   double exposed_s[SL_GROUP_COUNT]; /* by group; SL_GROUP_NONE: sends and receives */
   double exposed_copies_s;          /* of copies between device and host memory */
