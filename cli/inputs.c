@@ -87,6 +87,19 @@ enum sl_status sl_inputs_samples(const struct sl_options *options, const struct 
   return SL_OK;
 }
 
+/* Warns where a step takes more samples than there are. A text that must be tokenized for that is not looked at. */
+static enum sl_status warn_of_few(const struct sl_options *options, const struct sl_setup *setup) {
+  const int64_t batch = setup->plan.global_batch;
+  int64_t samples;
+  if (options->tokenizer != NULL || options->epochs > 0) return SL_OK;
+  SL_TRY(count_samples(options->data, options, setup, SL_DATA_TRAINING, &samples));
+  samples -= sl_data_held_out(samples, options->val_split);
+  if (samples < batch)
+    sl_warn("--data: has %lld samples to train on, and a step takes %lld: some are in it more than once",
+            (long long)samples, (long long)batch);
+  return SL_OK;
+}
+
 enum sl_status sl_inputs_eval_iters(const struct sl_options *options, const struct sl_setup *setup, int64_t *iters) {
   const int64_t batch = setup->plan.global_batch, most = setup->config.sl.eval_iters;
   const bool split = options->val_data == NULL;
@@ -210,5 +223,6 @@ enum sl_status sl_inputs_check(const struct sl_options *options, const struct sl
   SL_TRY(check_tokenizer(options));
   SL_TRY(check_data(options, setup));
   SL_TRY(check_evaluation(options, setup));
+  SL_TRY(warn_of_few(options, setup));
   return check_init(options->init, &setup->model);
 }

@@ -251,12 +251,11 @@ static void print_evaluations(const json_t *record, FILE *out) {
   char time[32];
   if (time_s == NULL) return;
   sl_format_seconds(time, sizeof time, json_real_value(time_s));
-  fprintf(out, "  validation %lld batches in %s",
-          (long long)json_integer_value(json_object_get(record, "evaluation_batches")), time);
-  if (n > 0)
-    fprintf(out, ", loss %.4f at step %lld, %.4f at step %lld", loss_of(losses, 0),
-            (long long)json_integer_value(json_array_get(steps, 0)), loss_of(losses, n - 1),
-            (long long)json_integer_value(json_array_get(steps, n - 1)));
+  const long long batches = (long long)json_integer_value(json_object_get(record, "evaluation_batches"));
+  fprintf(out, "  validation %lld batch%s in %s", batches, batches == 1 ? "" : "es", time);
+  for (size_t i = 0; i < n; i += i + 1 < n ? n - 1 : 1) /* the first and the last */
+    fprintf(out, ", %s%.4f at step %lld", i == 0 ? "loss " : "", loss_of(losses, i),
+            (long long)json_integer_value(json_array_get(steps, i)));
   fprintf(out, "\n");
 }
 
@@ -299,9 +298,9 @@ void sl_runner_summary(const json_t *record, FILE *out) {
   const size_t n = json_array_size(losses);
   /* steps before this run */
   const long long taken = (long long)json_integer_value(json_object_get(record, "first_step"));
-  if (n > 0)
-    fprintf(out, "  loss       %.4f at step %lld, %.4f at step %lld\n", loss_of(losses, 0), taken + 1,
-            loss_of(losses, n - 1), taken + (long long)n);
+  if (n > 0) fprintf(out, "  loss       %.4f at step %lld", loss_of(losses, 0), taken + 1);
+  if (n > 1) fprintf(out, ", %.4f at step %lld", loss_of(losses, n - 1), taken + (long long)n);
+  if (n > 0) fputc('\n', out);
   print_lost(losses, taken, out);
   print_evaluations(record, out);
   const long long skipped = json_integer_value(json_object_get(record, "skipped_steps"));

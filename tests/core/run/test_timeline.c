@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-enum { GEMM, ADAMW, REDUCE, GATHER, SEND, EMBED, CAST, UPDATE, KINDS };
+enum { GEMM, ADAMW, REDUCE, GATHER, SEND, EMBED, CAST, UPDATE, DOWN, WRITE, KINDS };
 
 /* One op of each kind, and an issue for each. */
 static struct sl_op ops[KINDS] = {
@@ -21,9 +21,11 @@ static struct sl_op ops[KINDS] = {
     [EMBED] = {.kind = SL_OP_ALL_REDUCE, .lane = SL_LANE_EMBED, .group = SL_GROUP_EMBED},
     [CAST] = {.kind = SL_OP_COPY, .lane = SL_LANE_SHARD, .group = SL_GROUP_NONE},
     [UPDATE] = {.kind = SL_OP_ADAMW, .lane = SL_LANE_HOST, .group = SL_GROUP_NONE},
+    [DOWN] = {.kind = SL_OP_COPY, .lane = SL_LANE_D2H, .group = SL_GROUP_NONE},
+    [WRITE] = {.kind = SL_OP_COPY, .lane = SL_LANE_NVME_WRITE, .group = SL_GROUP_NONE},
 };
-static struct sl_issue issues[KINDS] = {{.op = GEMM}, {.op = ADAMW}, {.op = REDUCE}, {.op = GATHER},
-                                        {.op = SEND}, {.op = EMBED}, {.op = CAST},   {.op = UPDATE}};
+static struct sl_issue issues[KINDS] = {{.op = GEMM},  {.op = ADAMW}, {.op = REDUCE}, {.op = GATHER}, {.op = SEND},
+                                        {.op = EMBED}, {.op = CAST},  {.op = UPDATE}, {.op = DOWN},   {.op = WRITE}};
 static struct sl_program step = {.kind = SL_PROGRAM_STEP, .ops = ops, .issues = issues};
 static struct sl_program init = {.kind = SL_PROGRAM_INIT, .ops = ops, .issues = issues};
 
@@ -67,6 +69,23 @@ static void exposed_is_what_no_compute_hides(void **state) {
   assert_int_equal(sl_timeline_bubble(&t, 0, &compute, &bubble), SL_OK);
   near(compute, b.compute_s);
   near(bubble, b.bubble_s);
+  sl_timeline_free(&t);
+}
+
+/* Copies between memories are no element-wise kernels. */
+static void copies_are_apart(void **state) {
+  (void)state;
+  struct sl_timeline t = {0};
+  struct sl_breakdown b;
+  add(&t, 0, 4, GEMM, 10, 12);
+  add(&t, 0, 4, CAST, 11, 11.5);
+  add(&t, 0, 4, DOWN, 11, 13);
+  add(&t, 0, 4, WRITE, 13, 16);
+  assert_int_equal(sl_timeline_breakdown(&t, 0, &b), SL_OK);
+  near(b.busy_s[SL_CLASS_ELEMENTWISE], 0.5);
+  near(b.copies_s, 2);
+  near(b.nvme_s, 3);
+  near(b.exposed_copies_s, 1);
   sl_timeline_free(&t);
 }
 
@@ -139,11 +158,9 @@ static void the_slowest_rank(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(exposed_is_what_no_compute_hides),
-      cmocka_unit_test(every_second_has_one_name),
-      cmocka_unit_test(the_last_step_counts),
-      cmocka_unit_test(waiting_for_other_stages_is_bubble),
-      cmocka_unit_test(the_slowest_rank),
+      cmocka_unit_test(exposed_is_what_no_compute_hides),   cmocka_unit_test(copies_are_apart),
+      cmocka_unit_test(every_second_has_one_name),          cmocka_unit_test(the_last_step_counts),
+      cmocka_unit_test(waiting_for_other_stages_is_bubble), cmocka_unit_test(the_slowest_rank),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
