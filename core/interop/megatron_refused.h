@@ -1,5 +1,5 @@
-/* Arguments of Megatron-LM that change memory, computation or traffic and are not modelled. Internal to core/interop.
- * */
+/* Arguments of Megatron-LM that change memory, computation or traffic and are not modelled. Internal to
+ * core/interop. */
 #pragma once
 
 #include "core/interop/arguments.h"
