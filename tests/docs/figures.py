@@ -15,7 +15,9 @@ TABLES = {"Megatron-LM, 22B to 1T, A100": "korthikanti", "layouts of 13B and 30B
           "llm-foundry under FSDP, A100 and H100": "llmfoundry", "BigScience, Megatron-DeepSpeed, A100": "bigscience",
           "vTrain, Megatron-LM, A100": "vtrain_multi_node", "nanotron, H100, 10 % of the peak or more": "nanotron",
           "torchtitan, H100 and H200, never fitted": "torchtitan", "fms-fsdp, A100 and H100, never fitted": "fms_fsdp",
-          "NeMo, Megatron Bridge, MLPerf and DeepSpeed, V100 to GB300, never fitted": "unseen"}
+          "NeMo, Megatron Bridge, MLPerf and DeepSpeed, V100 to GB300, never fitted": "unseen",
+          "more of NVIDIA's and MLPerf's, H100 and H200, never fitted": "nvidia_hopper",
+          "the same, B200, GB200 and GB300, one number a device": "nvidia_blackwell"}
 
 
 def rows(text, first):
@@ -33,7 +35,7 @@ def published(root):
     report = (root / "experiments/published/training/results/report.md").read_text()
     report = report[:report.index("## Layouts")]
     return {table: (cells[1], *map(short, cells[2:6])) for table in TABLES.values() for cells in rows(report, table)
-            if cells[0] in (table, f"{table} (never fitted)")}
+            if cells[0].split(" (")[0] == table}
 
 
 def of_published(root, readme, accuracy):

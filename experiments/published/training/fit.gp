@@ -1,10 +1,10 @@
 # experiments/draw.sh experiments/published/training/fit.gp FOLDER scatter errors, where predictions.csv and errors.csv are.
 load ARG1
-tables = 'korthikanti hagemann llmfoundry bigscience vtrain_multi_node nanotron torchtitan fms_fsdp unseen'
-names = "'Megatron-LM, 22B to 1T' 'Llamas of 13B to 65B (Hagemann et al.)' 'llm-foundry' 'BigScience' 'vTrain' 'nanotron' 'torchtitan (never fitted)' 'fms-fsdp (never fitted)' 'NVIDIA, MLPerf, DeepSpeed (never fitted)'"
-colours = blue . ' ' . orange . ' ' . green . ' ' . purple . ' ' . sky . ' ' . red . ' ' . grey . ' black #b8860b'
+tables = 'korthikanti hagemann llmfoundry bigscience vtrain_multi_node nanotron torchtitan fms_fsdp unseen nvidia'
+names = "'Megatron-LM, 22B to 1T' 'Llamas of 13B to 65B (Hagemann et al.)' 'llm-foundry' 'BigScience' 'vTrain' 'nanotron' 'torchtitan (never fitted)' 'fms-fsdp (never fitted)' 'NVIDIA, MLPerf, DeepSpeed (never fitted)' 'NVIDIA of 2024 to 2026'"
+colours = blue . ' ' . orange . ' ' . green . ' ' . purple . ' ' . sky . ' ' . red . ' ' . grey . ' black #b8860b #5c2d91'
 is(name) = (strcol('table') eq name)
-order = '6 2 3 4 9 5 7 1 8' # those with most points first, so that they hide no other
+order = '6 2 3 4 9 10 5 7 1 8' # those with most points first, so that they hide no other
 bin(x) = 2 * floor(x / 2) + 1
 do for [t in terminals] {
   eval page(t, 'scatter', 700)

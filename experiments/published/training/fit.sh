@@ -12,10 +12,11 @@ mkdir -p "$out"
 into=()
 [ "$write" = --write ] && into=(--write "$here/profiles" --source "fit: experiments/published/training")
 
-# torchtitan, fms-fsdp and unseen are never fitted: they say what the numbers are worth elsewhere. Below 10 % of the peak networks were faulty (README.md).
+# torchtitan, fms-fsdp, unseen and nvidia's Hoppers are never fitted: they say what the numbers are worth elsewhere; of nvidia's Blackwells share_fit.py fits one number a device. Below 10 % of the peak networks were faulty (README.md).
 "$here/build/release/bin/shardlab-analyze" refit \
   "$from"/tables/{korthikanti,hagemann,llmfoundry,bigscience,vtrain_multi_node,nanotron}.csv \
-  --held-out "$from/tables/torchtitan.csv" --held-out "$from/tables/fms_fsdp.csv" --held-out "$from/tables/unseen.csv" --exclude "$from/excluded.csv" --min-mfu 10 \
+  --held-out "$from/tables/torchtitan.csv" --held-out "$from/tables/fms_fsdp.csv" --held-out "$from/tables/unseen.csv" --held-out "$from/tables/nvidia.csv" \
+  --exclude "$from/excluded.csv" --min-mfu 10 \
   --jobs 2 --rounds "${ROUNDS:-6}" ${START:+--start "$START"} --out "$out" "${into[@]}" | tee "$out/fit.txt"
 
 if [ "$write" = --write ]; then # profiles are embedded: they count once the library is built anew

@@ -16,9 +16,17 @@ def table(head, rows): return '\n'.join([line(head), line(['---'] * len(head))] 
 
 def off(rows, column): return [100 * (r[column] / r['measured_s'] - 1) for r in rows]
 
+def in_parts(by_table):
+    """nvidia in two: share_fit.py fits a number a device to its runs on Blackwell, to those on Hopper nothing is fitted."""
+    for name, rows in by_table.items():
+        if name != 'nvidia': yield name, rows; continue
+        hopper = [r for r in rows if r['gpu_kind'].startswith('sm90')]
+        yield 'nvidia_hopper', hopper
+        yield 'nvidia_blackwell', [r for r in rows if r not in hopper]
+
 def with_and_without(by_table):
     """The tables, and those of which excluded.csv keeps some runs out of the fit without them too."""
-    for name, rows in by_table.items():
+    for name, rows in in_parts(by_table):
         yield name, rows
         kept = [r for r in rows if r['fitted'] == '1']
         if 0 < len(kept) < len(rows): yield f'{name} without excluded.csv', kept
@@ -30,7 +38,8 @@ def errors(by_table):
         e = off(rows, 'predicted_s'); a = list(map(abs, e)); fitted = any(r['fitted'] == '1' for r in rows)
         cells = [f'{st.mean(map(abs, off(rows, c))):.2f}' if fitted or c == 'predicted_s' else '-' for c in TITLES]
         inside = lambda low, high: f"{100 * st.mean(r[low] <= r['measured_s'] <= r[high] for r in rows):.0f} %"
-        out.append([name + ('' if fitted else ' (never fitted)'), len(rows), *cells, f'{st.median(a):.2f}', f'{max(a):.1f}', f'{st.mean(e):+.2f}',
+        how = '' if fitted else ' (one number a device)' if name == 'nvidia_blackwell' else ' (never fitted)'
+        out.append([name + how, len(rows), *cells, f'{st.median(a):.2f}', f'{max(a):.1f}', f'{st.mean(e):+.2f}',
                     inside('low_s', 'high_s'), inside('low_by_model_s', 'high_by_model_s') if fitted else '-'])
     return head, out
 

@@ -71,16 +71,20 @@ def row_of(raw):
     }
 
 
-def main():
+def write(name, identified):
+    """Makes tables/NAME.csv of raw/NAME.csv: `identified` gives the id and the columns of the i-th row."""
     here = pathlib.Path(__file__).parent
-    with open(here / "raw/unseen.csv", newline="") as file:
-        raws = list(csv.DictReader(file))
-    rows = [{"id": f"un-{i}-{r['group']}-{r['model']}-{r['gpu']}-n{r['n_gpus']}-{r['precision']}", **row_of(r)}
-            for i, r in enumerate(raws, 1)]
-    with open(here / "tables/unseen.csv", "w", newline="") as file:
+    with open(here / f"raw/{name}.csv", newline="") as file:
+        rows = [identified(i, raw) for i, raw in enumerate(csv.DictReader(file), 1)]
+    with open(here / f"tables/{name}.csv", "w", newline="") as file:
         out = csv.DictWriter(file, rows[0], lineterminator="\n")
         out.writeheader()
         out.writerows(rows)
+
+
+def main():
+    write("unseen", lambda i, r: {
+        "id": f"un-{i}-{r['group']}-{r['model']}-{r['gpu']}-n{r['n_gpus']}-{r['precision']}", **row_of(r)})
 
 
 if __name__ == "__main__":
