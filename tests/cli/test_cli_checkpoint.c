@@ -141,6 +141,22 @@ static void no_folder_without_a_checkpoint(void **state) {
   assert_int_equal(rmdir(command), 0); /* nothing is in it */
 }
 
+/* Once the loss is not finite, --keep removes nothing: what was saved before is what training can go on from. */
+static void a_diverged_training_removes_nothing(void **state) {
+  (void)state;
+  if (!has_host()) skip();
+  char path[600];
+  snprintf(path, sizeof path, "%s/diverged/step-000001", scratch);
+  assert_int_equal(
+      shardlab(scratch,
+               "measure --model gpt2-tiny --config '{\"train_micro_batch_size_per_gpu\": 1, "
+               "\"optimizer\": {\"type\": \"AdamW\", \"params\": {\"lr\": 1e30}}}' --seq 16 --data " SL_SOURCE_DIR
+               "/examples/corpus.txt --steps 5 --save-every 1 --keep 2 --checkpoint "
+               "diverged --allow-nonfinite --quiet"),
+      0);
+  assert_int_equal(access(path, F_OK), 0);
+}
+
 /* A folder is one job's at a time, and who begins anew in one that holds checkpoints is told so. */
 static void a_folder_is_of_one_job(void **state) {
   (void)state;
@@ -159,9 +175,12 @@ static void a_folder_is_of_one_job(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_folder_is_of_one_job),    cmocka_unit_test(checkpoints_as_predicted),
-      cmocka_unit_test(scales_are_kept),           cmocka_unit_test(keep_is_of_the_job),
-      cmocka_unit_test(a_larger_model_is_noticed), cmocka_unit_test(no_folder_without_a_checkpoint)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(a_folder_is_of_one_job),
+                                     cmocka_unit_test(a_diverged_training_removes_nothing),
+                                     cmocka_unit_test(checkpoints_as_predicted),
+                                     cmocka_unit_test(scales_are_kept),
+                                     cmocka_unit_test(keep_is_of_the_job),
+                                     cmocka_unit_test(a_larger_model_is_noticed),
+                                     cmocka_unit_test(no_folder_without_a_checkpoint)};
   return cmocka_run_group_tests_name("cli_checkpoint", tests, make_scratch, remove_scratch);
 }
