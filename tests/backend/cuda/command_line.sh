@@ -32,8 +32,8 @@ job[1]=$here/even.json
 for run in fp32:1e-5: bf16:4e-3: fp16:1e-3: fp32:1e-5:1; do
   IFS=: read -r name bound lacks <<<"$run"
   [ -n "$lacks" ] || "$1" measure "${job[@]}" --config "$here/$name.json" --backend host --world 1 --json "$here/$name.host.json"
-  SHARDLAB_STAND_IN_NO_EPILOGUE=$lacks "$here/bin/shardlab" measure "${job[@]}" --config "$here/$name.json" \
-    --backend cuda --cluster h200x1 --world 1 --json "$here/even.run.json" 2>"$here/said"
+  SHARDLAB_STAND_IN_NO_EPILOGUE=$lacks "$here/bin/shardlab" measure "${job[@]}" --quiet=off --config "$here/$name.json" \
+    --backend cuda --cluster h200x1 --world 1 --json "$here/even.run.json" 2>"$here/said" >/dev/null
   table same "$here/$name.host.json" "$here/even.run.json" "$bound"
   grep -q 'cuBLAS has no gemm+gelu with a bias' "$here/said" && said=1 || said=
   [ "$said" = "$lacks" ]
