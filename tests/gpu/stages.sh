@@ -32,7 +32,7 @@ run() { # NAME FLAGS...: measure on the GPU; --cluster, --model ... are the call
   local name=$1
   shift
   needs_gpu || return
-  "$bin/shardlab" measure "$@" --backend cuda --quiet --json "$out/$name.measured.json"
+  "$bin/shardlab" measure "$@" --backend cuda --json "$out/$name.measured.json" >/dev/null
 }
 
 golden() { # FOLDER RUN FLAGS...: from PyTorch's initial weights, on its data
