@@ -125,9 +125,9 @@ enum sl_status sl_options_set_word(struct sl_options *options, enum sl_command_b
                                    const char *text);
 /* Whether a sweep may vary the flag `name` (cli/sweep.h). */
 bool sl_options_sweeps(const char *name);
-/* What option `i` of the table, whose name becomes *name, overrides in the config. *keys is a list such as "shardlab.pp|pipeline.stages": the
- * first key is to be set to *value (new reference), and the others, DeepSpeed's own names for the same setting, are to
- * be removed. *value is NULL if the option was not on the command line or overrides nothing. Returns false past the
+/* What option `i` of the table, whose name becomes *name, overrides in the config. *keys is a list such as
+ * "shardlab.pp|pipeline.stages": the first key is to be set to *value (new reference), and the others, DeepSpeed's own
+ * names for the same setting, are to be removed. *value is NULL if the option was not on the command line or overrides nothing. Returns false past the
  * table's end. */
 bool sl_options_override(const struct sl_options *options, int i, const char **name, const char **keys, json_t **value);
 /* What the table says about option `i` to users of `command`; .name is NULL if the command does not take it. False past

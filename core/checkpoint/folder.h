@@ -24,8 +24,8 @@ enum sl_status sl_folder_stem(char **out, const char *folder);
 void sl_folder_sweep(const char *folder);
 /* Locks `hidden` while the returned descriptor, or this process, exists; -1: the file system has no locks. */
 int sl_folder_lock(const char *hidden);
-/* Creates `folder` and locks it in *lock, to be closed, while this process saves there; -1: the file system has no locks.
- * Errors: SL_ERR_INPUT if another process has it. */
+/* Creates `folder` and locks it in *lock, to be closed, while this process saves there; -1: the file system has no
+ * locks. Errors: SL_ERR_INPUT if another process has it. */
 enum sl_status sl_folder_own(int *lock, const char *folder);
 /* Does the folder exist, or could it be created? Nothing is written. Errors: SL_ERR_INPUT naming it. */
 enum sl_status sl_folder_check(const char *folder);

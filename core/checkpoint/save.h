@@ -16,10 +16,10 @@ struct sl_saver_options {
 };
 
 struct sl_saver;
-/* Opens the saver of this process's rank; hooks of the run call it. A missing folder is created by the first save. */
+/* Opens the saver of this process's rank; hooks of the run call it. */
 enum sl_status sl_saver_open(struct sl_saver **out, const struct sl_saver_options *options, const struct sl_job *job);
-/* For struct sl_run_hooks.started: allocates host memory for the copy, so that no step has to wait for it.
- * Collective. */
+/* For struct sl_run_hooks.started: makes the folder if it is missing, locks it for this job, and allocates host memory
+ * for the copy, so that no step has to wait for it. Collective. Errors: SL_ERR_INPUT if another job saves there. */
 enum sl_status sl_saver_started(struct sl_saver *saver, const struct sl_run *run);
 /* For struct sl_run_hooks.stepped. Collective. A failure of the thread ends the job at the end of the current step. */
 enum sl_status sl_saver_stepped(void *saver, const struct sl_run *run, int64_t taken, bool last);

@@ -214,8 +214,8 @@ static bool overwrites(const struct sl_op *op, const struct sl_buffer *b, const 
   return s->access == SL_WRITE && !piece && s->shard_stride == 0 && s->offset == 0 && s->bytes == b->bytes;
 }
 
-/* Of a range that is reduced to its owners where it stands, a rank writes no more than that range, whichever part of the
- * flat space it owns: what a backward writes in front of it need not wait (op/wire.h). */
+/* Of a range that is reduced to its owners where it stands, a rank writes no more than that range, whichever part of
+ * the flat space it owns: what a backward writes in front of it need not wait (op/wire.h). */
 static bool writes_in_range(const struct sl_op *op, int operand, const struct sl_buffer *b, const struct sl_slice *s) {
   return op->flags & SL_OP_SHARE_RANGE && sl_share_group(op, operand) != SL_GROUP_NONE && s->shard_stride != 0 &&
          s->shard_stride == op->dim[3] * sl_dtype_bytes(b->dtype);
