@@ -3,6 +3,7 @@
 
 #include "core/base/checked.h"
 #include "core/base/json_write.h"
+#include "core/base/listing.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,12 +45,9 @@ static json_t *at(json_t *object, const char *path) {
 
 /* ---- "auto" ---- */
 
-/* The values that were filled in, listed for the warning. */
 struct taken {
   json_t *root;
-  char text[1024];
-  size_t used;
-  int unlisted; /* values for which the list has no room */
+  struct sl_listing filled; /* the values that were filled in, for the warning */
 };
 
 static bool is_auto(const struct taken *t, const char *path) {
@@ -59,13 +57,9 @@ static bool is_auto(const struct taken *t, const char *path) {
 
 static void list(struct taken *t, const char *path, const json_t *value) {
   char *text = value != NULL ? sl_json_text(value, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
-  const size_t room = sizeof t->text - t->used;
-  const size_t length = (size_t)snprintf(t->text + t->used, room, "%s%s %s", t->used > 0 ? ", " : "", path,
-                                         text != NULL ? text : "from the batch");
-  if (length < room)
-    t->used += length;
-  else
-    t->text[t->used] = '\0', t->unlisted++;
+  char entry[256]; /* of a scalar or of two betas */
+  snprintf(entry, sizeof entry, "%s %s", path, text != NULL ? text : "from the batch");
+  sl_listing_add(&t->filled, entry);
   free(text);
 }
 
@@ -112,14 +106,12 @@ static void fill_sizes(struct taken *t, int64_t hidden) {
 }
 
 static void fill_auto(json_t *root, const struct sl_options *options, const struct sl_model *model) {
-  struct taken t = {.root = root};
+  struct taken t = {.root = root, .filled.separator = ", "};
   fill_batch(&t);
   fill_training(&t, options->steps);
   if (model != NULL && sl_model_reads_tokens(model)) fill_sizes(&t, model->n_embd);
-  if (t.used == 0) return;
-  char more[32] = "";
-  if (t.unlisted > 0) snprintf(more, sizeof more, ", and %d more", t.unlisted);
-  sl_warn("\"auto\" is what transformers' Trainer makes of it: %s%s", t.text, more);
+  const char *filled = sl_listing_end(&t.filled);
+  if (filled != NULL) sl_warn("\"auto\" is what transformers' Trainer makes of it: %s", filled);
 }
 
 /* ---- the others ---- */

@@ -2,6 +2,7 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/setup.h"
+#include "core/base/listing.h"
 #include "core/interop/accelerate_write.h"
 #include "core/interop/megatron_write.h"
 #include "core/interop/paths.h"
@@ -12,11 +13,11 @@
 
 /* One line on standard error with everything that could not be expressed. */
 static void name_unsaid(const char *to, const json_t *unsaid) {
-  char text[1024] = "";
-  size_t used = 0;
-  for (size_t i = 0; i < json_array_size(unsaid) && used < sizeof text; i++)
-    used += (size_t)snprintf(text + used, sizeof text - used, " %s", json_string_value(json_array_get(unsaid, i)));
-  if (used > 0) sl_warn("--to %s: no counterpart, so left out:%s", to, text);
+  struct sl_listing listing = {.separator = " "};
+  for (size_t i = 0; i < json_array_size(unsaid); i++)
+    sl_listing_add(&listing, json_string_value(json_array_get(unsaid, i)));
+  const char *text = sl_listing_end(&listing);
+  if (text != NULL) sl_warn("--to %s: no counterpart, so left out: %s", to, text);
 }
 
 /* The number of layers per stage, in the pipeline's order. */

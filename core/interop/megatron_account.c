@@ -1,11 +1,12 @@
 /* See megatron_account.h. */
 #include "core/interop/megatron_account.h"
 
+#include "core/base/listing.h"
 #include "core/base/nearest.h"
+#include "core/base/status.h"
 #include "core/interop/megatron_names.h"
 #include "core/interop/megatron_refused.h"
 #include "core/interop/megatron_rows.h"
-#include "core/interop/rest.h"
 #include "core/interop/unsaid.h"
 
 #include <stdlib.h>
@@ -59,14 +60,15 @@ enum sl_status sl_megatron_check_names(const struct sl_arguments *a, bool strict
 /* ---- warnings ---- */
 
 void sl_megatron_say_doubts(const struct sl_arguments *a) {
-  struct sl_interop_rest rest = {.separator = "; "};
+  struct sl_listing doubts = {.separator = "; "};
   for (size_t i = 0; i < a->count; i++) {
     const struct sl_argument_given *g = &a->list[i];
     bool is_new = g->doubt != NULL && g->used && !sl_interop_among(sl_megatron_beside, g->name);
     for (size_t k = 0; k < i && is_new; k++) is_new = a->list[k].doubt != g->doubt || !a->list[k].used;
-    if (is_new) sl_interop_rest_add(&rest, g->doubt);
+    if (is_new) sl_listing_add(&doubts, g->doubt);
   }
-  sl_interop_rest_warn(&rest, a->name, "a condition decides, so the last value is taken");
+  const char *text = sl_listing_end(&doubts);
+  if (text != NULL) sl_warn("%.256s: a condition decides, so the last value is taken: %s", a->name, text);
 }
 
 /* Whole families of real arguments: paths, intervals, logs, schedules of learning rates. */
@@ -102,12 +104,13 @@ static bool is_beside(const char *name) {
 }
 
 void sl_megatron_say_rest(const struct sl_arguments *a) {
-  struct sl_interop_rest rest = {.separator = " "};
+  struct sl_listing rest = {.separator = " "};
   for (size_t i = 0; i < a->count; i++) {
     char name[160];
     if (a->list[i].used || is_beside(a->list[i].name)) continue;
     snprintf(name, sizeof name, "--%.150s", a->list[i].name);
-    sl_interop_rest_add(&rest, name);
+    sl_listing_add(&rest, name);
   }
-  sl_interop_rest_warn(&rest, a->name, "no counterpart, so without effect");
+  const char *text = sl_listing_end(&rest);
+  if (text != NULL) sl_warn("%.256s: no counterpart, so without effect: %s", a->name, text);
 }

@@ -1,9 +1,10 @@
 /* See settings.h. */
 #include "core/interop/settings.h"
 
+#include "core/base/listing.h"
 #include "core/base/nearest.h"
+#include "core/base/status.h"
 #include "core/interop/paths.h"
-#include "core/interop/rest.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -137,7 +138,7 @@ struct account {
   const struct sl_settings *settings;
   const struct sl_setting_names *names;
   bool strict;
-  struct sl_interop_rest rest;
+  struct sl_listing rest;
 };
 
 static bool is_among(const char *const *list, const char *path) {
@@ -197,7 +198,7 @@ static enum sl_status check_name(struct account *a, const char *path) {
 
 static enum sl_status add_rest(struct account *a, const char *path) {
   if (json_object_get(a->settings->used, path) == NULL && !is_among(a->names->beside, path))
-    sl_interop_rest_add(&a->rest, path);
+    sl_listing_add(&a->rest, path);
   return SL_OK;
 }
 
@@ -223,5 +224,6 @@ enum sl_status sl_settings_check_names(const struct sl_settings *s, const struct
 void sl_settings_name_rest(const struct sl_settings *s, const struct sl_setting_names *names) {
   struct account a = {.settings = s, .names = names, .rest.separator = " "};
   walk(&a, s->doc->root, "", add_rest);
-  sl_interop_rest_warn(&a.rest, s->doc->name, "no counterpart, so without effect");
+  const char *rest = sl_listing_end(&a.rest);
+  if (rest != NULL) sl_warn("%.256s: no counterpart, so without effect: %s", s->doc->name, rest);
 }
