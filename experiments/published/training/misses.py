@@ -4,7 +4,7 @@
 usage: misses.py [SHARDLAB]
 
 Each term is a number of seconds with one coefficient, fitted to what the predictions of all 257 runs miss by least absolute relative
-deviations. They say where the misses are, not why: README.md, "Rows of hagemann that contradict each other".
+deviations. They say where the misses are, not why: hagemann.md.
 """
 import csv, pathlib, subprocess, sys, tempfile
 
