@@ -49,7 +49,7 @@ static enum sl_status split(struct sl_arguments *a) {
 
 enum sl_status sl_arguments_read(struct sl_arguments *a, const char *name, const char *text, bool is_script) {
   *a = (struct sl_arguments){.name = name, .is_script = is_script};
-  SL_TRY(sl_shell_read(&a->source, name, text));
+  SL_TRY(sl_shell_read(&a->source, name, text, is_script));
   a->asked = json_object();
   const enum sl_status status = split(a);
   if (status != SL_OK) sl_arguments_free(a);

@@ -1,203 +1,125 @@
-/* Splits a launch script into words; see shell.h. */
+/* Splits a launch script into commands and their words; see shell.h. */
 #include "core/interop/shell.h"
 
 #include "core/interop/arithmetic.h"
 #include "core/interop/shell_conditions.h"
+#include "core/interop/shell_expand.h"
+#include "core/interop/shell_program.h"
 
 #include <ctype.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_WORDS = 4096, MOST_BYTES = 4096, MOST_VARIABLES = 256, NAME_BYTES = 64, VALUE_BYTES = 1024 };
+enum { MOST_WORDS = 4096, MOST_READ = 1 << 18 };
 
-/* One assignment; the last one of a name holds. */
-struct variable {
-  char name[NAME_BYTES], value[VALUE_BYTES];
-  int line;
-  bool conditional;
-  const char *doubt; /* of what its value was made of */
-};
+/* ---- words and commands ---- */
 
-struct reader {
-  const char *text, *at, *name; /* name: of the text, for messages */
-  const char *opened;           /* the quotation mark that is not closed yet, or NULL */
-  const char *counted;          /* up to where lines are counted */
-  int line;
-  struct sl_shell_conditions conditions;
-  struct sl_shell *out;
-  struct variable *variables;
-  int variable_count;
-  char word[MOST_BYTES];
-  size_t length;
-  int began;         /* the word's line */
-  bool quoted;       /* it began inside quotation marks */
-  const char *doubt; /* of the word's variables, the first */
-};
-
-/* The line of r->at, which never goes back. */
-static int line_at(struct reader *r) {
-  for (; r->counted < r->at; r->counted++) r->line += *r->counted == '\n';
-  return r->line;
+/* Where the next word goes: into the value that is being assigned, or into the command. */
+static struct sl_shell_list *target(struct sl_shell_reader *r) {
+  return r->assigns ? &r->value.list : &r->command;
 }
 
-static enum sl_status push(struct reader *r, const char *bytes, size_t n) {
-  if (r->length + n >= MOST_BYTES)
-    return sl_fail(SL_ERR_INPUT, "%s:%d: a word has more than %d bytes", r->name, line_at(r), MOST_BYTES - 1);
-  if (r->length == 0) r->began = line_at(r), r->quoted = r->opened != NULL;
-  memcpy(r->word + r->length, bytes, n);
-  r->length += n;
-  return SL_OK;
-}
-
-/* The last assignment of a variable before the i-th; NULL if the script has none of plain text. */
-static const struct variable *find(const struct reader *r, int i, const char *name, size_t length) {
-  while (--i >= 0)
-    if (strlen(r->variables[i].name) == length && strncmp(r->variables[i].name, name, length) == 0)
-      return &r->variables[i];
-  return NULL;
-}
-
-/* What a condition decides about the value of an assignment: an earlier one that holds if this one is not reached. */
-static const char *doubt_of(struct reader *r, const struct variable *v) {
-  const struct variable *other = v;
-  struct sl_words *doubts = &r->out->doubts;
-  while (other != NULL && other->conditional && strcmp(other->value, v->value) == 0)
-    other = find(r, (int)(other - r->variables), v->name, strlen(v->name));
-  if (!v->conditional || other == NULL || strcmp(other->value, v->value) == 0) return v->doubt;
-  char text[2 * VALUE_BYTES + NAME_BYTES + 64];
-  snprintf(text, sizeof text, "%s is %s as in line %d, not %s as in line %d", v->name, v->value, v->line, other->value,
-           other->line);
-  for (size_t i = 0; i < doubts->count; i++)
-    if (strcmp(doubts->list[i], text) == 0) return doubts->list[i];
-  sl_words_add(doubts, text);
-  return doubts->count > 0 ? doubts->list[doubts->count - 1] : NULL;
-}
-
-/* The last value that the script assigned to a variable; NULL if there is none. Its doubt becomes the word's. */
-static const char *value_of(struct reader *r, const char *name, size_t length) {
-  const struct variable *v = find(r, r->variable_count, name, length);
-  if (v != NULL && r->doubt == NULL) r->doubt = doubt_of(r, v);
-  return v != NULL ? v->value : NULL;
-}
-
-static size_t name_length(const char *text) {
-  size_t n = 0;
-  if (!isalpha((unsigned char)text[0]) && text[0] != '_') return 0;
-  while (isalnum((unsigned char)text[n]) || text[n] == '_') n++;
-  return n;
-}
-
-static const char *variable_of(void *context, const char *name, size_t length) {
-  return value_of(context, name, length);
-}
-
-static enum sl_status not_closed(const struct reader *r, const char *what, const char *at) {
-  int line = 1;
-  for (const char *c = r->text; c < at; c++) line += *c == '\n';
-  return sl_fail(SL_ERR_INPUT, "%s:%d: %s is not closed", r->name, line, what);
-}
-
-/* The end of a text in quotation marks that begins at `at`; of its last byte if it has none. */
-static const char *end_of_quoted(const char *at) {
-  const char mark = *at++;
-  for (; *at != '\0' && *at != mark; at++)
-    if (mark == '"' && *at == '\\' && at[1] != '\0') at++;
-  return at;
-}
-
-/* $((...)) is computed if all its numbers are known. Otherwise it stays as written, blanks included, and so does
- * $(...): no command is ever run. */
-static enum sl_status keep_command(struct reader *r) {
-  const char *end = r->at + 1;
-  for (int depth = 0; *end != '\0'; end++) {
-    if (*end == '"' || *end == '\'') end = end_of_quoted(end);
-    depth += *end == '(' ? 1 : *end == ')' ? -1 : 0;
-    if (depth == 0 || *end == '\0') break;
-  }
-  if (*end == '\0') return not_closed(r, "$(", r->at);
-  const size_t length = (size_t)(end - r->at) + 1;
-  int64_t number;
-  if (length > 5 && r->at[2] == '(' && r->at[length - 2] == ')' &&
-      sl_arithmetic(r->at + 3, length - 5, variable_of, r, &number)) {
-    char text[24];
-    const int n = snprintf(text, sizeof text, "%lld", (long long)number);
-    r->at += length;
-    return push(r, text, (size_t)n);
-  }
-  const enum sl_status status = push(r, r->at, length);
-  r->at += length;
-  return status;
-}
-
-/* Expands $NAME or ${NAME...} at r->at; a dollar that begins neither stands for itself. */
-static enum sl_status expand(struct reader *r) {
-  if (r->at[1] == '(') return keep_command(r);
-  const bool braced = r->at[1] == '{';
-  const char *name = r->at + (braced ? 2 : 1);
-  const size_t length = isdigit((unsigned char)name[0]) ? 1 : name_length(name); /* $1 is never known */
-  const char *end = name + length;
-  const size_t to_brace = braced ? strcspn(end, "} \n") : 0;
-  if (length == 0 || (braced && end[to_brace] != '}')) return push(r, r->at++, 1);
-  const char *after = braced ? end + to_brace + 1 : end, *value = value_of(r, name, length), *from = r->at;
-  r->at = after;
-  if (value != NULL) return push(r, value, strlen(value));
-  if (braced && to_brace > 2 && strncmp(end, ":-", 2) == 0) return push(r, end + 2, to_brace - 2);
-  return push(r, from, (size_t)(after - from)); /* positional and unknown ones stay, so that messages show them */
-}
-
-static enum sl_status set_variable(struct reader *r, size_t name) {
-  const char *value = r->word + name + 1;
-  const size_t length = strlen(value);
-  if (length >= VALUE_BYTES || r->variable_count == MOST_VARIABLES)
-    return sl_fail(SL_ERR_INPUT, "%s:%d: %.*s: is of more than %d bytes, or variable %d", r->name, r->began, (int)name,
-                   r->word, VALUE_BYTES - 1, MOST_VARIABLES);
-  struct variable *v = &r->variables[r->variable_count++];
-  v->line = r->began;
-  v->conditional = sl_shell_conditions_hold(&r->conditions);
-  v->doubt = r->doubt;
-  memcpy(v->name, r->word, name);
-  v->name[name] = '\0';
-  memcpy(v->value, value, length + 1);
-  return SL_OK;
-}
-
-static enum sl_status add_word(struct reader *r, const char *word) {
-  struct sl_shell *out = r->out;
-  SL_TRY(sl_grow(&out->places, &out->capacity, out->words.count + 1, sizeof *out->places));
-  out->places[out->words.count] = (struct sl_shell_place){.line = r->began, .doubt = r->doubt};
-  sl_words_add(&out->words, word);
-  if (out->words.count <= MOST_WORDS) return sl_words_check(&out->words);
-  return sl_fail(SL_ERR_INPUT, "%s: has more than %d words", r->name, MOST_WORDS);
-}
-
-/* "NAME=VALUE" sets a variable, unless VALUE begins with an argument, as in ARGS="--name value ...": that argument is
- * added to the list, like any other word. */
-static enum sl_status finish(struct reader *r) {
+/* Ends a word of a list. It may go on in the same word of the shell, as texts in quotation marks do. */
+enum sl_status sl_shell_end_word(struct sl_shell_reader *r) {
   if (r->length == 0) return SL_OK;
+  const bool drops = r->redirects && !r->assigns;
+  struct sl_shell_list *list = target(r);
   r->word[r->length] = '\0';
-  const size_t name = name_length(r->word);
-  const bool sets = name > 0 && name < NAME_BYTES && r->word[name] == '=';
-  const char *value = sets ? r->word + name + 1 : r->word;
-  if (sets && strncmp(value, "--", 2) != 0) {
-    SL_TRY(set_variable(r, name));
-  } else {
-    if (!sets && !r->quoted) sl_shell_conditions_word(&r->conditions, value);
-    SL_TRY(add_word(r, value));
-  }
   r->length = 0;
+  if (list->count == MOST_WORDS || ++r->read > MOST_READ)
+    return sl_fail(SL_ERR_INPUT, "%s:%d: a command or a variable has more than %d words", r->name, r->began,
+                   MOST_WORDS);
+  if (!drops) {
+    sl_words_add(&r->texts, r->word);
+    SL_TRY(sl_words_check(&r->texts));
+    const struct sl_shell_word word = {.text = r->texts.list[r->texts.count - 1],
+                                       .line = r->began,
+                                       .doubt = r->doubt,
+                                       .conditional =
+                                           r->conditional || sl_shell_conditions_run(&r->conditions) == SL_MAYBE};
+    SL_TRY(sl_shell_list_add(list, &word));
+    if (!r->assigns && !r->quoted) sl_shell_conditions_word(&r->conditions, word.text);
+  }
   r->doubt = NULL;
+  r->conditional = false;
   return SL_OK;
 }
+
+/* Of a value that only a condition gives to a variable that has one: the old one stays if the new one is not known, or
+ * is that of an option of the script's own command line, which is taken as not given. */
+static bool keeps_value(const struct sl_shell_reader *r) {
+  bool known = !sl_shell_conditions_ask_options(&r->conditions);
+  for (size_t i = 0; i < r->value.list.count; i++) known &= strpbrk(r->value.list.words[i].text, "$`") == NULL;
+  return !known && sl_shell_find(&r->variables, r->assigned, strlen(r->assigned)) != NULL;
+}
+
+enum sl_status sl_shell_end_assignment(struct sl_shell_reader *r) {
+  const enum sl_truth runs = sl_shell_conditions_run(&r->conditions);
+  r->assigns = r->in_array = false;
+  if (runs == SL_NO || (runs == SL_MAYBE && keeps_value(r))) return sl_shell_list_free(&r->value.list), SL_OK;
+  r->value.line = r->assigned_line;
+  r->value.conditional = runs == SL_MAYBE;
+  SL_TRY(sl_shell_program_variable(&r->program, &r->value.list));
+  return sl_shell_assign(&r->variables, r->assigned, &r->value);
+}
+
+/* Ends a word of the shell, and with it an assignment. */
+static enum sl_status end_shell_word(struct sl_shell_reader *r) {
+  r->value.blank_after = r->assigns && r->length == 0 && r->value.list.count > 0;
+  SL_TRY(sl_shell_end_word(r));
+  if (r->assigns && !r->in_array) SL_TRY(sl_shell_end_assignment(r));
+  if (!r->assigns) r->redirects = false;
+  return SL_OK;
+}
+
+static enum sl_status end_command(struct sl_shell_reader *r) {
+  SL_TRY(end_shell_word(r));
+  if (!r->is_script) return SL_OK;
+  if (r->command.count > 0 && sl_shell_conditions_command(&r->conditions, &r->command))
+    SL_TRY(sl_shell_program_command(&r->program, &r->command));
+  r->command.count = 0;
+  return SL_OK;
+}
+
+/* "NAME=" and "NAME+=" begin an assignment, if they are written so; *began says whether they do. What is appended goes on
+ * where the old value ends. */
+static enum sl_status begin_assignment(struct sl_shell_reader *r, bool *began) {
+  const bool appends = r->length > 1 && r->word[r->length - 1] == '+';
+  const size_t length = r->length - appends;
+  *began = false;
+  r->word[r->length] = '\0';
+  if (r->assigns || r->opened != NULL || r->depth > 0 || !r->plain || length == 0 || length >= sizeof r->assigned ||
+      sl_shell_name_length(r->word) != length)
+    return SL_OK;
+  memcpy(r->assigned, r->word, length);
+  r->assigned[length] = '\0';
+  r->assigned_line = r->began;
+  r->length = 0;
+  r->at++;
+  *began = r->assigns = true;
+  r->value = (struct sl_shell_value){0};
+  const struct sl_shell_variable *old = appends ? sl_shell_find(&r->variables, r->assigned, length) : NULL;
+  if (old != NULL) {
+    r->value.blank_before = old->value.blank_before;
+    SL_TRY(sl_shell_splice(r, old));
+  }
+  if (*r->at != '(') return SL_OK;
+  r->in_array = true;
+  r->at++;
+  return sl_shell_end_word(r);
+}
+
+/* ---- characters ---- */
 
 /* Passes over "<<END", "<<-END" or "<<'END'" and the lines up to END: no words of a command. Whether there is one. */
-static bool pass_heredoc(struct reader *r) {
+static bool pass_heredoc(struct sl_shell_reader *r) {
   if (strncmp(r->at, "<<", 2) != 0) return false;
   const char *at = r->at + 2;
   const bool indented = *at == '-';
   at += indented + strspn(at + indented, " ");
   at += *at == '\'' || *at == '"' || *at == '\\';
-  const size_t length = name_length(at);
+  const size_t length = sl_shell_name_length(at);
   if (length == 0) return false;
   for (const char *line = strchr(at, '\n'); line != NULL; line = strchr(line, '\n')) {
     line++;
@@ -209,37 +131,137 @@ static bool pass_heredoc(struct reader *r) {
   return false;
 }
 
+/* ">", "2>&1", "&>>" and the like: the word behind is a file's name. */
+static enum sl_status redirect(struct sl_shell_reader *r) {
+  r->word[r->length] = '\0';
+  if (strspn(r->word, "0123456789") == r->length) r->length = 0;
+  SL_TRY(end_shell_word(r));
+  r->at += *r->at == '&';
+  r->at += strspn(r->at, "<>");
+  r->at += *r->at == '&' || *r->at == '|';
+  r->redirects = *r->at != '('; /* what <( and >( begin are commands */
+  return SL_OK;
+}
+
 /* A mark inside text of the other kind of marks stands for itself, but is left out all the same. */
-static enum sl_status quote(struct reader *r) {
+static void quote(struct sl_shell_reader *r) {
   if (r->opened == NULL)
     r->opened = r->at;
   else if (*r->opened == *r->at)
     r->opened = NULL;
   r->at++;
+}
+
+/* A blank, a line's end, or what ends a command. Inside quotation marks and defaults blanks and lines separate words. */
+static enum sl_status separate(struct sl_shell_reader *r) {
+  const char c = *r->at;
+  if (r->opened != NULL || r->depth > 0) {
+    if (r->assigns && r->length == 0 && r->value.list.count == 0) r->value.blank_before = true;
+    r->at++;
+    return sl_shell_end_word(r);
+  }
+  if (c == ' ' || c == '\t' || c == '\r' || (r->in_array && c != ')')) return r->at++, end_shell_word(r);
+  if (r->in_array) {
+    r->at++;
+    SL_TRY(sl_shell_end_word(r));
+    r->value.blank_after = false;
+    return sl_shell_end_assignment(r);
+  }
+  SL_TRY(end_command(r));
+  r->at += sl_shell_conditions_pass(&r->conditions, r->at);
   return SL_OK;
 }
 
-/* Reads the next character or expansion, inside or outside a word. */
-static enum sl_status step(struct reader *r) {
-  static const char splits[] = " \t\r\n()[];|&";
-  const char c = *r->at;
-  if (r->opened == NULL && pass_heredoc(r)) return finish(r);
-  const bool plain = r->opened != NULL && *r->opened == '\''; /* between ' and ' a backslash is a character */
-  if (c == '\\' && r->at[1] != '\0' && !plain) {
-    r->at += 2;
-    if (r->at[-1] == '\n') return finish(r);
-    return push(r, r->at - 1, 1);
+/* A backslash keeps the next character; before the end of a line it joins this line and the next. */
+static enum sl_status escape(struct sl_shell_reader *r) {
+  const size_t joins = r->at[1] == '\n' ? 2 : r->at[1] == '\r' && r->at[2] == '\n' ? 3 : 0;
+  r->at += joins > 0 ? joins : 2;
+  return joins > 0 ? SL_OK : sl_shell_push(r, r->at - 1, 1);
+}
+
+/* Is this between [[ and ]]? */
+static bool in_test(const struct sl_shell_reader *r) {
+  for (size_t i = r->command.count; i-- > 0;) {
+    if (strcmp(r->command.words[i].text, "]]") == 0) return false;
+    if (strcmp(r->command.words[i].text, "[[") == 0) return true;
   }
-  if (c == '#' && r->length == 0 && r->opened == NULL) {
+  return false;
+}
+
+/* && and || of a test are words of it. */
+static enum sl_status connective(struct sl_shell_reader *r) {
+  SL_TRY(end_shell_word(r));
+  SL_TRY(sl_shell_push(r, r->at, 2));
+  r->at += 2;
+  return end_shell_word(r);
+}
+
+enum sl_status sl_shell_step(struct sl_shell_reader *r) {
+  const char c = *r->at;
+  const bool open = r->opened != NULL || r->depth > 0;
+  bool began = false;
+  if (!open && pass_heredoc(r)) return end_shell_word(r);
+  /* between ' and ' a backslash is a character */
+  if (c == '\\' && r->at[1] != '\0' && !(r->opened != NULL && *r->opened == '\'')) return escape(r);
+  if (c == '#' && r->length == 0 && !open && !(r->assigns && !r->in_array)) {
     r->at += strcspn(r->at, "\n");
     return SL_OK;
   }
-  if (c == '$') return expand(r);
-  if (c == '"' || c == '\'') return quote(r);
-  if (strchr(splits, c) == NULL) return push(r, r->at++, 1);
-  SL_TRY(finish(r));
-  r->at += r->opened == NULL ? sl_shell_conditions_pass(&r->conditions, r->at) : 1;
-  return SL_OK;
+  if (c == '$') return sl_shell_expand(r);
+  if (c == '`') return sl_shell_keep_quoted(r);
+  if (c == '"' || c == '\'') return quote(r), SL_OK;
+  if (!open && (c == '<' || c == '>' || (c == '&' && r->at[1] == '>'))) return redirect(r);
+  if (!open && in_test(r) && (c == '&' || c == '|') && r->at[1] == c) return connective(r);
+  if (c == '=') SL_TRY(begin_assignment(r, &began));
+  if (began) return SL_OK;
+  if (strchr(open ? " \t\r\n" : " \t\r\n;|&()", c) != NULL) return separate(r);
+  return sl_shell_push(r, r->at++, 1);
+}
+
+/* ---- the result ---- */
+
+static enum sl_status give(struct sl_shell *out, const struct sl_shell_list *list, const char *name) {
+  if (list->count > MOST_WORDS) return sl_fail(SL_ERR_INPUT, "%s: has more than %d words", name, MOST_WORDS);
+  SL_TRY(sl_grow(&out->places, &out->capacity, list->count, sizeof *out->places));
+  for (size_t i = 0; i < list->count; i++) {
+    const struct sl_shell_word *word = &list->words[i];
+    out->places[i] = (struct sl_shell_place){word->line, word->doubt, word->conditional};
+    sl_words_add(&out->words, word->text);
+  }
+  return sl_words_check(&out->words);
+}
+
+static enum sl_status choose(struct sl_shell_reader *r) {
+  const struct sl_shell_program *p = &r->program;
+  const bool one = r->is_script && p->rank > 0;
+  if (one && p->other_line > 0)
+    sl_warn("%.256s: %s runs in lines %d and %d with other arguments; those of the last are taken", r->name,
+            p->best.words[0].text, p->other_line, p->best.words[0].line);
+  SL_TRY(give(r->out, one ? &p->best : r->is_script ? &p->all : &r->command, r->name));
+  return sl_words_check(&r->out->doubts);
+}
+
+static enum sl_status read_all(struct sl_shell_reader *r) {
+  while (*r->at != '\0') SL_TRY(sl_shell_step(r));
+  if (r->opened != NULL) return sl_shell_not_closed(r, "a quotation mark", r->opened);
+  if (r->in_array) return sl_fail(SL_ERR_INPUT, "%s:%d: %s=( is not closed", r->name, r->assigned_line, r->assigned);
+  SL_TRY(end_command(r));
+  return choose(r);
+}
+
+enum sl_status sl_shell_read(struct sl_shell *out, const char *name, const char *text, int is_script) {
+  struct sl_shell_reader r = {
+      .text = text, .at = text, .counted = text, .line = 1, .name = name, .out = out, .is_script = is_script != 0};
+  *out = (struct sl_shell){0};
+  sl_shell_conditions_open(&r.conditions);
+  const enum sl_status status = read_all(&r);
+  sl_shell_variables_free(&r.variables);
+  sl_shell_list_free(&r.value.list);
+  sl_shell_list_free(&r.command);
+  sl_shell_program_free(&r.program);
+  sl_words_free(&r.texts);
+  if (status != SL_OK) sl_shell_free(out);
+  return status;
 }
 
 void sl_shell_free(struct sl_shell *shell) {
@@ -247,19 +269,4 @@ void sl_shell_free(struct sl_shell *shell) {
   sl_words_free(&shell->doubts);
   free(shell->places);
   *shell = (struct sl_shell){0};
-}
-
-enum sl_status sl_shell_read(struct sl_shell *out, const char *name, const char *text) {
-  struct reader r = {.text = text, .at = text, .counted = text, .line = 1, .name = name, .out = out};
-  *out = (struct sl_shell){0};
-  r.conditions.begins = true;
-  SL_TRY(sl_calloc(&r.variables, MOST_VARIABLES, sizeof *r.variables));
-  enum sl_status status = SL_OK;
-  while (status == SL_OK && *r.at != '\0') status = step(&r);
-  if (status == SL_OK && r.opened != NULL) status = not_closed(&r, "a quotation mark", r.opened);
-  if (status == SL_OK) status = finish(&r);
-  if (status == SL_OK) status = sl_words_check(&out->doubts);
-  free(r.variables);
-  if (status != SL_OK) sl_shell_free(out);
-  return status;
 }

@@ -1,5 +1,4 @@
-/* Splits the text of a shell script, or of one argument, into words: enough of a shell to read the settings in a
- * launch script. */
+/* Reads a launch script, or the arguments alone, as a shell would up to the command that runs the training. */
 #pragma once
 
 #include "core/launch/words.h"
@@ -8,6 +7,7 @@
 struct sl_shell_place {
   int line;          /* of its first character, from 1 */
   const char *doubt; /* what a condition decides of it: "TP is 4 as in line 3, not 2 as in line 1"; NULL: nothing */
+  int conditional;   /* it was written under a condition */
 };
 
 struct sl_shell {
@@ -17,12 +17,23 @@ struct sl_shell {
   struct sl_words doubts; /* the texts of them, each once */
 };
 
-/* Reads the words of `text`. They are separated by white space, by ( ) ; | & and by = after a name. Quotes are
- * removed and their contents are split too, since scripts keep lists of arguments in strings. A backslash keeps the
- * next character, or joins two lines; # starts a comment where a word may start. NAME=VALUE sets a variable; $NAME,
- * ${NAME} and ${NAME:-DEFAULT} are replaced if it is known, otherwise kept. $((...)) of known numbers is evaluated
- * (arithmetic.h); nothing is executed. All branches of conditions are read (shell_conditions.h), and the last value
- * of a variable holds; a word that has another value if the condition fails is in doubt. More than 4096 words, or one
- * of more than 4095 bytes, is an error, SL_ERR_INPUT with `name`. On failure nothing is allocated. */
-enum sl_status sl_shell_read(struct sl_shell *out, const char *name, const char *text);
+/* Reads the words of `text`. Words are separated by blanks and lines, inside quotation marks too, since scripts keep
+ * lists of arguments in strings; the marks are left out. A backslash keeps the next character, or joins two lines; #
+ * starts a comment where a word may start; here-documents and redirections are passed over.
+ *
+ * NAME=VALUE, NAME=(...) and += set variables; $NAME, ${NAME}, ${NAME[@]}, ${NAME:-DEFAULT}, ${NAME:=DEFAULT} and
+ * ${NAME:+OTHER} are replaced where that is known, otherwise kept. $((...)) of known numbers is evaluated
+ * (arithmetic.h); nothing is executed. All branches of conditions are read (shell_conditions.h), loops and functions
+ * once, where they stand. The last value of a variable holds; a word that has another value if the condition fails is
+ * in doubt.
+ *
+ * With `is_script` the words are those of the last command that runs a pretrain_*.py, from that file on: neither what
+ * `echo` and `printf` say nor what other commands are given. A warning names two such commands whose arguments differ.
+ * Failing that they are those of the last command with a .py file and --num-layers or --micro-batch-size, and failing
+ * that all words beginning with the first argument in commands and variables that have one. Without `is_script` they
+ * are all of `text`.
+ *
+ * Errors: SL_ERR_INPUT with `name` and line: more than 4096 words in a command or a variable, or a word of more than
+ * 4095 bytes; what is not closed. On failure nothing is allocated. */
+enum sl_status sl_shell_read(struct sl_shell *out, const char *name, const char *text, int is_script);
 void sl_shell_free(struct sl_shell *shell);

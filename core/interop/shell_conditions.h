@@ -1,18 +1,39 @@
-/* Which commands of a shell script run only under a condition: those behind && and ||, between if and fi, and between
- * case and esac. Internal to core/interop. */
+/* Which commands of a shell script run: those behind && and ||, between if and fi, and between case and esac depend on
+ * conditions. Internal to core/interop. */
 #pragma once
 
-#include <stdbool.h>
+#include "core/interop/shell_test.h"
+
+enum { SL_SHELL_FRAMES = 64 };
+
+/* An if, a case or a group in { } that is not closed. */
+struct sl_shell_frame {
+  char kind;                    /* 'i', 'c' or '{' */
+  enum sl_truth outer;          /* does it run, by the && or || before it? */
+  enum sl_truth branch;         /* does the branch that is read run? */
+  enum sl_truth taken;          /* did one before it? */
+  struct sl_shell_word subject; /* of a case; its text is NULL before it is known */
+  bool patterns;                /* of a case: a branch's patterns are read, ... */
+  enum sl_truth matched;        /* ... of which one has matched */
+};
 
 struct sl_shell_conditions {
   bool begins;         /* the next word begins a command */
-  bool behind;         /* && or || stands before this command */
-  int open;            /* if and case that are not closed */
-  unsigned long group; /* of the open { }, the innermost last: a bit each, 1 if the group is behind an operator */
+  enum sl_truth runs;  /* does this command run, by the && or || before it? */
+  bool either;         /* ... by || */
+  enum sl_truth value; /* of the commands that && and || have joined so far */
+  struct sl_shell_frame frames[SL_SHELL_FRAMES];
+  int depth; /* of frames, those beyond SL_SHELL_FRAMES included, which decide nothing */
 };
 
+void sl_shell_conditions_open(struct sl_shell_conditions *c);
 /* A word outside of quotation marks. */
 void sl_shell_conditions_word(struct sl_shell_conditions *c, const char *word);
+/* All words of a command, at its end; whether they are a command that runs, or may. */
+bool sl_shell_conditions_command(struct sl_shell_conditions *c, const struct sl_shell_list *command);
 /* What separates words at `at`, outside of quotation marks: how many bytes of it belong together. */
 int sl_shell_conditions_pass(struct sl_shell_conditions *c, const char *at);
-bool sl_shell_conditions_hold(const struct sl_shell_conditions *c);
+/* Does what is read run? */
+enum sl_truth sl_shell_conditions_run(const struct sl_shell_conditions *c);
+/* Is this a branch of a case of $1 and the like, for an option of the script's own command line? */
+bool sl_shell_conditions_ask_options(const struct sl_shell_conditions *c);
