@@ -16,7 +16,8 @@ const struct sl_argument_given *sl_arguments_find(const struct sl_arguments *a, 
 static enum sl_status add(struct sl_arguments *a, char *word, const struct sl_shell_place *place) {
   if (strncmp(word, "--", 2) == 0 && word[2] != '\0') {
     SL_TRY(sl_grow(&a->list, &a->capacity, a->count + 1, sizeof *a->list));
-    a->list[a->count++] = (struct sl_argument_given){.name = word + 2, .line = place->line};
+    a->list[a->count++] =
+        (struct sl_argument_given){.name = word + 2, .line = place->line, .conditional = place->conditional};
   } else if (a->count > 0) {
     struct sl_argument_given *g = &a->list[a->count - 1];
     if (g->value_count++ == 0) g->doubt = place->doubt;
@@ -47,11 +48,28 @@ static enum sl_status split(struct sl_arguments *a) {
   return sl_fail(SL_ERR_INPUT, "%s: has no argument; expected Megatron-LM's, as --micro-batch-size 4", a->name);
 }
 
+/* Of an argument that stands twice with two values, the last under a condition: that decides. */
+static void doubt_repeated(struct sl_arguments *a) {
+  for (size_t i = 1; i < a->count; i++) {
+    struct sl_argument_given *g = &a->list[i];
+    for (size_t k = i; k-- > 0 && g->conditional && g->doubt == NULL && g->value_count > 0;) {
+      const struct sl_argument_given *other = &a->list[k];
+      if (strcmp(other->name, g->name) != 0) continue;
+      if (other->value_count == 0 || strcmp(other->values[0], g->values[0]) == 0) break;
+      sl_words_addf(&a->source.doubts, "--%.100s is %.100s as in line %d, not %.100s as in line %d", g->name,
+                    g->values[0], g->line, other->values[0], other->line);
+      if (sl_words_check(&a->source.doubts) == SL_OK) g->doubt = a->source.doubts.list[a->source.doubts.count - 1];
+    }
+  }
+}
+
 enum sl_status sl_arguments_read(struct sl_arguments *a, const char *name, const char *text, bool is_script) {
   *a = (struct sl_arguments){.name = name, .is_script = is_script};
   SL_TRY(sl_shell_read(&a->source, name, text, is_script));
   a->asked = json_object();
-  const enum sl_status status = split(a);
+  enum sl_status status = split(a);
+  if (status == SL_OK) doubt_repeated(a);
+  if (status == SL_OK) status = sl_words_check(&a->source.doubts);
   if (status != SL_OK) sl_arguments_free(a);
   return status;
 }

@@ -14,11 +14,12 @@ struct sl_argument_given {
   bool used; /* it has been requested */
   int line;
   const char *doubt; /* of its first value; see shell.h */
+  bool conditional;  /* it was written under a condition */
 };
 
 struct sl_arguments {
   const char *name; /* for messages */
-  bool is_script;   /* of lines, which messages name; its other words are other commands' */
+  bool is_script;   /* of lines, which messages name */
   struct sl_shell source;
   struct sl_words words;
   struct sl_argument_given *list;

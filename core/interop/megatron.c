@@ -60,6 +60,8 @@ static enum sl_status put_recompute(json_t *config, const struct sl_arguments *a
   if (strcmp(granularity, "full") == 0 && layers != 1)
     return sl_arguments_fail(a, "recompute-num-layers",
                              "1: pieces of several layers, or some layers alone, are not modelled");
+  if (strcmp(granularity, "full") == 0 && sl_arguments_has(a, "recompute-granularity"))
+    SL_TRY(sl_arguments_text(a, "recompute-method", &method)); /* Megatron-LM does not start without it */
   if (sl_arguments_has(a, "recompute-method")) {
     SL_TRY(sl_arguments_text(a, "recompute-method", &method));
     if (strcmp(method, "uniform") != 0)
@@ -138,15 +140,25 @@ static enum sl_status put_optimizer(json_t *config, const struct sl_arguments *a
   return SL_OK;
 }
 
-/* One word for all layers, or one a layer. A script's later words may be those of its next command. */
+/* One word for all layers, or one a layer. */
 static enum sl_status read_context_type(const struct sl_arguments *a, const char *key, const char **type) {
-  static const char *const words[] = {"p2p", "a2a", "all_gather", "allgather", "a2a+p2p", NULL};
   SL_TRY(sl_arguments_text(a, key, type));
   const struct sl_argument_given *g = sl_arguments_find(a, key);
-  for (size_t i = 1; i < g->value_count && !(a->is_script && !sl_interop_among(words, g->values[i])); i++)
+  for (size_t i = 1; i < g->value_count; i++)
     if (strcmp(g->values[i], *type) != 0)
       return sl_arguments_fail(a, key, "one type for all layers: layers of several types are not modelled");
   return SL_OK;
+}
+
+/* Megatron-DeepSpeed's own sequence parallelism is DeepSpeed-Ulysses: heads for tokens, over ranks of their own. */
+static enum sl_status put_ulysses(json_t *config, const struct sl_arguments *a) {
+  static const char key[] = "ds-sequence-parallel-size";
+  int64_t ranks = 1;
+  if (sl_arguments_has(a, key)) SL_TRY(sl_arguments_int(a, key, &ranks));
+  if (ranks <= 1) return SL_OK;
+  if (!sl_arguments_has(a, "deepspeed")) return sl_arguments_fail(a, key, "1 without --deepspeed");
+  sl_interop_put(config, "shardlab.cp", json_integer(ranks));
+  return sl_interop_put(config, "shardlab.cp_comm_type", json_string("a2a")), SL_OK;
 }
 
 /* Keys and values that go round a ring (p2p, the default) are as many bytes as gathered ones. */
@@ -154,6 +166,8 @@ static enum sl_status put_context(json_t *config, const struct sl_arguments *a) 
   static const char key[] = "cp-comm-type", mapping[] = "use-tp-pp-dp-mapping";
   const char *type = "p2p";
   const bool says = sl_arguments_has(a, key);
+  SL_TRY(put_ulysses(config, a));
+  if (sl_interop_get(config, "shardlab.cp_comm_type") != NULL) return SL_OK;
   if (json_integer_value(sl_interop_get(config, "shardlab.cp")) <= 1) return SL_OK;
   if (says) SL_TRY(read_context_type(a, key, &type));
   if (sl_arguments_has(a, mapping))
@@ -186,6 +200,15 @@ static enum sl_status put_pipeline(json_t *config, const struct sl_arguments *a)
   if (virtual > 1) sl_interop_put(config, "shardlab.schedule", json_string("interleaved"));
   if (sl_arguments_has(a, "use-tp-pp-dp-mapping"))
     sl_interop_put(config, "shardlab.rank_order", json_string("tp-pp-dp"));
+  return SL_OK;
+}
+
+/* DeepSpeed's checkpoints of activations cut what every rank of a tensor-parallel group keeps. */
+static enum sl_status put_partitioned(json_t *config, const struct sl_arguments *a) {
+  static const char key[] = "partition-activations";
+  if (!sl_arguments_has(a, key)) return SL_OK;
+  if (!sl_arguments_has(a, "deepspeed")) return sl_arguments_fail(a, key, "none without --deepspeed");
+  sl_interop_put(config, "activation_checkpointing.partition_activations", json_true());
   return SL_OK;
 }
 
@@ -233,6 +256,7 @@ static enum sl_status make_config(json_t *config, const struct sl_arguments *a) 
   SL_TRY(put_kernels(config, a));
   SL_TRY(put_attention(config, a));
   SL_TRY(put_recompute(config, a));
+  SL_TRY(put_partitioned(config, a));
   SL_TRY(sl_megatron_read_fp8(config, a));
   if (sl_arguments_has(a, "micro-batch-size")) return SL_OK;
   return sl_arguments_fail(a, "micro-batch-size",

@@ -11,66 +11,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_WORDS = 4096, MOST_READ = 1 << 18 };
-
 /* ---- words and commands ---- */
-
-/* Where the next word goes: into the value that is being assigned, or into the command. */
-static struct sl_shell_list *target(struct sl_shell_reader *r) {
-  return r->assigns ? &r->value.list : &r->command;
-}
-
-/* Ends a word of a list. It may go on in the same word of the shell, as texts in quotation marks do. */
-enum sl_status sl_shell_end_word(struct sl_shell_reader *r) {
-  if (r->length == 0) return SL_OK;
-  const bool drops = r->redirects && !r->assigns;
-  struct sl_shell_list *list = target(r);
-  r->word[r->length] = '\0';
-  r->length = 0;
-  if (list->count == MOST_WORDS || ++r->read > MOST_READ)
-    return sl_fail(SL_ERR_INPUT, "%s:%d: a command or a variable has more than %d words", r->name, r->began,
-                   MOST_WORDS);
-  if (!drops) {
-    sl_words_add(&r->texts, r->word);
-    SL_TRY(sl_words_check(&r->texts));
-    const struct sl_shell_word word = {.text = r->texts.list[r->texts.count - 1],
-                                       .line = r->began,
-                                       .doubt = r->doubt,
-                                       .conditional =
-                                           r->conditional || sl_shell_conditions_run(&r->conditions) == SL_MAYBE};
-    SL_TRY(sl_shell_list_add(list, &word));
-    if (!r->assigns && !r->quoted) sl_shell_conditions_word(&r->conditions, word.text);
-  }
-  r->doubt = NULL;
-  r->conditional = false;
-  return SL_OK;
-}
-
-/* Of a value that only a condition gives to a variable that has one: the old one stays if the new one is not known, or
- * is that of an option of the script's own command line, which is taken as not given. */
-static bool keeps_value(const struct sl_shell_reader *r) {
-  bool known = !sl_shell_conditions_ask_options(&r->conditions);
-  for (size_t i = 0; i < r->value.list.count; i++) known &= strpbrk(r->value.list.words[i].text, "$`") == NULL;
-  return !known && sl_shell_find(&r->variables, r->assigned, strlen(r->assigned)) != NULL;
-}
-
-enum sl_status sl_shell_end_assignment(struct sl_shell_reader *r) {
-  const enum sl_truth runs = sl_shell_conditions_run(&r->conditions);
-  r->assigns = r->in_array = false;
-  if (runs == SL_NO || (runs == SL_MAYBE && keeps_value(r))) return sl_shell_list_free(&r->value.list), SL_OK;
-  r->value.line = r->assigned_line;
-  r->value.conditional = runs == SL_MAYBE;
-  SL_TRY(sl_shell_program_variable(&r->program, &r->value.list));
-  return sl_shell_assign(&r->variables, r->assigned, &r->value);
-}
 
 /* Ends a word of the shell, and with it an assignment. */
 static enum sl_status end_shell_word(struct sl_shell_reader *r) {
   r->value.blank_after = r->assigns && r->length == 0 && r->value.list.count > 0;
+  if (r->length > 0 && !r->assigns && r->redirects) {
+    r->length = 0;
+    r->redirects = false;
+  }
   SL_TRY(sl_shell_end_word(r));
-  if (r->assigns && !r->in_array) SL_TRY(sl_shell_end_assignment(r));
-  if (!r->assigns) r->redirects = false;
-  return SL_OK;
+  return r->assigns && !r->in_array ? sl_shell_end_assignment(r) : SL_OK;
 }
 
 static enum sl_status end_command(struct sl_shell_reader *r) {
@@ -92,13 +43,10 @@ static enum sl_status begin_assignment(struct sl_shell_reader *r, bool *began) {
   if (r->assigns || r->opened != NULL || r->depth > 0 || !r->plain || length == 0 || length >= sizeof r->assigned ||
       sl_shell_name_length(r->word) != length)
     return SL_OK;
-  memcpy(r->assigned, r->word, length);
-  r->assigned[length] = '\0';
-  r->assigned_line = r->began;
+  sl_shell_begin_assignment(r, r->word, length, r->began);
   r->length = 0;
   r->at++;
-  *began = r->assigns = true;
-  r->value = (struct sl_shell_value){0};
+  *began = true;
   const struct sl_shell_variable *old = appends ? sl_shell_find(&r->variables, r->assigned, length) : NULL;
   if (old != NULL) {
     r->value.blank_before = old->value.blank_before;
@@ -196,7 +144,7 @@ static enum sl_status connective(struct sl_shell_reader *r) {
   return end_shell_word(r);
 }
 
-enum sl_status sl_shell_step(struct sl_shell_reader *r) {
+static enum sl_status step(struct sl_shell_reader *r) {
   const char c = *r->at;
   const bool open = r->opened != NULL || r->depth > 0;
   bool began = false;
@@ -221,7 +169,7 @@ enum sl_status sl_shell_step(struct sl_shell_reader *r) {
 /* ---- the result ---- */
 
 static enum sl_status give(struct sl_shell *out, const struct sl_shell_list *list, const char *name) {
-  if (list->count > MOST_WORDS) return sl_fail(SL_ERR_INPUT, "%s: has more than %d words", name, MOST_WORDS);
+  if (list->count > SL_SHELL_WORDS) return sl_fail(SL_ERR_INPUT, "%s: has more than %d words", name, SL_SHELL_WORDS);
   SL_TRY(sl_grow(&out->places, &out->capacity, list->count, sizeof *out->places));
   for (size_t i = 0; i < list->count; i++) {
     const struct sl_shell_word *word = &list->words[i];
@@ -242,16 +190,22 @@ static enum sl_status choose(struct sl_shell_reader *r) {
 }
 
 static enum sl_status read_all(struct sl_shell_reader *r) {
-  while (*r->at != '\0') SL_TRY(sl_shell_step(r));
+  while (r->at < r->end || r->depth > 0) SL_TRY(r->at < r->end ? step(r) : sl_shell_leave(r));
   if (r->opened != NULL) return sl_shell_not_closed(r, "a quotation mark", r->opened);
   if (r->in_array) return sl_fail(SL_ERR_INPUT, "%s:%d: %s=( is not closed", r->name, r->assigned_line, r->assigned);
   SL_TRY(end_command(r));
   return choose(r);
 }
 
-enum sl_status sl_shell_read(struct sl_shell *out, const char *name, const char *text, int is_script) {
-  struct sl_shell_reader r = {
-      .text = text, .at = text, .counted = text, .line = 1, .name = name, .out = out, .is_script = is_script != 0};
+enum sl_status sl_shell_read(struct sl_shell *out, const char *name, const char *text, bool is_script) {
+  struct sl_shell_reader r = {.text = text,
+                              .at = text,
+                              .counted = text,
+                              .end = text + strlen(text),
+                              .line = 1,
+                              .name = name,
+                              .out = out,
+                              .is_script = is_script};
   *out = (struct sl_shell){0};
   sl_shell_conditions_open(&r.conditions);
   const enum sl_status status = read_all(&r);

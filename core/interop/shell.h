@@ -3,11 +3,13 @@
 
 #include "core/launch/words.h"
 
+#include <stdbool.h>
+
 /* Where a word comes from. */
 struct sl_shell_place {
   int line;          /* of its first character, from 1 */
   const char *doubt; /* what a condition decides of it: "TP is 4 as in line 3, not 2 as in line 1"; NULL: nothing */
-  int conditional;   /* it was written under a condition */
+  bool conditional;  /* it was written under a condition */
 };
 
 struct sl_shell {
@@ -35,5 +37,5 @@ struct sl_shell {
  *
  * Errors: SL_ERR_INPUT with `name` and line: more than 4096 words in a command or a variable, or a word of more than
  * 4095 bytes; what is not closed. On failure nothing is allocated. */
-enum sl_status sl_shell_read(struct sl_shell *out, const char *name, const char *text, int is_script);
+enum sl_status sl_shell_read(struct sl_shell *out, const char *name, const char *text, bool is_script);
 void sl_shell_free(struct sl_shell *shell);

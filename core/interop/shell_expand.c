@@ -7,59 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_DEPTH = 16 };
-
-/* The line of r->at, which never goes back but for defaults, whose line is that of their end. */
-static int line_at(struct sl_shell_reader *r) {
-  for (; r->counted < r->at; r->counted++) r->line += *r->counted == '\n';
-  return r->line;
-}
-
-enum sl_status sl_shell_push(struct sl_shell_reader *r, const char *bytes, size_t n) {
-  if (r->length + n >= SL_SHELL_WORD_BYTES)
-    return sl_fail(SL_ERR_INPUT, "%s:%d: a word has more than %d bytes", r->name, line_at(r), SL_SHELL_WORD_BYTES - 1);
-  if (r->length == 0) {
-    r->began = line_at(r);
-    r->quoted = r->opened != NULL;
-    r->plain = !r->quoted;
-  }
-  memcpy(r->word + r->length, bytes, n);
-  r->length += n;
-  return SL_OK;
-}
-
-size_t sl_shell_name_length(const char *text) {
-  size_t n = 0;
-  if (!isalpha((unsigned char)text[0]) && text[0] != '_') return 0;
-  while (isalnum((unsigned char)text[n]) || text[n] == '_') n++;
-  return n;
-}
-
-enum sl_status sl_shell_not_closed(const struct sl_shell_reader *r, const char *what, const char *at) {
-  int line = 1;
-  for (const char *c = r->text; c < at; c++) line += *c == '\n';
-  return sl_fail(SL_ERR_INPUT, "%s:%d: %s is not closed", r->name, line, what);
-}
-
 /* ---- variables ---- */
-
-enum sl_status sl_shell_splice(struct sl_shell_reader *r, const struct sl_shell_variable *v) {
-  /* a copy: the variables' list may move, and the value's words do not */
-  const struct sl_shell_value value = v->value;
-  const char *doubt = sl_shell_doubt(&r->variables, v, &r->out->doubts);
-  if (value.blank_before) SL_TRY(sl_shell_end_word(r));
-  for (size_t i = 0; i < value.list.count; i++) {
-    const struct sl_shell_word *word = &value.list.words[i];
-    const bool begins = i > 0 || r->length == 0;
-    if (i > 0) SL_TRY(sl_shell_end_word(r));
-    SL_TRY(sl_shell_push(r, word->text, strlen(word->text)));
-    r->plain = false;
-    if (begins && (value.list.count > 1 || word->text[0] == '-')) r->began = word->line; /* of a list of arguments */
-    if (r->doubt == NULL) r->doubt = doubt != NULL ? doubt : word->doubt;
-    r->conditional |= word->conditional;
-  }
-  return value.blank_after ? sl_shell_end_word(r) : SL_OK;
-}
 
 /* For arithmetic: a variable's value if it is one word. */
 static const char *number_of(void *context, const char *name, size_t length) {
@@ -127,17 +75,26 @@ static enum sl_status keep_command(struct sl_shell_reader *r) {
 
 /* ---- ${...} ---- */
 
-/* Reads the text from `from` up to `end`, inside of ${...}, as if it stood in its place. */
-static enum sl_status read_inside(struct sl_shell_reader *r, const char *from, const char *end) {
-  const char *after = r->at, *opened = r->opened;
-  if (++r->depth > MOST_DEPTH) return sl_shell_not_closed(r, "${", from);
+/* The text from `from` up to `end`, inside of ${...}, is read as if it stood in its place. */
+static enum sl_status enter(struct sl_shell_reader *r, const char *from, const char *end, bool assigns) {
+  if (r->depth == SL_SHELL_DEPTH) return sl_shell_not_closed(r, "${, among many,", from);
+  r->inputs[r->depth++] = (struct sl_shell_input){r->at, r->end, r->opened, assigns};
   r->at = from;
-  enum sl_status status = SL_OK;
-  while (status == SL_OK && r->at < end) status = sl_shell_step(r);
-  r->depth--;
-  r->opened = opened;
-  r->at = after;
-  return status;
+  r->end = end;
+  return SL_OK;
+}
+
+enum sl_status sl_shell_leave(struct sl_shell_reader *r) {
+  const struct sl_shell_input around = r->inputs[--r->depth];
+  r->at = around.at;
+  r->end = around.end;
+  r->opened = around.opened;
+  r->plain = false;
+  if (!around.assigns) return SL_OK;
+  SL_TRY(sl_shell_end_word(r));
+  SL_TRY(sl_shell_end_assignment(r));
+  const struct sl_shell_variable *v = sl_shell_find(&r->variables, r->assigned, strlen(r->assigned));
+  return v != NULL ? sl_shell_splice(r, v) : SL_OK; /* NULL: it stands where nothing runs */
 }
 
 /* ":-", "-", ":=", "=", ":+" and "+" behind a name: which of - = + it is, else 0. */
@@ -147,19 +104,12 @@ static char operator_of(const char *at, size_t *length) {
   return c == '-' || c == '=' || c == '+' ? c : '\0';
 }
 
-/* ${NAME:=DEFAULT}: the default becomes the variable's value. */
+/* ${NAME:=DEFAULT}: the default becomes the variable's value, where no other one is read. */
 static enum sl_status assign_default(struct sl_shell_reader *r, const char *name, size_t length, const char *from,
                                      const char *end) {
-  if (r->assigns || r->length > 0 || length >= sizeof r->assigned) return read_inside(r, from, end);
-  memcpy(r->assigned, name, length);
-  r->assigned[length] = '\0';
-  r->assigned_line = line_at(r);
-  r->assigns = true;
-  r->value = (struct sl_shell_value){0};
-  SL_TRY(read_inside(r, from, end));
-  SL_TRY(sl_shell_end_word(r));
-  SL_TRY(sl_shell_end_assignment(r));
-  return sl_shell_splice(r, sl_shell_find(&r->variables, name, length));
+  const bool assigns = !r->assigns && r->length == 0 && length < sizeof r->assigned;
+  if (assigns) sl_shell_begin_assignment(r, name, length, sl_shell_line(r));
+  return enter(r, from, end, assigns);
 }
 
 /* Expands "${NAME...}", which ends at `end`; false: it is kept as it is written. */
@@ -173,10 +123,10 @@ static enum sl_status expand_braced(struct sl_shell_reader *r, const char *name,
   const bool whole = rest == end || strncmp(rest, "[@]}", 4) == 0 || strncmp(rest, "[*]}", 4) == 0;
   *done = true;
   if (v != NULL && whole) return sl_shell_splice(r, v);
-  if (does == '+') return has ? read_inside(r, rest + skips, end) : SL_OK;
+  if (does == '+') return has ? enter(r, rest + skips, end, false) : SL_OK;
   if (does != '\0' && has) return sl_shell_splice(r, v);
   if (does == '=') return assign_default(r, name, length, rest + skips, end);
-  if (does != '\0') return read_inside(r, rest + skips, end);
+  if (does != '\0') return enter(r, rest + skips, end, false);
   *done = false;
   return SL_OK;
 }

@@ -76,12 +76,18 @@ static size_t redirection(const char *word) {
   return marks > 0 ? descriptor + marks : 0;
 }
 
+/* "$@" and "$*": the arguments of the script, which has none. */
+static bool is_of_script(const char *word) {
+  return strcmp(word, "$@") == 0 || strcmp(word, "$*") == 0 || strcmp(word, "${@}") == 0 || strcmp(word, "${*}") == 0;
+}
+
 /* The program and its arguments, without what stands behind them in a text. */
 static enum sl_status take(struct sl_shell_list *out, const struct sl_shell_list *command, size_t program) {
   out->count = 0;
   for (size_t i = program; i < command->count && !ends_command(command->words[i].text); i++) {
     const char *word = command->words[i].text;
     const size_t redirected = redirection(word);
+    if (is_of_script(word)) continue;
     if (redirected == 0)
       SL_TRY(sl_shell_list_add(out, &command->words[i]));
     else if (word[redirected] == '\0')

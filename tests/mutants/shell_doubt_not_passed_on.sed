@@ -1,4 +1,4 @@
 # A variable made of a doubtful one is certain.
-# file: core/interop/shell.c
+# file: core/interop/shell_reader.c
 # tests: test_megatron_names
-s/  v->doubt = r->doubt;/  v->doubt = NULL;/
+s/doubt != NULL ? doubt : word->doubt/doubt/

@@ -1,4 +1,4 @@
 # Equal values are in doubt, too.
-# file: core/interop/shell.c
+# file: core/interop/shell_values.c
 # tests: test_megatron_names
-s/ || other == NULL || strcmp(other->value, v->value) == 0) return/ || other == NULL) return/
+s/ || begins_with(&v->value.list, &other->value.list)) return NULL/) return NULL/; s/ \&\& begins_with(&v->value.list, &other->value.list))$/ \&\& false)/

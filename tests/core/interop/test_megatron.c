@@ -46,6 +46,19 @@ static void a_launch_script_is_read(void **state) {
   json_decref(model);
 }
 
+/* Megatron-DeepSpeed's names of what DeepSpeed does. */
+static void the_forks_arguments_are_deepspeeds(void **state) {
+  (void)state;
+  json_t *config, *model;
+  read_as("--micro-batch-size 1 --deepspeed --no-pipeline-parallel --ds-sequence-parallel-size 4 "
+          "--checkpoint-activations --partition-activations",
+          &config, &model);
+  assert_int_equal(integer(config, "shardlab.cp"), 4);
+  assert_string_equal(json_string_value(sl_interop_get(config, "shardlab.cp_comm_type")), "a2a");
+  assert_true(json_is_true(sl_interop_get(config, "activation_checkpointing.partition_activations")));
+  json_decref(config);
+}
+
 static void defaults_are_megatrons(void **state) {
   (void)state;
   json_t *config, *model;
@@ -296,6 +309,11 @@ static void what_is_not_modelled_is_named(void **state) {
       {"--recompute-granularity full --recompute-num-layers 4",
        "run.sh:1: --recompute-num-layers: is '4'; expected 1: pieces of several layers, or some layers alone, are not "
        "modelled"},
+      {"--micro-batch-size 1\n--recompute-granularity full", "run.sh: --recompute-method: is missing; expected a word"},
+      {"--micro-batch-size 1 --ds-sequence-parallel-size 2",
+       "run.sh:1: --ds-sequence-parallel-size: is '2'; expected 1 without --deepspeed"},
+      {"--micro-batch-size 1 --partition-activations",
+       "run.sh:1: --partition-activations: is given; expected none without --deepspeed"},
       {"--recompute-granularity full --recompute-method block --recompute-num-layers 1",
        "run.sh:1: --recompute-method: is 'block'; expected uniform: block is not modelled"},
       {MODEL "--micro-batch-size 1 --swiglu --normalization RMSNorm",
@@ -356,6 +374,7 @@ static void what_has_no_effect_is_named(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(a_launch_script_is_read),
+                                     cmocka_unit_test(the_forks_arguments_are_deepspeeds),
                                      cmocka_unit_test(defaults_are_megatrons),
                                      cmocka_unit_test(fp8_is_delayed_scaling),
                                      cmocka_unit_test(gradients_have_the_type_that_is_said),

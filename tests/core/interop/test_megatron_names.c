@@ -108,6 +108,8 @@ static void conditions_are_named(void **state) {
       {"N=1\nif test $X; then cd y; fi\necho \"if\" if; cd x && cd y; M=1\nN=2" USE, ""},
       {"if test $X; then\n  N=2\nfi" USE, ""},
       {"K=1\nif a; then K=2; fi\nrun --save $K --micro-batch-size 1", ""}, /* no matter */
+      {"A=\"--seq-length 1\"\nif a; then A=\"$A --seq-length 2\"; fi\nrun --micro-batch-size 1 $A",
+       "run.sh: a condition decides, so the last value is taken: --seq-length is 2 as in line 2, not 1 as in line 1"},
       {"N=1\nif a; then N=2; fi\nM=$((N * 4)) L=x$M\nrun --micro-batch-size $M", DOUBT("2", "2", "1", "1")}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) warns(cases[i][0], true, false, cases[i][1]);
 }
