@@ -48,11 +48,12 @@ static enum sl_status split(struct sl_arguments *a) {
   return sl_fail(SL_ERR_INPUT, "%s: has no argument; expected Megatron-LM's, as --micro-batch-size 4", a->name);
 }
 
-/* Of an argument that stands twice with two values, the last under a condition: that decides. */
+/* Of an argument that stands twice with two values, the last, which counts, under a condition: that decides. */
 static void doubt_repeated(struct sl_arguments *a) {
   for (size_t i = 1; i < a->count; i++) {
     struct sl_argument_given *g = &a->list[i];
-    for (size_t k = i; k-- > 0 && g->conditional && g->doubt == NULL && g->value_count > 0;) {
+    if (!g->conditional || g->value_count == 0 || sl_arguments_find(a, g->name) != g) continue;
+    for (size_t k = i; k-- > 0 && g->doubt == NULL;) {
       const struct sl_argument_given *other = &a->list[k];
       if (strcmp(other->name, g->name) != 0) continue;
       if (other->value_count == 0 || strcmp(other->values[0], g->values[0]) == 0) break;
