@@ -1,4 +1,4 @@
-/* A search over a monotone quantity; see search.h. */
+/* A search over a quantity that is nearly monotone; see search.h. */
 #include "cli/search.h"
 
 #include "cli/setup.h"
@@ -38,6 +38,7 @@ struct search {
               * per step of all of them (WORLD); 0: gradient accumulation is kept */
   struct values values;
   json_t *probes; /* owned until the end */
+  bool bare;      /* a value fits if it does without what a framework's allocator reserves */
   char why[512];  /* what the first value lacks that makes no plan, or why there is none; empty: each makes one */
 };
 
@@ -174,12 +175,33 @@ static enum sl_status apply(const struct search *s, int64_t value, struct sl_opt
   return sl_options_set(options, SL_CMD_PREDICT, "grad-accum", texts->accumulation);
 }
 
+/* The probe of a value, if there has been one. */
+static const json_t *find_probe(const struct search *s, int64_t value) {
+  const json_t *probe;
+  size_t i;
+  json_array_foreach(s->probes, i,
+                     probe) if (json_integer_value(json_object_get(probe, "value")) == value) return probe;
+  return NULL;
+}
+
+/* Would it fit if the allocator reserved nothing? */
+static bool fits_bare(const struct sl_trial *trial) {
+  struct sl_fits f = trial->prediction.spaces;
+  bool fits = true;
+  f.space[SL_SPACE_DEVICE].need_bytes -= f.reserve_bytes;
+  for (int i = 0; i < SL_SPACE_COUNT; i++) fits = fits && sl_fits_over(&f.space[i]) == 0;
+  return fits;
+}
+
 /* Whether value i fits. A configuration that cannot be built does not, and `status` says why. */
 static bool probe(struct search *s, int64_t i, enum sl_status *status) {
   struct sl_search_texts texts;
   struct sl_options options;
   struct sl_trial trial;
   const int64_t value = value_of(s, i);
+  const json_t *known = find_probe(s, value);
+  *status = SL_OK;
+  if (known != NULL && !s->bare) return json_is_true(json_object_get(known, "fits"));
   *status = apply(s, value, &options, &texts);
   if (*status == SL_OK) *status = sl_trial_run(&trial, &options, SL_SETUP_SIMULATION);
   if (*status != SL_OK && s->why[0] == '\0')
@@ -188,7 +210,7 @@ static bool probe(struct search *s, int64_t i, enum sl_status *status) {
   json_array_append_new(
       s->probes, json_pack("{s:I, s:b, s:I, s:f}", "value", (json_int_t)value, "fits", (int)sl_trial_fits(&trial),
                            "need_bytes", (json_int_t)sl_trial_need(&trial), "step_time_s", trial.prediction.step_s));
-  return sl_trial_fits(&trial);
+  return s->bare ? fits_bare(&trial) : sl_trial_fits(&trial);
 }
 
 /* The index of the last value that fits, between `fits`, which does, and `fails`, which does not. */
@@ -232,6 +254,30 @@ static enum sl_status find_largest(struct search *s, int64_t *index) {
   sl_error_clear();
   *index = bisect(s, fits, next < s->values.count ? next : s->values.count);
   return SL_OK;
+}
+
+static enum sl_status find_edge(struct search *s, int64_t *index) {
+  return s->what == WORLD ? find_smallest(s, index) : find_largest(s, index);
+}
+
+/* What is live grows with the value, but not what an allocator reserves beyond it: a value may fit behind one that does
+ * not. So the search is for the last that fits without, and goes back from there. Beyond the last few it takes the
+ * others for monotone. */
+static enum sl_status find_best(struct search *s, int64_t *index) {
+  enum { STEPS_BACK = 16 };
+  const int back = s->what == WORLD ? 1 : -1;
+  enum sl_status status;
+  int64_t at = 0;
+  s->bare = true;
+  SL_TRY(find_edge(s, &at));
+  s->bare = false;
+  for (int i = 0; i < STEPS_BACK && at >= 0 && at < s->values.count; i++, at += back) {
+    *index = at;
+    if (probe(s, at, &status)) return SL_OK;
+    if (status != SL_OK) return status;
+  }
+  if (s->what != WORLD && at >= 0) s->values.count = at + 1;
+  return find_edge(s, index);
 }
 
 /* ---- the search ---- */
@@ -283,7 +329,7 @@ enum sl_status sl_search_run(const struct sl_options *options, struct sl_options
   int64_t index = 0;
   SL_GO(choose(&s));
   SL_GO(list_values(&s));
-  status = s.what == WORLD ? find_smallest(&s, &index) : find_largest(&s, &index);
+  status = find_best(&s, &index);
   if (status == SL_DONE) status = nothing_fits(&s);
   if (status != SL_OK) goto done;
   SL_GO(apply(&s, value_of(&s, index), found, texts));
@@ -306,6 +352,7 @@ void sl_search_tell(const json_t *search, FILE *out) {
     const long long value = (long long)json_integer_value(json_object_get(probe, "value"));
     if (json_is_true(json_object_get(probe, "fits"))) continue;
     const long long best = beyond != NULL ? (long long)json_integer_value(json_object_get(beyond, "value")) : 0;
+    if (at == WORLD ? value > found : value < found) continue;
     if (beyond == NULL || llabs(value - found) < llabs(best - found)) beyond = probe;
   }
   fprintf(out, "%s that fits: %lld", whats[at].name, found);

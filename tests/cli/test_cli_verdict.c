@@ -200,6 +200,24 @@ static void a_search_ends_where_fitting_does(void **state) {
   check_search("--model gpt2-mini --config ds.json --seq 64 --micro-batch 1 --zero-stage 3", "min-world", "world", -1);
 }
 
+/* What an allocator reserves does not grow with the micro-batch: 4 is said not to fit, 5 and 6 are. */
+static void a_search_looks_behind_what_does_not_fit(void **state) {
+  (void)state;
+  write_job();
+  json_t *record =
+      predict("--model gpt2-xl --config ds.json --dtype bf16 --cluster dgx-a100-40g --zero-stage 3 --kernels "
+              "torch-compile --world 1 --seq 1024 --max-micro-batch");
+  const json_t *search = json_object_get(record, "search"), *probe;
+  int64_t found = json_integer_value(json_object_get(search, "found")), fails = 0;
+  size_t i;
+  json_array_foreach(json_object_get(search, "probes"), i, probe) {
+    const int64_t value = json_integer_value(json_object_get(probe, "value"));
+    if (!json_is_true(json_object_get(probe, "fits")) && (fails == 0 || value < fails)) fails = value;
+  }
+  assert_true(fails > 0 && fails < found);
+  json_decref(record);
+}
+
 /* Only worlds and lengths that make a plan are looked at: groups that shard are whole, and so are the chunks of a cp
  * group. */
 static void a_search_looks_at_what_makes_a_plan(void **state) {
@@ -357,6 +375,7 @@ int main(void) {
       cmocka_unit_test(hosts_that_lack_memory_are_named),
       cmocka_unit_test(what_is_said_to_help_helps),
       cmocka_unit_test(a_search_ends_where_fitting_does),
+      cmocka_unit_test(a_search_looks_behind_what_does_not_fit),
       cmocka_unit_test(a_search_names_its_limit),
       cmocka_unit_test(a_search_keeps_the_batch),
       cmocka_unit_test(a_search_looks_at_what_makes_a_plan),

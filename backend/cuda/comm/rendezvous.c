@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -157,6 +158,16 @@ static enum sl_status listen_at(const char *host, int port, int world, bool spre
                  at ? at : "any address,", port, strerror(why));
 }
 
+/* Rank 0 has a file for every rank, and others beside: the limit of open files is raised as far as it may be. */
+static void allow_files(int world) {
+  enum { BESIDE = 256 };
+  struct rlimit files;
+  const rlim_t wanted = (rlim_t)world + BESIDE;
+  if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= wanted) return;
+  files.rlim_cur = files.rlim_max < wanted ? files.rlim_max : wanted;
+  (void)setrlimit(RLIMIT_NOFILE, &files);
+}
+
 /* Reads who a caller is. A caller that does not speak our protocol is disconnected. */
 static enum sl_status admit(struct sl_star *star, int fd, double deadline) {
   struct frame head;
@@ -168,10 +179,11 @@ static enum sl_status admit(struct sl_star *star, int fd, double deadline) {
     close(fd);
     return SL_OK;
   }
-  const char *wrong = (int)hello.world != star->world                     ? "has another world"
-                      : hello.rank == 0 || (int)hello.rank >= star->world ? "has no such rank"
-                      : star->sockets[hello.rank] >= 0                    ? "is there already"
-                                                                          : NULL;
+  const uint32_t world = (uint32_t)star->world;
+  const char *wrong = hello.world != world                     ? "has another world"
+                      : hello.rank == 0 || hello.rank >= world ? "has no such rank"
+                      : star->sockets[hello.rank] >= 0         ? "is there already"
+                                                               : NULL;
   if (wrong) {
     close(fd);
     return sl_fail(SL_ERR_PEER,
@@ -192,6 +204,10 @@ static enum sl_status gather(struct sl_star *star, int listener, double deadline
                      star->timeout_s, first);
     }
     const int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+    /* a caller may be gone again; any other failure would come at once again, without end */
+    if (fd < 0 && errno != EINTR && errno != EAGAIN && errno != ECONNABORTED)
+      return sl_fail(SL_ERR_PEER, "rank 0 cannot accept the call of a rank, %d of %d being connected: %s",
+                     star->world - 1 - missing, star->world - 1, strerror(errno));
     if (fd >= 0) SL_TRY(admit(star, fd, deadline));
     missing = 0;
     for (int i = 1; i < star->world; i++) missing += star->sockets[i] < 0;
@@ -235,6 +251,7 @@ enum sl_status sl_star_open(struct sl_star *star, int rank, int world, bool spre
     for (int i = 0; i < (rank == 0 ? world : 1); i++) star->sockets[i] = -1;
   if (status == SL_OK && rank > 0) status = call_root(star, host, port, deadline);
   int listener = -1;
+  if (rank == 0) allow_files(world);
   if (status == SL_OK && rank == 0) status = listen_at(host, port, world, spread, &listener);
   if (status == SL_OK && rank == 0) status = gather(star, listener, deadline);
   if (listener >= 0) close(listener);

@@ -18,6 +18,7 @@
 
 #include <arpa/inet.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -317,6 +318,63 @@ static void a_world_that_never_comes_is_given_up(void **state) {
   assert_non_null(strstr(sl_error_message(), "rank 0 did not answer"));
 }
 
+/* A caller that gives itself a rank beyond any world is refused. */
+static void no_rank_is_beyond_the_world(void **state) {
+  (void)state;
+  const uint32_t hello[] = {0x736c6162, 1, 0, 8, UINT32_C(1) << 31, 2};
+  const int port = free_port();
+  fflush(NULL);
+  const pid_t peer = fork();
+  if (peer == 0) {
+    struct sockaddr_in at = {
+        .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = htons((uint16_t)port)};
+    const int fd = socket(AF_INET, SOCK_STREAM, 0);
+    alarm(20);
+    while (connect(fd, (struct sockaddr *)&at, sizeof at) != 0) nap(10);
+    _exit(write(fd, hello, sizeof hello) == sizeof hello ? 0 : 1);
+  }
+  struct sl_star star;
+  int how;
+  sl_error_clear();
+  assert_int_equal(sl_star_open(&star, 0, 2, false, "127.0.0.1", port, 5), SL_ERR_PEER);
+  assert_string_equal(sl_error_message(), "a process that calls itself rank 2147483648 of 2 has no such rank; expected "
+                                          "the other ranks of a world of 2");
+  waitpid(peer, &how, 0);
+}
+
+/* Where rank 0 may open no more files, it says so at once. */
+static void too_few_files_are_named(void **state) {
+  (void)state;
+  const int port = free_port();
+  sl_error_clear();
+  fflush(NULL);
+  const pid_t root = fork();
+  if (root == 0) {
+    struct sl_star star;
+    const int next = dup(0);
+    const struct rlimit files = {(rlim_t)next + 2, (rlim_t)next + 2}; /* the listening socket and one more */
+    close(next);
+    alarm(20);
+    setrlimit(RLIMIT_NOFILE, &files);
+    const enum sl_status status = sl_star_open(&star, 0, 4, false, "127.0.0.1", port, 10);
+    _exit(status == SL_ERR_PEER && strstr(sl_error_message(), "rank 0 cannot accept the call of a rank, 1 of 3") ? 0
+                                                                                                                 : 1);
+  }
+  pid_t others[3];
+  for (int i = 0; i < 3; i++) {
+    others[i] = fork();
+    if (others[i] != 0) continue;
+    struct sl_star star;
+    alarm(20);
+    _exit(sl_star_open(&star, i + 1, 4, false, "127.0.0.1", port, 5) == SL_OK);
+  }
+  int how;
+  waitpid(root, &how, 0);
+  assert_true(WIFEXITED(how));
+  assert_int_equal(WEXITSTATUS(how), 0);
+  for (int i = 0; i < 3; i++) waitpid(others[i], &how, 0);
+}
+
 /* Somebody else's connection is turned away, and the ranks meet all the same. */
 static void a_stranger_is_turned_away(void **state) {
   (void)state;
@@ -384,6 +442,8 @@ int main(void) {
       cmocka_unit_test(an_end_carries_its_reason),
       cmocka_unit_test(a_world_that_never_comes_is_given_up),
       cmocka_unit_test(a_stranger_is_turned_away),
+      cmocka_unit_test(no_rank_is_beyond_the_world),
+      cmocka_unit_test(too_few_files_are_named),
       cmocka_unit_test(rank_0_hears_other_nodes_at_every_address),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

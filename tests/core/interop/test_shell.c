@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -156,6 +157,18 @@ static void what_grows_is_refused(void **state) {
   assert_int_equal(sl_shell_read(&shell, "run.sh", text, true), SL_ERR_INPUT);
   assert_string_equal(sl_error_message(), "run.sh:1: a command or a variable has more than 4096 words");
   sl_error_clear();
+  char *list = calloc(5000, 4);
+  strcpy(list, "A=(");
+  for (int i = 0; i < 4097; i++) memcpy(list + 3 + 2 * i, "a ", 2);
+  list[3 + 2 * 4097] = ')';
+  assert_int_equal(sl_shell_read(&shell, "run.sh", list, true), SL_ERR_INPUT);
+  assert_string_equal(sl_error_message(), "run.sh:1: a command or a variable has more than 4096 words");
+  sl_error_clear();
+  memcpy(list + 3 + 2 * 4096, ") ", 2);
+  list[3 + 2 * 4097] = '\0';
+  assert_int_equal(sl_shell_read(&shell, "run.sh", list, true), SL_OK);
+  sl_shell_free(&shell);
+  free(list);
 }
 
 int main(void) {
