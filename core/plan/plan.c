@@ -263,6 +263,15 @@ static void warn_pageable(const struct sl_plan *plan) {
       "as those of pinned memory");
 }
 
+/* Keys of what only models of tokens have. */
+static void warn_without_tokens(const struct sl_plan *plan) {
+  static const char *const keys[] = {"shardlab.seq_len", "shardlab.attention", "shardlab.sequence_parallel",
+                                     "shardlab.make_vocab_size_divisible_by"};
+  for (size_t i = 0; i < sizeof keys / sizeof *keys && !sl_model_reads_tokens(plan->model); i++)
+    if (sl_config_at(plan->config, keys[i]) != NULL)
+      sl_config_warn(plan->config, keys[i], "has no effect: the model reads no sequences");
+}
+
 /* Only flash attention reads keys that other ranks have; so too in Megatron-LM, whose DotProductAttention refuses
  * context parallelism, and torchtitan. */
 static void choose_attention(struct sl_config *config, const struct sl_cluster *cluster) {
@@ -292,6 +301,7 @@ enum sl_status sl_plan_build(struct sl_plan *plan, const struct sl_model *model,
   SL_GO_FAIL(choose_nodes(plan));
   SL_GO_FAIL(choose_sparse(plan));
   warn_pageable(plan);
+  warn_without_tokens(plan);
   choose_groups(plan);
   plan->threads = choose_threads(cluster, world);
   plan->fuse_epilogues = fuses_epilogues(plan);

@@ -80,6 +80,18 @@ static void the_record_has_what_was_read(void **state) {
   if (strstr(err, "shardlab.limit_all_gathers: is false, which has no effect: preset ddp") == NULL) fail_msg("%s", err);
 }
 
+/* A model of numbers has no sequences, attention or vocabulary. */
+static void what_an_mlp_has_not_is_named(void **state) {
+  (void)state;
+#define MLP "predict --model " SL_SOURCE_DIR "/examples/mlp.json --config " SL_SOURCE_DIR "/examples/ds_adam_mlp.json"
+  assert_int_equal(shardlab(scratch, MLP), 0);
+  assert_null(strstr(err, "reads no sequences"));
+  assert_int_equal(shardlab(scratch, MLP " --seq 64 --attention flash"), 0);
+  if (strstr(err, "--seq: has no effect: the model reads no sequences") == NULL ||
+      strstr(err, "--attention: has no effect: the model reads no sequences") == NULL)
+    fail_msg("%s", err);
+}
+
 /* Bytes that a terminal would act on. */
 static bool has_control(const char *text) {
   for (const unsigned char *at = (const unsigned char *)text; *at != '\0'; at++)
@@ -260,6 +272,7 @@ int main(void) {
       cmocka_unit_test(the_error_is_the_last_line),
       cmocka_unit_test(rows_of_traffic_differ),
       cmocka_unit_test(the_record_has_what_was_read),
+      cmocka_unit_test(what_an_mlp_has_not_is_named),
       cmocka_unit_test(nothing_acts_on_a_terminal),
       cmocka_unit_test(names_of_files_do_not_either),
       cmocka_unit_test(environment_of_openmp_is_read),

@@ -105,6 +105,7 @@ static void conditions_are_decided(void **state) {
       {"S=8b\ncase $S in\n  7b) N=1 ;;\n  8b|9b) N=2 ;;\n  *) N=3 ;;\nesac" USE, "pretrain_gpt.py --n 2"},
       {"S=70b\ncase \"$S\" in 7b) N=1;; 8b) N=2;; *) N=3;; esac" USE, "pretrain_gpt.py --n 3"},
       {"if true; then\n  if false; then N=1; else N=2; fi\nelse\n  N=3\nfi" USE, "pretrain_gpt.py --n 2"},
+      {"if true; then python pretrain_gpt.py --a 1; else python pretrain_gpt.py --a 2; fi", "pretrain_gpt.py --a 1"},
       {"if false; then python pretrain_gpt.py --a 1; else python pretrain_gpt.py --a 2; fi", "pretrain_gpt.py --a 2"},
       {"N=1\nif [ -f x ]; then N=2; fi" USE, "pretrain_gpt.py --n 2" DOUBT},
       {"N=1\nif [ -f x ] && true; then N=2; fi" USE, "pretrain_gpt.py --n 2" DOUBT},
