@@ -33,11 +33,13 @@ static enum sl_status read_megatron(const char *name, const char *text, size_t s
 }
 
 static enum sl_status read_torchtitan(const char *name, const char *text, size_t size, struct imported *out) {
-  return sl_torchtitan_read(name, text, size, out->strict, out->layers, &out->world, &out->config, &out->model);
+  return sl_torchtitan_read(name, text, size, out->strict, out->layers, &out->world, &out->config, &out->model,
+                            out->names = json_object());
 }
 
 static enum sl_status read_accelerate(const char *name, const char *text, size_t size, struct imported *out) {
-  return sl_accelerate_read(name, text, size, out->strict, &out->world, &out->per_node, &out->config);
+  return sl_accelerate_read(name, text, size, out->strict, &out->world, &out->per_node, &out->config,
+                            out->names = json_object());
 }
 
 /* Refuses a model that is wrong here, where it is known what it was made of. */

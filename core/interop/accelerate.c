@@ -312,7 +312,7 @@ static enum sl_status make_config(struct accelerate *a) {
 }
 
 enum sl_status sl_accelerate_read(const char *name, const char *text, size_t size, bool strict, int64_t *world,
-                                  int64_t *per_machine, json_t **config) {
+                                  int64_t *per_machine, json_t **config, json_t *names_given) {
   static const struct sl_setting_names names = {"Accelerate", sl_accelerate_beside, sl_accelerate_settings};
   struct sl_json doc;
   enum sl_status status;
@@ -325,6 +325,7 @@ enum sl_status sl_accelerate_read(const char *name, const char *text, size_t siz
   *config = a.config = json_object();
   SL_GO(make_config(&a));
   sl_settings_name_rest(&a.s, &names);
+  if (names_given != NULL) sl_settings_tie(&a.s, sl_accelerate_ties, names_given);
   *world = a.world;
   *per_machine = a.per_machine;
 done:

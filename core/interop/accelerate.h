@@ -14,6 +14,7 @@
  * the script (batch, optimizer) becomes "auto", for the Trainer's rules (cli/defaults.h). A deepspeed_config_file is
  * searched in the current folder, then next to `name`. Errors: SL_ERR_INPUT with file, line and key: invalid YAML, an
  * invalid value, a setting that is not modelled, or one that Accelerate does not have (settings.h says which of those
- * below the top, and what `strict` adds). One warning names the settings without a counterpart. */
+ * below the top, and what `strict` adds). One warning names the settings without a counterpart. `names` gets
+ * what the keys are called in the file, for reword.h; NULL: that is not wanted. */
 enum sl_status sl_accelerate_read(const char *name, const char *text, size_t size, bool strict, int64_t *world,
-                                  int64_t *per_machine, json_t **config);
+                                  int64_t *per_machine, json_t **config, json_t *names);

@@ -9,3 +9,4 @@
  * the top: commands/launch.py, its arguments. */
 extern const char *const sl_accelerate_known[], *const sl_accelerate_beside[], *const sl_accelerate_settings[];
 extern const struct sl_setting_refused sl_accelerate_refused[];
+extern const struct sl_setting_tie sl_accelerate_ties[];

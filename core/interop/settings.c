@@ -1,6 +1,7 @@
 /* See settings.h. */
 #include "core/interop/settings.h"
 
+#include "core/base/json_places.h"
 #include "core/base/listing.h"
 #include "core/base/nearest.h"
 #include "core/base/status.h"
@@ -130,6 +131,18 @@ enum sl_status sl_settings_refuse(const struct sl_settings *s, const struct sl_s
   for (; list->path != NULL; list++)
     if (!is_off(sl_settings_value(s, list->path))) return sl_settings_fail(s, list->path, "%s", list->expected);
   return SL_OK;
+}
+
+/* ---- whose key it is ---- */
+
+void sl_settings_tie(const struct sl_settings *s, const struct sl_setting_tie *ties, json_t *names) {
+  for (; ties->key != NULL; ties++) {
+    char path[PATH_BYTES], where[PATH_BYTES + 64];
+    const json_t *value = find(s, ties->paths, path);
+    if (value == NULL || json_object_get(names, ties->key) != NULL) continue;
+    sl_json_where(s->doc, path, where, sizeof where);
+    json_object_set_new(names, ties->key, json_pack("{s:s, s:s}", "where", where, "word", path));
+  }
 }
 
 /* ---- keys that nothing has read ---- */

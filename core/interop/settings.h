@@ -33,6 +33,13 @@ struct sl_setting_refused {
   const char *expected;
 };
 enum sl_status sl_settings_refuse(const struct sl_settings *s, const struct sl_setting_refused *list);
+/* A key of the configuration and the setting that it is made of, "new.path|older.path". */
+struct sl_setting_tie {
+  const char *key, *paths;
+};
+/* Adds to `names`, for reword.h, where each tied setting that is given stands and what it is called. Ends with a NULL
+ * key; of two given for one key the first counts. */
+void sl_settings_tie(const struct sl_settings *s, const struct sl_setting_tie *ties, json_t *names);
 /* The settings of a framework. Both lists are NULL-terminated and have paths or, with '*' at the end, prefixes of
  * paths. */
 struct sl_setting_names {

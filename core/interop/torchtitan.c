@@ -422,7 +422,7 @@ static enum sl_status make_config(struct titan *t, json_t **model) {
 }
 
 enum sl_status sl_torchtitan_read(const char *name, const char *text, size_t size, bool strict, int64_t layers,
-                                  int64_t *world, json_t **config, json_t **model) {
+                                  int64_t *world, json_t **config, json_t **model, json_t *names_given) {
   static const struct sl_setting_names names = {"torchtitan", sl_torchtitan_beside, sl_torchtitan_known};
   struct sl_json doc;
   enum sl_status status;
@@ -434,6 +434,7 @@ enum sl_status sl_torchtitan_read(const char *name, const char *text, size_t siz
   *config = t.config = json_object();
   SL_GO(make_config(&t, model));
   sl_settings_name_rest(&t.s, &names);
+  if (names_given != NULL) sl_settings_tie(&t.s, sl_torchtitan_ties, names_given);
   *world = t.world;
 done:
   sl_settings_free(&t.s);

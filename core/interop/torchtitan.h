@@ -15,6 +15,7 @@
  * reference, and so is *model, NULL if the file names none. Defaults are torchtitan's, except for the model, which
  * has none here. Errors: SL_ERR_INPUT with file, line and key: invalid TOML, an invalid value, a setting that is not
  * modelled, or one that torchtitan does not have (settings.h says which of those, and what `strict` adds). One
- * warning names the settings without a counterpart. */
+ * warning names the settings without a counterpart. `names` gets what the keys are called in the file, for reword.h;
+ * NULL: that is not wanted. */
 enum sl_status sl_torchtitan_read(const char *name, const char *text, size_t size, bool strict, int64_t layers,
-                                  int64_t *world, json_t **config, json_t **model);
+                                  int64_t *world, json_t **config, json_t **model, json_t *names);

@@ -8,3 +8,4 @@
  * of their commits up to 238fa99. */
 extern const char *const sl_torchtitan_beside[], *const sl_torchtitan_known[];
 extern const struct sl_setting_refused sl_torchtitan_refused[];
+extern const struct sl_setting_tie sl_torchtitan_ties[];

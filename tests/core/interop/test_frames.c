@@ -2,8 +2,11 @@
  * torchtitan's TOML and Accelerate's YAML: what a setting becomes, defaults, earlier names; what is not modelled is
  * refused with its key. */
 #include "core/interop/accelerate.h"
+#include "core/interop/accelerate_keys.h"
 #include "core/interop/paths.h"
+#include "core/interop/reword.h"
 #include "core/interop/torchtitan.h"
+#include "core/interop/torchtitan_keys.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -35,9 +38,9 @@ static struct reading read_text(const char *text, bool titan, int64_t world) {
   sl_error_clear();
   sl_warn_set_sink(keep, NULL);
   if (titan)
-    r.status = sl_torchtitan_read("f", text, strlen(text), strictly, 0, &r.world, &r.config, &r.model);
+    r.status = sl_torchtitan_read("f", text, strlen(text), strictly, 0, &r.world, &r.config, &r.model, NULL);
   else
-    r.status = sl_accelerate_read("f", text, strlen(text), strictly, &r.world, &r.per_machine, &r.config);
+    r.status = sl_accelerate_read("f", text, strlen(text), strictly, &r.world, &r.per_machine, &r.config, NULL);
   sl_warn_set_sink(NULL, NULL);
   return r;
 }
@@ -318,10 +321,74 @@ static void what_is_not_modelled_is_refused_with_its_key(void **state) {
   sl_error_clear();
 }
 
+static bool is_listed(const char *const *list, const char *path, size_t length) {
+  for (; *list != NULL; list++) {
+    const size_t n = strlen(*list);
+    if (n == length && strncmp(*list, path, n) == 0) return true;
+    if (n > 0 && (*list)[n - 1] == '*' && length >= n - 1 && strncmp(*list, path, n - 1) == 0) return true;
+  }
+  return false;
+}
+
+/* Every path of the ties is one of the framework's keys. */
+static void ties_are_of_known_keys(void **state) {
+  (void)state;
+  const struct {
+    const struct sl_setting_tie *ties;
+    const char *const *lists[3];
+  } frameworks[] = {{sl_torchtitan_ties, {sl_torchtitan_known, sl_torchtitan_beside, sl_torchtitan_beside}},
+                    {sl_accelerate_ties, {sl_accelerate_known, sl_accelerate_beside, sl_accelerate_settings}}};
+  for (size_t f = 0; f < 2; f++)
+    for (const struct sl_setting_tie *tie = frameworks[f].ties; tie->key != NULL; tie++)
+      for (const char *at = tie->paths; at != NULL; at = strchr(at, '|') != NULL ? strchr(at, '|') + 1 : NULL) {
+        bool listed = false;
+        for (size_t k = 0; k < 3; k++) listed |= is_listed(frameworks[f].lists[k], at, strcspn(at, "|"));
+        if (!listed) fail_msg("%s: %s", tie->key, at);
+      }
+}
+
+/* Errors in what was made of a file name its own keys, where they stand. */
+static void errors_name_the_files_keys(void **state) {
+  (void)state;
+  static const struct {
+    bool titan;
+    const char *text, *was, *becomes;
+  } cases[] = {{true, "[parallelism]\ntensor_parallel_degree = 2\n", "f: shardlab.tp: is 2; expected 1",
+                "f:2:1: parallelism.tensor_parallel_degree: is 2; expected 1"},
+               {true, "[training]\ntensor_parallel_degree = 2\nbatch_size = 4\n",
+                "f: train_micro_batch_size_per_gpu: is 4; see shardlab.tp",
+                "f:3:1: training.batch_size: is 4; see training.tensor_parallel_degree"},
+               {true, "[training]\nseq_len = 64\n", "f: shardlab.pp: is 2", "f: shardlab.pp: is 2"},
+               {false,
+                "distributed_type: FSDP\nfsdp_config:\n  fsdp_auto_wrap_policy: TRANSFORMER_BASED_WRAP\n"
+                "parallelism_config:\n  parallelism_config_tp_size: 2\n",
+                "f: shardlab.tp: is 2; expected 1",
+                "f:5:3: parallelism_config.parallelism_config_tp_size: is 2; expected 1"}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    json_t *config = NULL, *model = NULL, *names = json_object();
+    int64_t world = 2, machine = 0;
+    const size_t size = strlen(cases[i].text);
+    sl_error_clear();
+    sl_warn_set_sink(keep, NULL);
+    const enum sl_status status =
+        cases[i].titan ? sl_torchtitan_read("f", cases[i].text, size, false, 8, &world, &config, &model, names)
+                       : sl_accelerate_read("f", cases[i].text, size, false, &world, &machine, &config, names);
+    sl_warn_set_sink(NULL, NULL);
+    if (status != SL_OK) fail_msg("%s: %s", cases[i].text, sl_error_message());
+    sl_fail(SL_ERR_INPUT, "%s", cases[i].was);
+    assert_int_equal(sl_interop_reword(SL_ERR_INPUT, "f", names), SL_ERR_INPUT);
+    assert_string_equal(sl_error_message(), cases[i].becomes);
+    json_decref(config);
+    json_decref(model);
+    json_decref(names);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(torchtitans_settings_are_ours), cmocka_unit_test(an_old_name_beside_the_new_one_is_named),
       cmocka_unit_test(accelerates_settings_are_ours), cmocka_unit_test(what_is_not_modelled_is_refused_with_its_key),
-      cmocka_unit_test(misspelt_keys_are_refused)};
+      cmocka_unit_test(misspelt_keys_are_refused),     cmocka_unit_test(ties_are_of_known_keys),
+      cmocka_unit_test(errors_name_the_files_keys)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
