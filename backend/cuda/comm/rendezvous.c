@@ -113,14 +113,16 @@ static void tune(int fd) {
   setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof yes); /* a host that vanishes sends no message */
 }
 
-/* With `host` NULL: any address of this machine. */
-static enum sl_status resolve(const char *host, int family, int port, struct addrinfo **out) {
+/* With `host` NULL: any address of this machine. Returns what getaddrinfo does. */
+static int look_up(const char *host, int family, int port, struct addrinfo **out) {
   char service[16];
   const struct addrinfo hints = {
       .ai_family = family, .ai_socktype = SOCK_STREAM, .ai_flags = host == NULL ? AI_PASSIVE : 0};
   snprintf(service, sizeof service, "%d", port);
-  const int code = getaddrinfo(host, service, &hints, out);
-  if (code == 0) return SL_OK;
+  return getaddrinfo(host, service, &hints, out);
+}
+
+static enum sl_status unknown_host(const char *host, int code) {
   return sl_fail(SL_ERR_INPUT, "the meeting point %s: %s; MASTER_ADDR names it", host ? host : "(any address)",
                  gai_strerror(code));
 }
@@ -148,7 +150,8 @@ static enum sl_status listen_at(const char *host, int port, int world, bool spre
   *out = -1;
   for (int i = 0; *out < 0 && i < (spread ? 2 : 1); i++) {
     struct addrinfo *list;
-    SL_TRY(resolve(at, families[i], port, &list));
+    const int code = look_up(at, families[i], port, &list);
+    if (code != 0) return unknown_host(at, code);
     *out = listen_on(list, world);
     why = errno;
     freeaddrinfo(list);
@@ -215,26 +218,55 @@ static enum sl_status gather(struct sl_star *star, int listener, double deadline
   return SL_OK;
 }
 
-/* Rank 0 may start later than this rank, so try until the deadline. */
+/* A connected socket, or -1 with errno set, at the latest at `deadline`. */
+static int connect_to(const struct addrinfo *at, double deadline) {
+  int why = 0;
+  socklen_t bytes = sizeof why;
+  const int fd = socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (fd < 0) return -1;
+  if (connect(fd, at->ai_addr, at->ai_addrlen) == 0) return fd;
+  why = errno;
+  if (why == EINPROGRESS) {
+    why = ETIMEDOUT;
+    if (wait_ready(fd, POLLOUT, deadline)) getsockopt(fd, SOL_SOCKET, SO_ERROR, &why, &bytes);
+    if (why == 0) return fd;
+  }
+  close(fd);
+  errno = why;
+  return -1;
+}
+
+/* The first of all addresses that answers. Where packets are dropped nothing answers, and another may. */
+static int connect_any(const struct addrinfo *list, double deadline) {
+  enum { MOST_S = 5 }; /* of one address */
+  int fd = -1;
+  for (const struct addrinfo *at = list; at != NULL && fd < 0; at = at->ai_next) {
+    const double soon = sl_machine_clock() + MOST_S;
+    fd = connect_to(at, at->ai_next != NULL && soon < deadline ? soon : deadline);
+  }
+  return fd;
+}
+
+/* Rank 0 may start later than this rank, and a name server be busy, so try until the deadline. */
 static enum sl_status call_root(struct sl_star *star, const char *host, int port, double deadline) {
   const struct hello hello = {(uint32_t)star->rank, (uint32_t)star->world};
-  int why = ETIMEDOUT;
+  int why = ETIMEDOUT, code = 0;
   while (sl_machine_clock() < deadline) {
-    struct addrinfo *list;
-    SL_TRY(resolve(host, AF_UNSPEC, port, &list));
-    const int fd = socket(list->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    const int failed = fd < 0 || connect(fd, list->ai_addr, list->ai_addrlen) != 0;
-    why = errno;
-    freeaddrinfo(list);
-    if (!failed) {
+    struct addrinfo *list = NULL;
+    code = look_up(host, AF_UNSPEC, port, &list);
+    if (code != 0 && code != EAI_AGAIN) return unknown_host(host, code);
+    const int fd = code == 0 ? connect_any(list, deadline) : -1;
+    if (fd < 0) why = errno;
+    if (code == 0) freeaddrinfo(list);
+    if (fd >= 0) {
       tune(fd);
       star->sockets[0] = fd;
       return send_frame(fd, FRAME_HELLO, star->rank, &hello, sizeof hello, deadline) == MOVED ? SL_OK
                                                                                               : lost(star, 0, GONE);
     }
-    if (fd >= 0) close(fd);
     nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
   }
+  if (code != 0) return unknown_host(host, code);
   return sl_fail(SL_ERR_PEER, "rank %d: rank 0 did not answer at %s port %d within %g s: %s", star->rank, host, port,
                  star->timeout_s, strerror(why));
 }

@@ -4,6 +4,7 @@
  * a peer that dies, one that gives its reason, strangers, a node with two addresses. */
 #include "backend/cuda/comm/rendezvous.h"
 #include "backend/cuda/place.h"
+#include "core/base/machine.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -318,6 +319,30 @@ static void a_world_that_never_comes_is_given_up(void **state) {
   assert_non_null(strstr(sl_error_message(), "rank 0 did not answer"));
 }
 
+/* Where packets to rank 0 are dropped, as at a full backlog, the limit holds all the same. */
+static void nobody_waits_longer_than_the_limit(void **state) {
+  (void)state;
+  const int port = free_port(), listener = socket(AF_INET, SOCK_STREAM, 0);
+  struct sockaddr_in at = {
+      .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = htons((uint16_t)port)};
+  int callers[4];
+  struct sl_star star;
+  assert_int_equal(bind(listener, (struct sockaddr *)&at, sizeof at), 0);
+  assert_int_equal(listen(listener, 0), 0);
+  for (int i = 0; i < 4; i++) { /* nobody accepts them */
+    callers[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+    (void)connect(callers[i], (struct sockaddr *)&at, sizeof at);
+  }
+  nap(50);
+  sl_error_clear();
+  const double began = sl_machine_clock();
+  assert_int_equal(sl_star_open(&star, 1, 2, false, "127.0.0.1", port, 0.5), SL_ERR_PEER);
+  assert_true(sl_machine_clock() - began < 5);
+  assert_non_null(strstr(sl_error_message(), "rank 0 did not answer"));
+  for (int i = 0; i < 4; i++) close(callers[i]);
+  close(listener);
+}
+
 /* A caller that gives itself a rank beyond any world is refused. */
 static void no_rank_is_beyond_the_world(void **state) {
   (void)state;
@@ -442,6 +467,7 @@ int main(void) {
       cmocka_unit_test(an_end_carries_its_reason),
       cmocka_unit_test(a_world_that_never_comes_is_given_up),
       cmocka_unit_test(a_stranger_is_turned_away),
+      cmocka_unit_test(nobody_waits_longer_than_the_limit),
       cmocka_unit_test(no_rank_is_beyond_the_world),
       cmocka_unit_test(too_few_files_are_named),
       cmocka_unit_test(rank_0_hears_other_nodes_at_every_address),
