@@ -26,6 +26,7 @@ struct way {
   bool open;
   struct slot *slots; /* depth of them; owned */
   int busy;
+  int flying; /* blocks that the kernel has and has not given back */
 };
 
 struct sl_nvme {
@@ -100,9 +101,24 @@ fail:
   return status;
 }
 
+/* Waits for blocks that are still on their way, as after a failure: the kernel reads into memory, or out of it, that is
+ * freed next. A disk that does not answer is not waited for. */
+static void let_arrive(struct way *way) {
+  struct __kernel_timespec most = {.tv_sec = 10};
+  struct io_uring_cqe *cqe;
+  int said = 0;
+  while (way->flying > 0 && (said == 0 || said == -EINTR)) {
+    said = io_uring_wait_cqe_timeout(&way->ring, &cqe, &most);
+    if (said != 0) continue;
+    io_uring_cqe_seen(&way->ring, cqe);
+    way->flying--;
+  }
+}
+
 void sl_nvme_close(struct sl_nvme *n) {
   if (n == NULL) return;
   for (int i = 0; i < 2; i++) {
+    if (n->ways[i].open) let_arrive(&n->ways[i]);
     if (n->ways[i].open) io_uring_queue_exit(&n->ways[i].ring);
     free(n->ways[i].slots);
   }
@@ -206,6 +222,7 @@ static enum sl_status queue(struct sl_nvme *n, const struct sl_nvme_request *r, 
 
 static enum sl_status submit(struct sl_nvme *n, const struct sl_nvme_request *r) {
   const int said = io_uring_submit(&n->ways[r->write].ring);
+  if (said > 0) n->ways[r->write].flying += said;
   n->sent.calls += said > 0;
   return said >= 0 || said == -EAGAIN || said == -EBUSY || said == -EINTR
              ? SL_OK
@@ -247,7 +264,10 @@ static enum sl_status take(struct sl_nvme *n, const struct sl_nvme_request *r, i
   if (result == -EINTR || result == -EAGAIN) return queue(n, r, i);
   if (result <= 0) return failed(n, r, s, -result);
   s->done += result;
-  if (s->done < s->hi - s->lo) return queue(n, r, i);
+  if (s->done < s->hi - s->lo) {
+    s->done = s->done / SL_MACHINE_PAGE * SL_MACHINE_PAGE; /* O_DIRECT goes on at a page */
+    return queue(n, r, i);
+  }
   int64_t lo, hi;
   own(r, s, &lo, &hi);
   if (!r->write) SL_TRY(check_sums(n, r, s, memory_of(n, r, i)));
@@ -271,6 +291,7 @@ enum sl_status sl_nvme_drive(struct sl_nvme *n, struct sl_nvme_request *r, bool 
   while (way->busy > 0 && io_uring_peek_cqe(&way->ring, &cqe) == 0) {
     const int slot = (int)io_uring_cqe_get_data64(cqe), result = cqe->res;
     io_uring_cqe_seen(&way->ring, cqe);
+    way->flying--;
     SL_TRY(take(n, r, slot, result));
     SL_TRY(send_blocks(n, r, moved));
     *moved = true;

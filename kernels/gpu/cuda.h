@@ -157,7 +157,7 @@ int sl_cuda_reduce_fill(sl_cuda_stream stream, enum sl_number type, void *dst, f
 int sl_cuda_reduce_bias_add(sl_cuda_stream stream, enum sl_number type, void *out, const void *bias, size_t rows,
                             size_t cols);
 /* dbias (cols) = or += the sums of dout's (rows,cols) columns; dbias_type: dout's type, or float. The sums of so many
- * rows each stand in the scratch before they are added up. Rows: at most 65535 times as many. */
+ * rows each stand in the scratch before they are added up. */
 enum { SL_CUDA_SUMMED_ROWS = 256 };
 static inline size_t sl_cuda_reduce_bias_scratch_bytes(size_t rows, size_t cols) {
   return (rows + SL_CUDA_SUMMED_ROWS - 1) / SL_CUDA_SUMMED_ROWS * cols * sizeof(float);

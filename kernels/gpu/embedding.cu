@@ -2,8 +2,8 @@
  *
  * The scatter-add has one block per token and chunk of columns. The block of a token's first occurrence adds the rows
  * of all its occurrences in order, in registers; the other blocks find an earlier occurrence and exit. There are no
- * races, a table row is rounded once, and no scratch is needed; the price is that every first occurrence reads all
- * tokens. */
+ * races, a table row is rounded once, and no scratch is needed; the price is that the block of a token reads the tokens
+ * before it up to its first occurrence, and that of a first occurrence all of them. */
 #include "kernels/gpu/device.cuh"
 #include "kernels/positions.h"
 
@@ -49,6 +49,7 @@ __device__ inline float masked(float x, const mask &drop, size_t r, size_t c) {
 
 constexpr int threads = 256, per_thread = 4, chunk = threads * per_thread; /* columns per block */
 constexpr int in_flight = 4; /* rows that are loaded before the first is added */
+constexpr int at_once = 8;   /* earlier tokens that a thread compares before the block asks whether one was equal */
 
 /* The thread's columns [c, c + 4) of row r; zeros past column C. FAST: in one access. */
 template <bool FAST, typename T>
@@ -95,9 +96,15 @@ __global__ void __launch_bounds__(threads)
   const size_t me = blockIdx.x, rows = s.B * s.T, c = (size_t)blockIdx.y * chunk + threadIdx.x * per_thread;
   const int32_t token = tokens[me];
   if (token < 0 || (size_t)token < s.first_row || (size_t)token - s.first_row >= s.n_rows) return;
-  int before = 0;
-  for (size_t r = threadIdx.x; r < me; r += threads) before |= tokens[r] == token;
-  if (__syncthreads_or(before)) return;
+  for (size_t w = 0; w < me; w += threads * at_once) {
+    int before = 0;
+#pragma unroll
+    for (int k = 0; k < at_once; k++) {
+      const size_t r = w + (size_t)k * threads + threadIdx.x;
+      before |= r < me && tokens[r] == token;
+    }
+    if (__syncthreads_or(before)) return;
+  }
   drop.begin();
   W *row = dwte + ((size_t)token - s.first_row) * s.C;
   float sum[per_thread] = {};

@@ -76,16 +76,17 @@ template <typename T, int V> struct bias_op {
   }
 };
 
-/* A block adds SL_CUDA_SUMMED_ROWS rows of 32 V columns: thread (lane, k) rows k, k + 8, ... of V columns, in float and
+/* A block adds SL_CUDA_SUMMED_ROWS rows of 32 V columns, of which `wides` are as wide as the rows: thread (lane, k) rows k, k + 8, ... of V columns, in float and
  * in order, eight loaded before the first is added; then thread (lane, 0) adds the eight parts in order. */
 constexpr int sums_threads = 256, sums_ways = sums_threads / 32, sums_at_once = 8;
 
 template <typename T, int V>
 __global__ void __launch_bounds__(sums_threads, 4)
-    column_parts_kernel(float *parts, const T *__restrict__ x, size_t rows, size_t cols) {
+    column_parts_kernel(float *parts, const T *__restrict__ x, size_t rows, size_t cols, unsigned wides) {
   __shared__ float part[sums_ways][V][32];
   const unsigned lane = threadIdx.x % 32, way = threadIdx.x / 32;
-  const size_t c = ((size_t)blockIdx.x * 32 + lane) * V, first = (size_t)blockIdx.y * SL_CUDA_SUMMED_ROWS;
+  const size_t block = blockIdx.x / wides, c = ((size_t)(blockIdx.x % wides) * 32 + lane) * V;
+  const size_t first = block * SL_CUDA_SUMMED_ROWS;
   const size_t end = c >= cols ? 0 : rows - first < SL_CUDA_SUMMED_ROWS ? rows : first + SL_CUDA_SUMMED_ROWS;
   float sum[V] = {};
 #pragma unroll 1
@@ -110,7 +111,7 @@ __global__ void __launch_bounds__(sums_threads, 4)
   for (int k = 0; k < V; k++) {
     for (int i = 1; i < sums_ways; i++) sum[k] += part[i][k][lane];
   }
-  put_v<V>(parts + blockIdx.y * cols + c, sum);
+  put_v<V>(parts + block * cols + c, sum);
 }
 
 /* sums = the parts' sums, in double: a block adds 32 columns, thread (lane, k) the parts k, k + 8, ... of one. */
@@ -138,8 +139,9 @@ inline size_t parts_of(size_t rows) {
 
 template <typename T, int V>
 int column_parts(sl_cuda_stream stream, float *parts, const T *x, size_t rows, size_t cols) {
-  return launch(stream, dim3(blocks_of(cols, 32 * V), (unsigned)parts_of(rows)), sums_threads, 0,
-                column_parts_kernel<T, V>, parts, x, rows, cols);
+  const unsigned wides = blocks_of(cols, 32 * V); /* a grid is no higher than 65535 blocks, but 2^31 - 1 wide */
+  return launch(stream, dim3(wides * (unsigned)parts_of(rows)), sums_threads, 0, column_parts_kernel<T, V>, parts, x,
+                rows, cols, wides);
 }
 
 } /* namespace */
@@ -185,7 +187,6 @@ extern "C" int sl_cuda_reduce_bias_backward(sl_cuda_stream stream, enum sl_numbe
                                             enum sl_number dbias_type, int accumulate, const void *dout, size_t rows,
                                             size_t cols, void *scratch) {
   float *parts = (float *)scratch;
-  if (parts_of(rows) > 65535) return (int)cudaErrorInvalidValue;
   const int error = by_type(type, [&](auto zero) {
     using T = decltype(zero);
     return cols % wide<T> == 0 && aligned(dout) ? column_parts<T, wide<T>>(stream, parts, (const T *)dout, rows, cols)
