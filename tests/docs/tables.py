@@ -10,20 +10,18 @@ import sys
 import tempfile
 
 WITHOUT_MEASURING = {"memory_vs_stage": ["--no-measure"], "pipeline_bubble": ["--no-measure"], "scaling_ours": ["--no-measure"]}
-OF_ANOTHER_PROFILE = ("2-core nodes",)  # in titles: the node was calibrated where the page was written
 
 
 def tables(text):
-    """(title, lines) of each table; the title is the last line of text above it."""
-    title, lines = "", []
+    """The lines of each table."""
+    found, lines = [], []
     for line in [*text.splitlines(), ""]:
         if line.startswith("|"):
             lines.append(line)
-            continue
-        if lines:
-            yield title, lines
+        elif lines:
+            found.append(lines)
             lines = []
-        title = line or title
+    return found
 
 
 def printed(root, experiment):
@@ -36,11 +34,11 @@ def printed(root, experiment):
 
 
 def faults(experiment, page, text):
-    quoted = [lines for _, lines in tables(page)]
+    quoted = tables(page)
     held = 0
-    for title, lines in tables(text):
+    for lines in tables(text):
         same_head = [other for other in quoted if other[0] == lines[0]]
-        if not same_head or any(words in title for words in OF_ANOTHER_PROFILE):
+        if not same_head:
             continue
         held += 1
         if lines in same_head:
@@ -54,8 +52,7 @@ def faults(experiment, page, text):
 
 def planted(page, text):
     """The page with another digit in the last line of a table that is printed, too; and with that line twice."""
-    last = next(lines[-1] for title, lines in tables(text)
-                if lines in [other for _, other in tables(page)] and not any(words in title for words in OF_ANOTHER_PROFILE))
+    last = next(lines[-1] for lines in tables(text) if lines in tables(page))
     at = max(last.rfind(digit) for digit in "0123456789")
     return [page.replace(last, last[:at] + str((int(last[at]) + 1) % 10) + last[at + 1:]), page.replace(last, f"{last}\n{last}")]
 
