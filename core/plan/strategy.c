@@ -229,6 +229,7 @@ enum sl_status sl_strategy_choose(struct sl_strategy *s, struct sl_config *confi
   default_gradient_type(&preset, config);
   SL_TRY(sl_strategy_check_limits(&preset, config));
   SL_TRY(sl_strategy_check_autocast(config, dp));
+  SL_TRY(sl_strategy_check_replicas(&preset, config, dp));
   choose_overlap(&preset, config);
   choose_gradient_type(&preset, config);
   *s = preset.row;
