@@ -17,7 +17,6 @@ struct sl_nvme_home {
   int32_t staged[SL_NVME_SETS][SL_ROLE_COUNT]; /* states of a sub-group, in `sets` sets */
   int sets;                                    /* 0: the optimizer's states are not on NVMe */
   bool gradients;                              /* the gradients of those states are on NVMe too */
-  int64_t group;                               /* elements of a sub-group at most */
   int32_t *pool;                               /* (pool_count) buffers of a parameter's part; owned */
   int pool_count;                              /* 0: parameters are not on NVMe */
 };

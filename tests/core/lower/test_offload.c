@@ -37,6 +37,10 @@ static int64_t round_up(int64_t n, int64_t multiple) {
   return (n + multiple - 1) / multiple * multiple;
 }
 
+static int64_t largest(int64_t a, int64_t b) {
+  return a > b ? a : b;
+}
+
 /* Elements that a rank owns, and of the flat parameters it computes with (stages 1 and 2), of gpt2-tiny: 4 layers,
  * width 128, 256 tokens, 256 positions. Flat partitions are padded to 2 x world, stage 3 splits each parameter. */
 static void sizes(const struct point *p, int64_t *shard, int64_t *flat) {
@@ -147,6 +151,41 @@ static void expect_gradients_moved(const struct point *p, const struct sl_class 
   expect(p, "gradients that are read", moved[SL_LANE_NVME_READ], on_nvme ? shard : 0);
 }
 
+enum { TENSORS = 2 + 4 * 12 + 2 };
+
+/* Parts of gpt2-tiny's parameters, in the order of the model, in sub-groups that close with the parameter which reaches
+ * `most` elements: where each ends. Returns how many there are. */
+static int subgroups(int world, int64_t most, int64_t ends[TENSORS]) {
+  enum { C = 128 };
+  static const int64_t block[] = {C, C, 3 * C * C, 3 * C, C * C, C, C, C, 4 * C * C, 4 * C, 4 * C * C, C};
+  int64_t end = 0, open = 0;
+  int n = 0;
+  for (int i = 0; i < TENSORS; i++) {
+    const int64_t numel = i < 2             ? 256 * C
+                          : i < TENSORS - 2 ? block[(i - 2) % 12]
+                                            : C,
+                  part = (numel + world - 1) / world;
+    end += part, open += part;
+    if (open < most && i + 1 < TENSORS) continue;
+    ends[n++] = end;
+    open = 0;
+  }
+  return n;
+}
+
+/* The states on NVMe are updated sub-group by sub-group. */
+static void expect_subgroups(const struct point *p, const struct sl_class *c, int n, const int64_t ends[TENSORS]) {
+  const struct sl_program *step = &c->programs[SL_PROGRAM_STEP];
+  int i = 0;
+  for (size_t k = 0; k < step->issue_count; k++) {
+    const struct sl_op *op = &step->ops[step->issues[k].op];
+    if (op->kind != SL_OP_ADAMW) continue;
+    if (i < n) expect(p, "elements of a sub-group", op->dim[0], ends[i] - (i > 0 ? ends[i - 1] : 0));
+    i++;
+  }
+  expect(p, "sub-groups", i, n);
+}
+
 /* On NVMe: 12 bytes a parameter of the shard and where asked the parameters, each on its own, and 4 of fp32 gradients,
  * if a step has one micro-batch. In host memory remain the gradients of several, the sets that a sub-group of states is
  * updated in, a pool of buffers of the largest part of a parameter, the updated parameters of a sub-group on their way,
@@ -161,8 +200,9 @@ static void bytes_on_nvme(void **state) {
         .stage = 3, .world = 1 + i % 3, .accumulate = 1 + i % 5 / 4, .param_bytes = i % 2 ? 2 : 4, .params = i / 2 % 2};
     const int read = i / 4 % 2, write = i / 8 % 2, sets = 1 + read + write;
     const bool gradients = p.accumulate == 1;
-    const int64_t group = 65536;
-    int64_t shard, flat;
+    int64_t shard, flat, ends[TENSORS], group = 0;
+    const int n = subgroups(p.world, 65000, ends);
+    for (int k = 0; k < n; k++) group = largest(group, ends[k] - (k > 0 ? ends[k - 1] : 0));
     sizes(&p, &shard, &flat);
     snprintf(config, sizeof config,
              "{\"train_micro_batch_size_per_gpu\": 1, \"gradient_accumulation_steps\": %d, \"bf16\": {\"enabled\": "
@@ -187,6 +227,7 @@ static void bytes_on_nvme(void **state) {
     expect(&p, "gradients in host memory that stay", host->state_bytes[SL_CATEGORY_GRADIENT],
            gradients ? sets * 4 * group : 0);
     expect_gradients_moved(&p, c, shard, gradients);
+    expect_subgroups(&p, c, n, ends);
     expect(&p, "parameters in host memory that stay", host->state_bytes[SL_CATEGORY_PARAMETER],
            p.params ? POOL * p.param_bytes * part : p.param_bytes * shard);
     expect(&p, "blocks on their way", host->state_bytes[SL_CATEGORY_COMMUNICATION], 2 * BLOCKS);
@@ -195,25 +236,12 @@ static void bytes_on_nvme(void **state) {
   }
 }
 
-/* Parts of gpt2-tiny's parameters, in the order of the model, in sub-groups that close with the parameter which reaches
- * `most` elements: elements of the first int((1 - ratio) n) of n, and of those that end within `limit`. */
+/* Elements of the first int((1 - ratio) n) of n sub-groups, and of those that end within `limit`. */
 static void count_subgroups(int world, int64_t most, double ratio, int64_t limit, int64_t *device, int64_t *within) {
-  enum { C = 128, TENSORS = 2 + 4 * 12 + 2 };
-  static const int64_t block[] = {C, C, 3 * C * C, 3 * C, C * C, C, C, C, 4 * C * C, 4 * C, 4 * C * C, C};
-  int64_t ends[TENSORS], end = 0, open = 0;
-  int n = 0;
-  for (int i = 0; i < TENSORS; i++) {
-    const int64_t numel = i < 2             ? 256 * C
-                          : i < TENSORS - 2 ? block[(i - 2) % 12]
-                                            : C,
-                  part = (numel + world - 1) / world;
-    end += part, open += part;
-    if (open < most && i + 1 < TENSORS) continue;
-    ends[n++] = end;
-    open = 0;
-  }
-  *device = *within = 0;
-  if ((int)((1 - ratio) * n) > 0) *device = ends[(int)((1 - ratio) * n) - 1];
+  int64_t ends[TENSORS];
+  const int n = subgroups(world, most, ends), first = (int)((1 - ratio) * n);
+  *device = first > 0 ? ends[first - 1] : 0;
+  *within = 0;
   for (int i = 0; i < n && ends[i] <= limit; i++) *within = ends[i];
 }
 
