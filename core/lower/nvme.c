@@ -60,16 +60,25 @@ enum sl_status sl_nvme_read_param(struct sl_lowering *l, struct sl_program *p, e
   return SL_OK;
 }
 
-/* The elements of the largest sub-group whose states are not on the device. */
-static int64_t largest_subgroup(const struct sl_lowering *l) {
+/* The elements of the largest sub-group whose states are not on the device; *count: how many of those a parameter group
+ * has at most. */
+static int64_t largest_subgroup(const struct sl_lowering *l, int *count) {
   const int64_t on_device = sl_home_on_device(l);
   struct sl_subgroup s = {0};
   int64_t most = 0;
-  while (sl_home_next(l, &s))
-    if (s.first >= on_device && s.end - s.first > most) most = s.end - s.first;
+  int group = -1, n = 0;
+  *count = 0;
+  while (sl_home_next(l, &s)) {
+    if (s.first < on_device) continue;
+    n = s.group == group ? n + 1 : 1, group = s.group;
+    if (n > *count) *count = n;
+    if (s.end - s.first > most) most = s.end - s.first;
+  }
   return most;
 }
 
+/* A set of host memory for a sub-group; with more of them the next is read, and the one before written, beside its
+ * update, if there is any. */
 enum sl_status sl_nvme_open_optimizer(struct sl_lowering *l) {
   static const char *const names[] = {[SL_ROLE_GRAD] = "grad",
                                       [SL_ROLE_MOMENT1] = "exp_avg",
@@ -77,10 +86,12 @@ enum sl_status sl_nvme_open_optimizer(struct sl_lowering *l) {
                                       [SL_ROLE_MASTER] = "master"};
   const struct sl_config *c = l->plan->config;
   struct sl_nvme_home *h = &l->homes->nvme;
-  const int64_t most = largest_subgroup(l);
-  if (most == 0) return SL_OK;
+  const int asked = 1 + c->zero.pipeline_read + c->zero.pipeline_write;
+  int sets;
+  const int64_t most = largest_subgroup(l, &sets);
+  if (sets == 0) return SL_OK; /* all are on the device */
+  if (sets > asked) sets = asked;
   SL_TRY(open_blocks(l));
-  const int sets = 1 + c->zero.pipeline_read + c->zero.pipeline_write;
   for (; h->sets < sets; h->sets++) {
     for (int role = h->gradients ? SL_ROLE_GRAD : SL_ROLE_MOMENT1; role <= SL_ROLE_MASTER; role++) {
       if (l->rank_class->role[role].form == SL_FORM_ABSENT) continue;

@@ -188,31 +188,33 @@ static void expect_subgroups(const struct point *p, const struct sl_class *c, in
 
 /* On NVMe: 12 bytes a parameter of the shard and where asked the parameters, each on its own, and 4 of fp32 gradients,
  * if a step has one micro-batch. In host memory remain the gradients of several, the sets that a sub-group of states is
- * updated in, a pool of buffers of the largest part of a parameter, the updated parameters of a sub-group on their way,
- * and the blocks of either way. */
+ * updated in, no more of them than there are sub-groups, a pool of buffers of the largest part of a parameter, the
+ * updated parameters of a sub-group on their way, and the blocks of either way. */
 static void bytes_on_nvme(void **state) {
   (void)state;
   enum { BLOCKS = 16384 * 3 + 4096, POOL = 2, LARGEST = 4 * 128 * 128 };
-  for (int i = 0; i < 24; i++) {
+  static const int64_t sizes_of_groups[] = {65000, 1000000, 65000, 550000};
+  for (int i = 0; i < 32; i++) {
     struct fixture f;
     char config[1024];
     struct point p = {
         .stage = 3, .world = 1 + i % 3, .accumulate = 1 + i % 5 / 4, .param_bytes = i % 2 ? 2 : 4, .params = i / 2 % 2};
-    const int read = i / 4 % 2, write = i / 8 % 2, sets = 1 + read + write;
+    const int read = i / 4 % 2, write = i / 8 % 2;
     const bool gradients = p.accumulate == 1;
     int64_t shard, flat, ends[TENSORS], group = 0;
-    const int n = subgroups(p.world, 65000, ends);
+    const int64_t most = sizes_of_groups[i / 8];
+    const int n = subgroups(p.world, most, ends), asked = 1 + read + write, sets = asked < n ? asked : n;
     for (int k = 0; k < n; k++) group = largest(group, ends[k] - (k > 0 ? ends[k - 1] : 0));
     sizes(&p, &shard, &flat);
     snprintf(config, sizeof config,
              "{\"train_micro_batch_size_per_gpu\": 1, \"gradient_accumulation_steps\": %d, \"bf16\": {\"enabled\": "
              "%s}, \"optimizer\": {\"type\": \"AdamW\"}, "
              "\"aio\": {\"block_size\": 16384, \"queue_depth\": 3}, \"zero_optimization\": {\"stage\": 3, "
-             "\"sub_group_size\": 65000, \"offload_optimizer\": {\"device\": \"nvme\", \"nvme_path\": \"x\", "
+             "\"sub_group_size\": %lld, \"offload_optimizer\": {\"device\": \"nvme\", \"nvme_path\": \"x\", "
              "\"pipeline_read\": %s, \"pipeline_write\": %s}, \"offload_param\": {\"device\": \"%s\", \"nvme_path\": "
              "\"x\", \"max_in_cpu\": 0, \"buffer_count\": 2}, \"stage3_param_persistence_threshold\": 0}}",
-             p.accumulate, p.param_bytes == 2 ? "true" : "false", read ? "true" : "false", write ? "true" : "false",
-             p.params ? "nvme" : "cpu");
+             p.accumulate, p.param_bytes == 2 ? "true" : "false", (long long)most, read ? "true" : "false",
+             write ? "true" : "false", p.params ? "nvme" : "cpu");
     if (fixture_open(&f, "gpt2-tiny", config, "localhost", p.world, NULL) != SL_OK)
       fail_msg("%s: %s", config, sl_error_message());
     const struct sl_class *c = &f.job.classes[0];
