@@ -295,8 +295,42 @@ static void bytes_in_two_memories(void **state) {
   }
 }
 
+/* Twin-Flow: what the device keeps of gradients is moved there beside the backward, on the lane of its reduction. */
+static void device_gradients_stay_beside_the_backward(void **state) {
+  (void)state;
+  static const double ratios[] = {0, 0.6};
+  for (int i = 0; i < 12; i++) {
+    struct fixture f;
+    char config[600];
+    const struct point p = {.stage = 3, .world = 1 + i % 3, .accumulate = i < 6 ? 1 : 3, .param_bytes = 2};
+    int64_t on_device, unused, moved = 0;
+    count_subgroups(p.world, 70000, ratios[i % 2], 0, &on_device, &unused);
+    snprintf(config, sizeof config,
+             "{\"train_micro_batch_size_per_gpu\": 1, \"gradient_accumulation_steps\": %d, \"bf16\": {\"enabled\": "
+             "true}, \"optimizer\": {\"type\": \"AdamW\"}, \"zero_optimization\": {\"stage\": 3, \"sub_group_size\": "
+             "70000, \"reduce_bucket_size\": 100000, \"overlap_comm\": true, \"offload_optimizer\": {\"device\": "
+             "\"cpu\", \"ratio\": %g}}}",
+             p.accumulate, ratios[i % 2]);
+    if (fixture_open(&f, "gpt2-tiny", config, "localhost", p.world, NULL) != SL_OK || sl_check(&f.job) != SL_OK)
+      fail_msg("%s: %s", config, sl_error_message());
+    const struct sl_class *c = &f.job.classes[0];
+    const struct sl_program *step = &c->programs[SL_PROGRAM_STEP];
+    const enum sl_lane reductions = sl_lane_of_group(f.plan.pp_ranks[0].layouts[0].group.scatter);
+    for (size_t k = 0; k < step->issue_count; k++) {
+      const struct sl_op *op = &step->ops[step->issues[k].op];
+      if (op->phase != SL_PHASE_BACKWARD || (op->kind != SL_OP_COPY && op->kind != SL_OP_ADD)) continue;
+      if (step->slices[op->slice + 1].buffer != c->role[SL_ROLE_GRAD].buffer) continue;
+      if (op->lane != reductions) fail_msg("%s: gradients are moved on lane %s", config, sl_lane_name(op->lane));
+      moved += op->dim[0];
+    }
+    expect(&p, "gradients that the device keeps", moved, p.accumulate * on_device);
+    fixture_close(&f);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(bytes_by_space), cmocka_unit_test(gradients_leave_by_call),
-                                     cmocka_unit_test(bytes_on_nvme), cmocka_unit_test(bytes_in_two_memories)};
+                                     cmocka_unit_test(bytes_on_nvme), cmocka_unit_test(bytes_in_two_memories),
+                                     cmocka_unit_test(device_gradients_stay_beside_the_backward)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
