@@ -41,7 +41,7 @@ struct sl_operand sl_reduced_arriving(const struct sl_lowering *l, const struct 
 /* Do own parts go on to where they are kept with the call that they arrive with? Others stay where they arrived until
  * another call needs the room. */
 static bool moves_at_once(const struct sl_lowering *l) {
-  return l->plan->strategy.offload_optimizer;
+  return l->plan->strategy.offload_optimizer || l->plan->strategy.replica_sums == SL_REPLICAS_KEPT;
 }
 
 /* Where in the shard a bucket's own parts are. A flat partition that is moved by its calls has one member. */

@@ -83,7 +83,7 @@ static enum sl_status sum_tied(struct sl_lowering *l, struct sl_program *p, cons
  * reduced. */
 static enum sl_status emit_sums(struct sl_lowering *l, struct sl_program *p) {
   const struct sl_strategy *s = &l->plan->strategy;
-  const bool owned = s->shard_optimizer && s->units != SL_UNITS_OWNER && !s->sums_replicas_by_unit;
+  const bool owned = s->shard_optimizer && s->units != SL_UNITS_OWNER && s->replica_sums == SL_REPLICAS_LAST;
   for (int g = 0; g < l->pp_rank->group_count && owned; g++) {
     const struct sl_layout *layout = &l->pp_rank->layouts[g];
     if (layout->group.members == layout->group.ranks) continue;
