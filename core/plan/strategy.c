@@ -223,7 +223,7 @@ static void choose_fsdp(struct sl_strategy *s, const struct sl_preset *preset, c
                      sl_strategy_fsdp_keeps(s, config) == config->communication_data_type;
 }
 
-/* DeepSpeed's groups are those of MiCS, at stage 3 and not offloaded; ours of other stages sum at the end of a step. */
+/* DeepSpeed's groups are those of MiCS, at stage 3 and not offloaded; others are ours and sum at the end of a step. */
 static enum sl_replica_sums replica_sums_of(const struct sl_strategy *s, const struct sl_preset *preset) {
   if (s->shard_size == 0) return SL_REPLICAS_LAST;
   if (!(preset->family & SL_FAMILY_DEEPSPEED)) return SL_REPLICAS_ARRIVED;
