@@ -241,8 +241,8 @@ static enum sl_status reduce_units(struct sl_lowering *l, struct sl_program *p, 
   return SL_OK;
 }
 
-/* Is the own part of bucket `b` complete, so that it can be summed over replicas? Where it is summed as it arrived, in a
- * buffer of its own, it is, for this backward; where it is added to those of earlier ones, only in the last. */
+/* Is the own part of bucket `b` complete, so that it can be summed over replicas? Where it is summed as it arrived, in
+ * a buffer of its own, it is, for this backward; where it is added to those of earlier ones, only in the last. */
 static bool own_part_complete(const struct sl_lowering *l, const struct sl_bucket *b) {
   const struct sl_pass *pass = &l->zero->reduce->pass;
   const bool adds = sums_kept(l) || (l->homes->arrived < 0 && !l->homes->by_call);
