@@ -23,7 +23,6 @@
 #define SL_MAX_OPS_ALL (INT64_C(1) << 25)       /* of a predicted step, over the pipeline's ranks */
 #define SL_MAX_OPS_APART (INT64_C(1) << 23)     /* of one that is checked or run: repetitions are stored */
 #define SL_MAX_GATHERS INT64_C(1200000)         /* by allgather_bucket_size, over the pipeline's ranks */
-#define SL_MAX_SUB_GROUPS (INT64_C(1) << 14)    /* of optimizer states on NVMe by sub_group_size, likewise */
 #define SL_MAX_SLOTS (INT64_C(1) << 19)         /* of a rank: buffers, each for every micro-batch in flight */
 #define SL_MAX_STEPS INT64_C(100000000)         /* of a run, which keeps results of each */
 #define SL_MAX_STEPS_AHEAD INT64_C(1000000)     /* of a prediction, whose record lists each */

@@ -3,23 +3,15 @@
 
 #include "core/lower/lower.h"
 
-/* runtime/zero/stage3.py, _create_fp16_sub_groups: sub-groups of each parameter group, closed by the parameter that
- * reaches sub_group_size. */
-struct subgroups {
-  const struct sl_lowering *l;
-  int unit;    /* the first unit of the next sub-group */
-  int64_t end; /* the element of the shard after the last one */
-};
-
-static bool next_subgroup(struct subgroups *s) {
-  const struct sl_pp_rank *pp_rank = s->l->pp_rank;
-  const int64_t most = s->l->plan->config->zero.sub_group_size;
-  if (s->unit == pp_rank->unit_count) return false;
-  const int group = pp_rank->units[s->unit].group;
-  for (int64_t count = 0; s->unit < pp_rank->unit_count; s->unit++) {
-    const struct sl_unit *u = &pp_rank->units[s->unit];
-    if (u->group != group || (count > 0 && count >= most)) break;
-    count += u->part;
+bool sl_home_next(const struct sl_lowering *l, struct sl_subgroup *s) {
+  const struct sl_pp_rank *pp_rank = l->pp_rank;
+  const int64_t most = l->plan->config->zero.sub_group_size;
+  if (s->next_unit == pp_rank->unit_count) return false;
+  s->group = pp_rank->units[s->next_unit].group;
+  s->first = s->end;
+  for (; s->next_unit < pp_rank->unit_count; s->next_unit++) {
+    const struct sl_unit *u = &pp_rank->units[s->next_unit];
+    if (u->group != s->group || (s->end > s->first && s->end - s->first >= most)) break;
     s->end = u->shard_offset + u->part;
   }
   return true;
@@ -27,18 +19,18 @@ static bool next_subgroup(struct subgroups *s) {
 
 /* stage3.py, subgroup_to_device: the device has the first sub-groups. */
 int64_t sl_home_by_ratio(const struct sl_lowering *l, double ratio) {
-  struct subgroups all = {.l = l}, some = {.l = l};
+  struct sl_subgroup all = {0}, some = {0};
   int n = 0;
-  while (next_subgroup(&all)) n++;
-  for (int i = (int)(ratio * n); i > 0; i--) next_subgroup(&some);
+  while (sl_home_next(l, &all)) n++;
+  for (int i = (int)(ratio * n); i > 0; i--) sl_home_next(l, &some);
   return some.end;
 }
 
 /* stage3.py, _create_fp16_partitions_with_defragmentation. */
 int64_t sl_home_within(const struct sl_lowering *l, int64_t most) {
-  struct subgroups s = {.l = l};
+  struct sl_subgroup s = {0};
   int64_t end = 0;
-  while (next_subgroup(&s) && s.end <= most) end = s.end;
+  while (sl_home_next(l, &s) && s.end <= most) end = s.end;
   return end;
 }
 

@@ -4,6 +4,14 @@
 
 #include "core/lower/build.h"
 
+/* A sub-group of stage 3: of one parameter group, and closed by the parameter that reaches sub_group_size
+ * (runtime/zero/stage3.py, _create_fp16_sub_groups). Elements [first, end) of the shard. */
+struct sl_subgroup {
+  int64_t first, end;
+  int group, next_unit; /* its parameter group, and the unit behind it */
+};
+/* Goes on to the next sub-group, from {0} to the first; false: there is none. */
+bool sl_home_next(const struct sl_lowering *lowering, struct sl_subgroup *subgroup);
 /* Elements of this rank's shard in DeepSpeed's first int(ratio x n) of n sub-groups, or in those that end within `most`
  * elements. */
 int64_t sl_home_by_ratio(const struct sl_lowering *lowering, double ratio);

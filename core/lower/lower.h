@@ -17,7 +17,6 @@ struct sl_nvme_home {
   int32_t staged[SL_NVME_SETS][SL_ROLE_COUNT]; /* states of a sub-group, in `sets` sets */
   int sets;                                    /* 0: the optimizer's states are not on NVMe */
   bool gradients;                              /* the gradients of those states are on NVMe too */
-  int64_t group;                               /* elements of a sub-group at most */
   int32_t *pool;                               /* (pool_count) buffers of a parameter's part; owned */
   int pool_count;                              /* 0: parameters are not on NVMe */
 };
@@ -54,6 +53,8 @@ struct sl_zero {
 struct sl_op sl_zero_op(enum sl_op_kind kind, enum sl_dtype dtype, enum sl_phase phase, int64_t count);
 struct sl_op sl_zero_collective(const struct sl_lowering *lowering, enum sl_op_kind kind, enum sl_group group,
                                 enum sl_dtype dtype, enum sl_phase phase, enum sl_payload payload, int64_t count);
+/* Does compute wait for a collective of the strategy? In a pipeline none blocks, so that none delays the next stage. */
+bool sl_zero_blocks(const struct sl_lowering *lowering);
 /* This rank's part of a unit in a whole buffer; it depends on the rank's index in the shard group of the unit's
  * parameters. */
 struct sl_operand sl_zero_own(const struct sl_lowering *lowering, int32_t buffer, enum sl_access access,

@@ -4,8 +4,6 @@
 #include "core/base/machine.h"
 #include "core/lower/lower.h"
 
-enum { GRAIN = SL_MACHINE_PAGE / 4 }; /* elements: sub-groups begin on page boundaries, as the shard does */
-
 static enum sl_status host_buffer(struct sl_lowering *l, int32_t *out, enum sl_category category, enum sl_dtype dtype,
                                   int64_t count, const char *name, int i) {
   SL_TRY(sl_build_buffer(l, out, SL_SCOPE_PERSISTENT, category, dtype, count, "nvme.%s.%d", name, i));
@@ -62,13 +60,25 @@ enum sl_status sl_nvme_read_param(struct sl_lowering *l, struct sl_program *p, e
   return SL_OK;
 }
 
-static int64_t largest_shard(const struct sl_pp_rank *pp_rank) {
+/* The elements of the largest sub-group whose states are not on the device; *count: how many of those a parameter group
+ * has at most. */
+static int64_t largest_subgroup(const struct sl_lowering *l, int *count) {
+  const int64_t on_device = sl_home_on_device(l);
+  struct sl_subgroup s = {0};
   int64_t most = 0;
-  for (int g = 0; g < pp_rank->group_count; g++)
-    if (pp_rank->layouts[g].shard_numel > most) most = pp_rank->layouts[g].shard_numel;
+  int group = -1, n = 0;
+  *count = 0;
+  while (sl_home_next(l, &s)) {
+    if (s.first < on_device) continue;
+    n = s.group == group ? n + 1 : 1, group = s.group;
+    if (n > *count) *count = n;
+    if (s.end - s.first > most) most = s.end - s.first;
+  }
   return most;
 }
 
+/* A set of host memory for a sub-group; with more of them the next is read, and the one before written, beside its
+ * update, if there is any. */
 enum sl_status sl_nvme_open_optimizer(struct sl_lowering *l) {
   static const char *const names[] = {[SL_ROLE_GRAD] = "grad",
                                       [SL_ROLE_MOMENT1] = "exp_avg",
@@ -76,17 +86,18 @@ enum sl_status sl_nvme_open_optimizer(struct sl_lowering *l) {
                                       [SL_ROLE_MASTER] = "master"};
   const struct sl_config *c = l->plan->config;
   struct sl_nvme_home *h = &l->homes->nvme;
-  const int64_t asked = c->zero.sub_group_size > 0 ? c->zero.sub_group_size : 1, most = largest_shard(l->pp_rank);
+  const int asked = 1 + c->zero.pipeline_read + c->zero.pipeline_write;
+  int sets;
+  const int64_t most = largest_subgroup(l, &sets);
+  if (sets == 0) return SL_OK; /* all are on the device */
+  if (sets > asked) sets = asked;
   SL_TRY(open_blocks(l));
-  const int64_t whole_pages = asked < most ? (asked + GRAIN - 1) / GRAIN * GRAIN : most;
-  h->group = whole_pages < most ? whole_pages : most;
-  const int sets = 1 + c->zero.pipeline_read + c->zero.pipeline_write;
   for (; h->sets < sets; h->sets++) {
     for (int role = h->gradients ? SL_ROLE_GRAD : SL_ROLE_MOMENT1; role <= SL_ROLE_MASTER; role++) {
       if (l->rank_class->role[role].form == SL_FORM_ABSENT) continue;
       SL_TRY(host_buffer(l, &h->staged[h->sets][role],
-                         role == SL_ROLE_GRAD ? SL_CATEGORY_GRADIENT : SL_CATEGORY_OPTIMIZER, SL_F32, h->group,
-                         names[role], h->sets));
+                         role == SL_ROLE_GRAD ? SL_CATEGORY_GRADIENT : SL_CATEGORY_OPTIMIZER, SL_F32, most, names[role],
+                         h->sets));
     }
   }
   return SL_OK;

@@ -35,6 +35,18 @@ struct sl_owned sl_owned_together(const struct sl_lowering *l, struct sl_owned *
   return out;
 }
 
+bool sl_owned_next(const struct sl_lowering *l, struct sl_owned run, struct sl_subgroup *s, struct sl_owned *piece) {
+  const int64_t first = sl_owned_place(run), end = first + run.count;
+  do
+    if (!sl_home_next(l, s) || s->first >= end) return false;
+  while (s->end <= first);
+  const int64_t from = s->first > first ? s->first : first, to = s->end < end ? s->end : end;
+  *piece = run;
+  piece->first += from - first;
+  piece->count = to - from;
+  return true;
+}
+
 struct sl_operand sl_owned_state(const struct sl_lowering *l, enum sl_role role, enum sl_access access,
                                  struct sl_owned run) {
   const int32_t buffer = l->rank_class->role[role].buffer;

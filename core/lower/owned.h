@@ -21,6 +21,9 @@ struct sl_owned sl_owned_unit(const struct sl_lowering *lowering, const struct s
 int64_t sl_owned_place(struct sl_owned run);
 /* As much of a run as is in one buffer, for each of its states; *rest: what follows. */
 struct sl_owned sl_owned_together(const struct sl_lowering *lowering, struct sl_owned *rest);
+/* Goes on to what the next sub-group has of a run; false: none has. */
+bool sl_owned_next(const struct sl_lowering *lowering, struct sl_owned run, struct sl_subgroup *subgroup,
+                   struct sl_owned *piece);
 /* The operand of a state that a run covers, whatever the state's form. */
 struct sl_operand sl_owned_state(const struct sl_lowering *lowering, enum sl_role role, enum sl_access access,
                                  struct sl_owned run);

@@ -42,16 +42,21 @@ static bool complete_when_reduced(const struct sl_lowering *l) {
   return once && l->plan->strategy.optimizer_on_nvme;
 }
 
+/* Does hybrid sharding sum own parts over replicas as they are kept, not as they arrived? */
+static bool sums_kept(const struct sl_lowering *l) {
+  return l->plan->strategy.replica_sums == SL_REPLICAS_KEPT;
+}
+
 /* Do own parts arrive in a buffer of their call, because they go on to host memory (DeepSpeed's stage3.py,
  * partition_grads, and stage_1_and_2.py, async_inplace_copy_grad_to_fp32_buffer_from_gpu) or are kept in another type
  * (FSDP's _runtime_utils.py, _cast_grad_to_param_dtype)? In a flat partition over several members each has a different
- * part of a call, which a common program cannot express: there all parts are moved together. So they are if that is the
- * only backward of a step, where the wider type has room when the backward is over, and where each part is summed over
- * replicas first, for which compute would wait. */
+ * part of a call, which a common program cannot express: there all parts are moved together. So they are, unless they
+ * are summed over replicas next, if that is the only backward of a step, where the wider type has room when the
+ * backward is over; and where each part was summed over replicas before, for which compute would wait. */
 static bool arrives_by_call(const struct sl_lowering *l) {
   const struct sl_plan *plan = l->plan;
   const bool often = plan->n_micro > 1 || plan->stage_count > 1 || plan->config->sl.kernels != SL_KERNELS_SHARDLAB;
-  const bool moves = often && !plan->strategy.sums_replicas_by_unit;
+  const bool moves = sums_kept(l) || (often && plan->strategy.replica_sums != SL_REPLICAS_ARRIVED);
   bool alone = true, passes = plan->strategy.offload_optimizer;
   for (int g = 0; g < l->pp_rank->group_count; g++) {
     alone &= l->pp_rank->layouts[g].group.members == 1;
@@ -236,11 +241,11 @@ static enum sl_status reduce_units(struct sl_lowering *l, struct sl_program *p, 
   return SL_OK;
 }
 
-/* Is the own part of bucket `b` complete, so that it can be summed over replicas? Where it arrives in a buffer of its
- * own it is, for this backward; where it is added to those of earlier ones, only in the last. */
+/* Is the own part of bucket `b` complete, so that it can be summed over replicas? Where it is summed as it arrived, in
+ * a buffer of its own, it is, for this backward; where it is added to those of earlier ones, only in the last. */
 static bool own_part_complete(const struct sl_lowering *l, const struct sl_bucket *b) {
   const struct sl_pass *pass = &l->zero->reduce->pass;
-  const bool adds = l->homes->arrived < 0 && !l->homes->by_call;
+  const bool adds = sums_kept(l) || (l->homes->arrived < 0 && !l->homes->by_call);
   return !adds || (l->pp_rank->tensors[b->first].shared ? pass->tied_last : pass->last);
 }
 
@@ -249,15 +254,19 @@ static enum sl_status sum_replicas(struct sl_lowering *l, struct sl_program *p, 
                                    int buckets) {
   const struct sl_pp_rank *s = l->pp_rank;
   const struct sl_layout *layout = &s->layouts[call->group];
+  const bool kept = sums_kept(l);
   int n = 0;
   int64_t count = 0;
-  if (!l->plan->strategy.sums_replicas_by_unit || layout->group.members == layout->group.ranks) return SL_OK;
+  if (l->plan->strategy.replica_sums == SL_REPLICAS_LAST || layout->group.members == layout->group.ranks) return SL_OK;
+  if (kept && l->homes->by_call) SL_TRY(sl_reduced_call(l, p)); /* to where they are kept */
   for (const struct sl_bucket *b = call; b < call + buckets; b++) {
     if (!own_part_complete(l, b)) continue;
     for (int k = s->tensors[b->last].unit; k >= s->tensors[b->first].unit; k--) {
-      l->zero->wide[n] = sl_reduced_arriving(l, b, &s->units[k]);
+      const struct sl_unit *u = &s->units[k];
+      l->zero->wide[n] =
+          kept ? sl_home_part(l, SL_ROLE_GRAD, SL_READ_WRITE, u->shard_offset, u->part) : sl_reduced_arriving(l, b, u);
       l->zero->wide[n++].slice.access = SL_READ_WRITE;
-      count += s->units[k].part;
+      count += u->part;
     }
   }
   if (n == 0) return SL_OK;
@@ -330,6 +339,7 @@ static enum sl_status launch(struct sl_lowering *l, struct sl_program *p, struct
     return s->copies_to_buckets ? SL_OK : sl_reduced_back(l, p, call, &op);
   }
   op.place_group = sl_reduced_in_place(l) ? layout->group.shard : SL_GROUP_NONE;
+  if (sums_kept(l)) op.flags |= SL_OP_IN_TURN;
   if (s->units == SL_UNITS_FLAT) return reduce_range(l, p, call, buckets, op);
   SL_TRY(reduce_units(l, p, call, buckets, op));
   return sum_replicas(l, p, call, buckets);

@@ -38,6 +38,12 @@ struct sl_operand sl_reduced_arriving(const struct sl_lowering *l, const struct 
                        u->shard_offset, u->part);
 }
 
+/* Do own parts go on to where they are kept with the call that they arrive with? Others stay where they arrived until
+ * another call needs the room. */
+static bool moves_at_once(const struct sl_lowering *l) {
+  return l->plan->strategy.offload_optimizer || l->plan->strategy.replica_sums == SL_REPLICAS_KEPT;
+}
+
 /* Where in the shard a bucket's own parts are. A flat partition that is moved by its calls has one member. */
 static void place_arrival(const struct sl_lowering *l, struct sl_bucket *b) {
   const struct sl_pp_rank *s = l->pp_rank;
@@ -51,7 +57,7 @@ static int call_size(const struct sl_reduce *r, int i) {
   return i + 1 < r->bucket_count && r->buckets[i + 1].joins ? 2 : 1;
 }
 
-/* Makes the buffer for own parts that go to host memory and, if they go on to NVMe, the one there. */
+/* Makes the buffer for own parts that are moved at once and, if they go on to NVMe, the one in host memory. */
 static enum sl_status open_arrival(struct sl_lowering *l, int turn, int64_t count) {
   struct sl_reduce *r = l->zero->reduce;
   SL_TRY(sl_build_buffer(l, &r->arrivals[turn], SL_SCOPE_MICRO, SL_CATEGORY_COMMUNICATION, sl_gradients_bucket_dtype(l),
@@ -74,8 +80,8 @@ static int64_t place_call(struct sl_bucket *call, int buckets) {
 }
 
 /* A buffer for each call, which compute waits for before the next, as in FSDP2 (_fsdp_param_group.py, post_backward);
- * for what goes to host memory one, or with overlap two in turn, so that one is filled while the other is copied, as
- * large as any call needs. */
+ * for what is moved at once one as large as any call needs, or two in turn where copies to host memory overlap with
+ * calls, so that one is filled while the other is copied. */
 enum sl_status sl_reduced_plan(struct sl_lowering *l) {
   struct sl_reduce *r = l->zero->reduce;
   int64_t most = 0;
@@ -85,12 +91,12 @@ enum sl_status sl_reduced_plan(struct sl_lowering *l) {
     buckets = call_size(r, i);
     const int64_t count = place_call(&r->buckets[i], buckets);
     if (count > most) most = count;
-    if (l->plan->strategy.offload_optimizer) continue;
+    if (moves_at_once(l)) continue;
     SL_TRY(sl_build_buffer(l, &r->buckets[i].arrival, SL_SCOPE_MICRO, SL_CATEGORY_COMMUNICATION,
                            sl_gradients_bucket_dtype(l), count, "grad.arriving.%d", i));
     if (buckets > 1) r->buckets[i + 1].arrival = r->buckets[i].arrival;
   }
-  for (int i = 0; i < r->arrival_count && l->plan->strategy.offload_optimizer; i++) SL_TRY(open_arrival(l, i, most));
+  for (int i = 0; i < r->arrival_count && moves_at_once(l); i++) SL_TRY(open_arrival(l, i, most));
   return SL_OK;
 }
 
@@ -99,6 +105,21 @@ static enum sl_status keep(struct sl_lowering *l, struct sl_program *p, struct s
                            int64_t count, bool add) {
   return sl_zero_convert(l, p, source, sl_home_part(l, SL_ROLE_GRAD, SL_WRITE, first, count), count, SL_PHASE_BACKWARD,
                          add);
+}
+
+/* The same within the device, on the lane of the reduction, which compute does not wait for: DeepSpeed's
+ * partition_grads runs on reduce_and_partition_stream (stage3.py, __reduce_and_partition_ipg_grads). */
+static enum sl_status keep_beside(struct sl_lowering *l, struct sl_program *p, const struct sl_bucket *b,
+                                  struct sl_operand source, int64_t first, int64_t count) {
+  const bool add = sl_gradients_kept(l, b->first);
+  const struct sl_operand target = sl_home_part(l, SL_ROLE_GRAD, add ? SL_READ_WRITE : SL_WRITE, first, count);
+  struct sl_op op = sl_build_copy(l, source.buffer, target.buffer, count, SL_PHASE_BACKWARD);
+  if (add) op.kind = SL_OP_ADD;
+  op.lane = sl_lane_of_group(l->pp_rank->layouts[b->group].group.scatter);
+  op.flags = sl_zero_blocks(l) ? SL_OP_BLOCKING : 0;
+  SL_TRY(SL_BUILD_EMIT(p, op, source, target));
+  l->zero->reduce->last_launch = p->op_count - 1;
+  return SL_OK;
 }
 
 /* Writes `count` own parts from element `first` of a bucket on to NVMe, through host memory, where their squares are
@@ -118,11 +139,14 @@ static enum sl_status settle_bucket(struct sl_lowering *l, struct sl_program *p,
   for (int64_t done = 0, piece; done < b->arrival_count; done += piece) {
     const int64_t first = b->arrival_first + done;
     piece = sl_home_together(l, SL_ROLE_GRAD, first, b->arrival_count - done);
-    if (sl_home_space(l, SL_ROLE_GRAD, first) == SL_SPACE_NVME)
+    const enum sl_space space = sl_home_space(l, SL_ROLE_GRAD, first);
+    const struct sl_operand parts = sl_build_part(l, b->arrival, SL_READ, b->arrival_at + done, piece);
+    if (space == SL_SPACE_NVME)
       SL_TRY(put_on_nvme(l, p, b, done, piece));
+    else if (space == SL_SPACE_DEVICE && moves_at_once(l))
+      SL_TRY(keep_beside(l, p, b, parts, first, piece));
     else
-      SL_TRY(keep(l, p, sl_build_part(l, b->arrival, SL_READ, b->arrival_at + done, piece), first, piece,
-                  sl_gradients_kept(l, b->first)));
+      SL_TRY(keep(l, p, parts, first, piece, sl_gradients_kept(l, b->first)));
   }
   return SL_OK;
 }
@@ -138,7 +162,7 @@ enum sl_status sl_reduced_open_call(struct sl_lowering *l, struct sl_program *p,
   struct sl_reduce *r = l->zero->reduce;
   const int turn = r->arrival_turn++ % r->arrival_count;
   SL_TRY(settle_turn(l, p, turn));
-  for (struct sl_bucket *b = call; b < call + buckets && l->plan->strategy.offload_optimizer; b++) {
+  for (struct sl_bucket *b = call; b < call + buckets && moves_at_once(l); b++) {
     b->arrival = r->arrivals[turn];
     b->passing = r->passing[turn];
   }
@@ -146,10 +170,10 @@ enum sl_status sl_reduced_open_call(struct sl_lowering *l, struct sl_program *p,
   return SL_OK;
 }
 
-/* On the device compute would wait for the call, so its parts stay until its turn comes again. */
+/* Compute would wait for a call whose parts it moves, so those stay until its turn comes again. */
 enum sl_status sl_reduced_call(struct sl_lowering *l, struct sl_program *p) {
   const struct sl_reduce *r = l->zero->reduce;
-  return l->plan->strategy.offload_optimizer ? settle_turn(l, p, (r->arrival_turn - 1) % r->arrival_count) : SL_OK;
+  return moves_at_once(l) ? settle_turn(l, p, (r->arrival_turn - 1) % r->arrival_count) : SL_OK;
 }
 
 /* Moves own parts from the buffer they arrived in to where they are kept: all at once if all have arrived, otherwise by

@@ -9,7 +9,8 @@ bool sl_reduced_in_place(const struct sl_lowering *lowering);
 struct sl_operand sl_reduced_arriving(const struct sl_lowering *lowering, const struct sl_bucket *bucket,
                                       const struct sl_unit *unit);
 /* For own parts that arrive in a buffer of their call (homes->by_call): makes the buffers, once buckets are planned;
- * before call[0 .. buckets) moves to the shard what an earlier call has left; and after it moves what goes to host memory. */
+ * before call[0 .. buckets) moves to the shard what an earlier call has left; and after it moves what goes on at once,
+ * to host memory or on the lane of the reduction. */
 enum sl_status sl_reduced_plan(struct sl_lowering *lowering);
 enum sl_status sl_reduced_open_call(struct sl_lowering *lowering, struct sl_program *program, struct sl_bucket *call,
                                     int buckets);

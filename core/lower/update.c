@@ -83,7 +83,7 @@ static enum sl_status sum_tied(struct sl_lowering *l, struct sl_program *p, cons
  * reduced. */
 static enum sl_status emit_sums(struct sl_lowering *l, struct sl_program *p) {
   const struct sl_strategy *s = &l->plan->strategy;
-  const bool owned = s->shard_optimizer && s->units != SL_UNITS_OWNER && !s->sums_replicas_by_unit;
+  const bool owned = s->shard_optimizer && s->units != SL_UNITS_OWNER && s->replica_sums == SL_REPLICAS_LAST;
   for (int g = 0; g < l->pp_rank->group_count && owned; g++) {
     const struct sl_layout *layout = &l->pp_rank->layouts[g];
     if (layout->group.members == layout->group.ranks) continue;
@@ -237,19 +237,11 @@ static enum sl_status move_states(struct sl_lowering *l, struct sl_program *p, s
   return SL_OK;
 }
 
-static struct sl_owned piece_of(struct sl_owned run, int64_t group, int64_t i) {
-  const int64_t first = i * group, left = run.count - first;
-  run.first += first;
-  run.count = left < group ? left : group;
-  return run;
-}
-
 /* Stage 3 copies the gradients of one sub-group at a time. */
 static enum sl_status update_by_sub_group(struct sl_lowering *l, struct sl_program *p, struct sl_owned run) {
-  const int64_t least = (run.count + SL_MAX_SUB_GROUPS - 1) / SL_MAX_SUB_GROUPS,
-                asked = l->plan->config->zero.sub_group_size;
-  const int64_t group = asked > least ? asked : least;
-  for (int64_t i = 0; i * group < run.count; i++) SL_TRY(emit_update_run(l, p, piece_of(run, group, i), 0));
+  struct sl_subgroup s = {0};
+  struct sl_owned piece;
+  while (sl_owned_next(l, run, &s, &piece)) SL_TRY(emit_update_run(l, p, piece, 0));
   return SL_OK;
 }
 
@@ -257,20 +249,18 @@ static enum sl_status update_by_sub_group(struct sl_lowering *l, struct sl_progr
  * 5.1.2; DeepSpeed's runtime/swap_tensor/partitioned_optimizer_swapper.py). With several sets, reading the next and
  * writing the previous sub-group overlap with the update. */
 static enum sl_status update_from_nvme(struct sl_lowering *l, struct sl_program *p, struct sl_owned run) {
-  const int64_t group = l->homes->nvme.group, n = (run.count + group - 1) / group;
-  if (n > SL_MAX_SUB_GROUPS / l->plan->pp)
-    return sl_json_fail(&l->plan->config->doc, "zero_optimization.sub_group_size",
-                        "is %lld: %lld elements on NVMe would be updated in %lld sub-groups; expected at most %lld "
-                        "over all pipeline ranks, which are %d",
-                        (long long)l->plan->config->zero.sub_group_size, (long long)run.count, (long long)n,
-                        (long long)SL_MAX_SUB_GROUPS, l->plan->pp);
   const int sets = l->homes->nvme.sets;
   const bool ahead = l->plan->config->zero.pipeline_read;
-  for (int64_t i = 0; i < n; i++) {
-    if (i == 0 || !ahead) SL_TRY(move_states(l, p, piece_of(run, group, i), (int)(i % sets), false));
-    if (ahead && i + 1 < n) SL_TRY(move_states(l, p, piece_of(run, group, i + 1), (int)((i + 1) % sets), false));
-    SL_TRY(emit_update_run(l, p, piece_of(run, group, i), (int)(i % sets)));
-    SL_TRY(move_states(l, p, piece_of(run, group, i), (int)(i % sets), true));
+  struct sl_subgroup s = {0};
+  struct sl_owned piece, next;
+  bool more = sl_owned_next(l, run, &s, &next);
+  for (int i = 0; more; i++) {
+    piece = next;
+    more = sl_owned_next(l, run, &s, &next);
+    if (i == 0 || !ahead) SL_TRY(move_states(l, p, piece, i % sets, false));
+    if (ahead && more) SL_TRY(move_states(l, p, next, (i + 1) % sets, false));
+    SL_TRY(emit_update_run(l, p, piece, i % sets));
+    SL_TRY(move_states(l, p, piece, i % sets, true));
   }
   return SL_OK;
 }

@@ -15,9 +15,12 @@ struct sl_op sl_zero_collective(const struct sl_lowering *l, enum sl_op_kind kin
   op.group = group;
   op.payload = payload;
   op.flags = SL_OP_AFTER_COMPUTE;
-  /* in a pipeline no collective blocks, so that none delays the next stage */
-  if (!l->plan->strategy.overlap && l->plan->stage_count == 1) op.flags |= SL_OP_BLOCKING;
+  if (sl_zero_blocks(l)) op.flags |= SL_OP_BLOCKING;
   return op;
+}
+
+bool sl_zero_blocks(const struct sl_lowering *l) {
+  return !l->plan->strategy.overlap && l->plan->stage_count == 1;
 }
 
 struct sl_operand sl_zero_own(const struct sl_lowering *l, int32_t buffer, enum sl_access access,

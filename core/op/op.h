@@ -224,9 +224,11 @@ enum sl_op_flag {
   SL_OP_FLASH_1 = 4194304,
   SL_OP_FLASH_3 = 8388608,
   SL_OP_CUDNN = 16777216,
-  SL_OP_KEEPS = 33554432,         /* pass: saves a tensor for its backward ... */
-  SL_OP_READS_KEPT = 67108864,    /* ... or reads it there */
-  SL_OP_IN_TURN = 134217728,      /* send, recv: starts after all earlier messages in program order have finished */
+  SL_OP_KEEPS = 33554432,      /* pass: saves a tensor for its backward ... */
+  SL_OP_READS_KEPT = 67108864, /* ... or reads it there */
+  /* starts after all earlier ops in program order have finished, of send, recv: messages, of a collective: sums over
+   * the replicas of a shard group */
+  SL_OP_IN_TURN = 134217728,
   SL_OP_FROZEN = 268435456,       /* adamw: the variance is not updated */
   SL_OP_UNBIASED = 536870912,     /* layernorm, layernorm_bwd: there is no bias */
   SL_OP_PACKED_GATE = 1073741824, /* swiglu, swiglu_bwd: gate and up are rows (gate | up) of one operand, gate */

@@ -189,6 +189,13 @@ static enum sl_status add_waits(struct linker *k, struct sl_issue *e, struct nee
   return SL_OK;
 }
 
+static void need_turn(const struct sl_program *p, const struct sl_op *op, struct needs *needs) {
+  const bool message = op->lane >= SL_LANE_SEND_F && op->lane <= SL_LANE_RECV_B;
+  const int sums = sl_lane_of_group(SL_GROUP_REPLICATE);
+  const int first = message ? SL_LANE_SEND_F : sums, last = message ? SL_LANE_RECV_B : sums;
+  for (int lane = first; lane <= last; lane++) need(needs, lane, p->lane_ops[lane]);
+}
+
 /* What program order requires besides data: the end of a program, and how communication is ordered with compute. */
 static void need_control(struct linker *k, const struct sl_op *op, struct needs *needs) {
   const struct sl_program *p = k->p;
@@ -196,8 +203,7 @@ static void need_control(struct linker *k, const struct sl_op *op, struct needs 
     for (int lane = 0; lane < SL_LANE_COUNT; lane++) need(needs, lane, p->lane_ops[lane]);
   }
   if (op->flags & SL_OP_AFTER_COMPUTE) need(needs, SL_LANE_COMPUTE, p->lane_ops[SL_LANE_COMPUTE]);
-  for (int lane = SL_LANE_SEND_F; lane <= SL_LANE_RECV_B && (op->flags & SL_OP_IN_TURN); lane++)
-    need(needs, lane, p->lane_ops[lane]);
+  if (op->flags & SL_OP_IN_TURN) need_turn(p, op, needs);
   if (op->lane != SL_LANE_COMPUTE) return;
   for (; k->blocks != 0; k->blocks &= k->blocks - 1) {
     const int lane = __builtin_ctz(k->blocks);

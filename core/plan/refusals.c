@@ -395,6 +395,20 @@ enum sl_status sl_strategy_check_autocast(const struct sl_config *c, int dp) {
       dp);
 }
 
+/* runtime/zero/mics.py, allreduce_mics_shard_grads: sums over replicas, of which there are some if groups that shard
+ * are smaller than the data-parallel group. shardlab.shard_size without a preset is our own, which sums in host
+ * memory. */
+enum sl_status sl_strategy_check_replicas(const struct sl_preset *preset, const struct sl_config *c, int dp) {
+  const bool mics = c->zero.mics_shard_size > 0 || (c->sl.preset[0] != '\0' && preset->family & SL_FAMILY_DEEPSPEED);
+  const int64_t size = sl_config_shard_size(c);
+  if (!mics || c->zero.offload_optimizer == SL_OFFLOAD_NONE || size == 0 || size >= dp) return SL_OK;
+  return sl_json_fail(
+      &c->doc, "zero_optimization.offload_optimizer.device",
+      "Local sharding has no support for CPU offloading: MiCS, in groups of %lld of %d data-parallel ranks; "
+      "expected \"none\"",
+      (long long)size, dp);
+}
+
 enum sl_status sl_strategy_check_limits(const struct sl_preset *preset, const struct sl_config *config) {
   const struct sl_strategy *s = &preset->row;
   const bool deepspeed = preset->family & SL_FAMILY_DEEPSPEED, named = config->sl.preset[0] != '\0';

@@ -9,3 +9,6 @@
 enum sl_status sl_strategy_check_limits(const struct sl_preset *preset, const struct sl_config *config);
 /* Fails for torch.autocast on several data-parallel ranks without a preset: they are DeepSpeed's. */
 enum sl_status sl_strategy_check_autocast(const struct sl_config *config, int dp);
+/* Fails for DeepSpeed's MiCS whose optimizer is offloaded, if shard groups of the `dp` data-parallel ranks have
+ * replicas. */
+enum sl_status sl_strategy_check_replicas(const struct sl_preset *preset, const struct sl_config *config, int dp);

@@ -223,12 +223,20 @@ static void choose_fsdp(struct sl_strategy *s, const struct sl_preset *preset, c
                      sl_strategy_fsdp_keeps(s, config) == config->communication_data_type;
 }
 
+/* DeepSpeed's groups are those of MiCS, at stage 3 and not offloaded; others are ours and sum at the end of a step. */
+static enum sl_replica_sums replica_sums_of(const struct sl_strategy *s, const struct sl_preset *preset) {
+  if (s->shard_size == 0) return SL_REPLICAS_LAST;
+  if (!(preset->family & SL_FAMILY_DEEPSPEED)) return SL_REPLICAS_ARRIVED;
+  return s->units == SL_UNITS_PARAMETER && !s->offload_optimizer ? SL_REPLICAS_KEPT : SL_REPLICAS_LAST;
+}
+
 enum sl_status sl_strategy_choose(struct sl_strategy *s, struct sl_config *config, int dp) {
   struct sl_preset preset;
   SL_TRY(sl_strategy_find_preset(&preset, config));
   default_gradient_type(&preset, config);
   SL_TRY(sl_strategy_check_limits(&preset, config));
   SL_TRY(sl_strategy_check_autocast(config, dp));
+  SL_TRY(sl_strategy_check_replicas(&preset, config, dp));
   choose_overlap(&preset, config);
   choose_gradient_type(&preset, config);
   *s = preset.row;
@@ -238,7 +246,7 @@ enum sl_status sl_strategy_choose(struct sl_strategy *s, struct sl_config *confi
   choose_fsdp(s, &preset, config, dp);
   s->copies_to_buckets = preset.family & (SL_FAMILY_DDP | SL_FAMILY_ZRO) && dp > 1 && !config->sl.bucket_view;
   SL_TRY(choose_shard_size(s, config, dp));
-  s->sums_replicas_by_unit = s->shard_size > 0 && !(preset.family & SL_FAMILY_DEEPSPEED);
+  s->replica_sums = replica_sums_of(s, &preset);
   s->quantized_weights = s->shard_params && config->zero.quantized_weights;
   s->quantized_gradients = s->shard_params && config->zero.quantized_gradients;
   choose_buckets(s, &preset, config, dp);

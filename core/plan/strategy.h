@@ -46,6 +46,19 @@ enum sl_gradient_copies {
   SL_COPIES_FLOAT,
 };
 
+/* When a rank's own parts of gradients are summed over the groups of hybrid sharding. */
+enum sl_replica_sums {
+  SL_REPLICAS_LAST, /* all at once, at the end of the step */
+  /* Unit by unit, each right after its reduce-scatter, as it arrived: FSDP's _reduce_grad
+   * (torch/distributed/fsdp/_runtime_utils.py), FSDP2's foreach_reduce (fsdp/_fully_shard/_fsdp_collectives.py) and
+   * Megatron-LM's start_grad_sync (core/distributed/param_and_grad_buffer.py). */
+  SL_REPLICAS_ARRIVED,
+  /* Likewise, but in the last backward only, and as they are kept, when that has been added to those before. Calls are
+   * on one stream, so that a reduce-scatter waits for the sums of the bucket before: MiCS (DeepSpeed's
+   * runtime/zero/mics.py, partition_grads and allreduce_mics_shard_grads). */
+  SL_REPLICAS_KEPT
+};
+
 struct sl_strategy {
   const char *name, *framework;
   int zero_stage;        /* the equivalent ZeRO stage */
@@ -73,12 +86,7 @@ struct sl_strategy {
    * g S + S - 1) and replicated across the groups; gradients are reduce-scattered within and all-reduced across. 0: one
    * group of all ranks. */
   int64_t shard_size;
-  /* Across the groups, gradients are summed unit by unit, each right after its reduce-scatter: FSDP's _reduce_grad
-   * (torch/distributed/fsdp/_runtime_utils.py), FSDP2's foreach_reduce (fsdp/_fully_shard/_fsdp_collectives.py) and
-   * Megatron-LM's start_grad_sync (core/distributed/param_and_grad_buffer.py). MiCS's are summed once here, at the
-   * end of the step, where DeepSpeed sums bucket by bucket of the last micro-batch (runtime/zero/mics.py,
-   * partition_grads and allreduce_mics_shard_grads). */
-  bool sums_replicas_by_unit;
+  enum sl_replica_sums replica_sums;
   /* Size of the groups of consecutive data-parallel ranks that shard a second copy of the parameters, from which the
    * backward gathers (hpZ of ZeRO++, arXiv:2306.10209). 0: none. */
   int64_t secondary_size;

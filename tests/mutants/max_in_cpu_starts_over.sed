@@ -1,4 +1,4 @@
 # Sub-groups that begin within max_in_cpu stay in host memory.
 # file: core/lower/home.c
 # tests: test_offload
-s/  while (next_subgroup(&s) \&\& s.end <= most) end = s.end;/  while (end <= most \&\& next_subgroup(\&s)) end = s.end;/
+s/  while (sl_home_next(l, &s) \&\& s.end <= most) end = s.end;/  while (end <= most \&\& sl_home_next(l, \&s)) end = s.end;/

@@ -1,4 +1,4 @@
 # Every sub-group is the first of its run.
-# file: core/lower/update.c
+# file: core/lower/owned.c
 # tests: test_offload_train
-s/  run.first += first;/  run.first += 0 * first;/
+s/  piece->first += from - first;/  piece->first += 0 * (from - first);/

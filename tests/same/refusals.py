@@ -26,6 +26,7 @@ FRAMEWORKS = """
 --preset deepspeed-1 --recompute full --recompute-every 2
 --preset deepspeed-pipeline --zero-stage 2 --pp 2
 --preset mics
+--preset mics --shard-size 4 --offload-optimizer cpu
 --preset zero++
 --preset megatron-lm --pp 2 --schedule zb-h1 --grad-accum 4
 --preset megatron-lm --virtual-stages 2

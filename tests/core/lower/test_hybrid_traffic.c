@@ -187,6 +187,50 @@ static void groups_that_shard_among_themselves_reduce_across_once(void **unused)
   }
 }
 
+static bool waits_for(const struct sl_program *p, const struct sl_issue *e, int lane, int count) {
+  for (uint32_t w = e->wait; w < e->wait + e->wait_count; w++)
+    if ((int)p->waits[w].lane == lane) return (int)p->waits[w].count == count;
+  return false;
+}
+
+/* MiCS sums what a bucket's reduce-scatter has added to, in the last backward, before the next bucket is reduced: all
+ * of that is on one stream. */
+static void mics_sums_across_bucket_by_bucket(void **unused) {
+  (void)unused;
+  enum { WORLD = 32, SHARDS = 8 };
+  static const char *const wires[] = {"", "}, \"communication_data_type\": \"fp32\", \"aio\": {"};
+  for (int i = 0; i < 4; i++) {
+    struct fixture f;
+    const int accumulate = i < 2 ? 1 : 3;
+    char zero[200];
+    int scatters = 0, sums = 0;
+    int64_t summed = 0;
+    snprintf(zero, sizeof zero, ", \"mics_shard_size\": %d, \"overlap_comm\": true, \"reduce_bucket_size\": 2e7%s",
+             SHARDS, wires[i % 2]);
+    open_job(&f, zero, "", accumulate, WORLD);
+    const struct sl_program *p = &f.job.classes[0].programs[SL_PROGRAM_STEP];
+    int calls = 0;
+    for (size_t k = 0; k < p->issue_count; k++) calls += p->ops[p->issues[k].op].kind == SL_OP_REDUCE_SCATTER;
+    for (size_t k = 0; k < p->issue_count; k++) {
+      const struct sl_issue *e = &p->issues[k];
+      const struct sl_op *op = &p->ops[e->op];
+      if (op->kind == SL_OP_REDUCE_SCATTER) {
+        assert_int_equal(waits_for(p, e, sl_lane_of_group(SL_GROUP_REPLICATE), sums), sums > 0);
+        scatters++;
+      }
+      if (op->kind != SL_OP_ALL_REDUCE || op->group != SL_GROUP_REPLICATE) continue;
+      assert_int_equal(op->phase, SL_PHASE_BACKWARD);
+      assert_int_equal(op->dtype, SL_F32);
+      summed += op->dim[0];
+      assert_int_equal(++sums, scatters - calls / accumulate * (accumulate - 1));
+    }
+    assert_true(calls / accumulate >= 6); /* M / 2e7 */
+    assert_int_equal(sums, calls / accumulate);
+    assert_int_equal(summed, f.plan.pp_ranks[0].shard_numel);
+    fixture_close(&f);
+  }
+}
+
 /* FSDP sums a unit's own part across right after its reduce-scatter, in every backward and in the type that is
  * communicated, so that the sums hide as the reductions do. */
 static void fsdp_sums_across_unit_by_unit(void **unused) {
@@ -365,6 +409,7 @@ int main(void) {
       cmocka_unit_test(hpz_adds_its_copy_to_the_arena),
       cmocka_unit_test(hpz_beside_a_pipeline_leaves_the_group_once),
       cmocka_unit_test(groups_that_shard_among_themselves_reduce_across_once),
+      cmocka_unit_test(mics_sums_across_bucket_by_bucket),
       cmocka_unit_test(fsdp_sums_across_unit_by_unit),
       cmocka_unit_test(what_accumulates_is_summed_across_in_the_last_backward),
       cmocka_unit_test(no_sync_keeps_whole_gradients_and_reduces_once),

@@ -37,6 +37,10 @@ static int64_t round_up(int64_t n, int64_t multiple) {
   return (n + multiple - 1) / multiple * multiple;
 }
 
+static int64_t largest(int64_t a, int64_t b) {
+  return a > b ? a : b;
+}
+
 /* Elements that a rank owns, and of the flat parameters it computes with (stages 1 and 2), of gpt2-tiny: 4 layers,
  * width 128, 256 tokens, 256 positions. Flat partitions are padded to 2 x world, stage 3 splits each parameter. */
 static void sizes(const struct point *p, int64_t *shard, int64_t *flat) {
@@ -147,32 +151,70 @@ static void expect_gradients_moved(const struct point *p, const struct sl_class 
   expect(p, "gradients that are read", moved[SL_LANE_NVME_READ], on_nvme ? shard : 0);
 }
 
+enum { TENSORS = 2 + 4 * 12 + 2 };
+
+/* Parts of gpt2-tiny's parameters, in the order of the model, in sub-groups that close with the parameter which reaches
+ * `most` elements: where each ends. Returns how many there are. */
+static int subgroups(int world, int64_t most, int64_t ends[TENSORS]) {
+  enum { C = 128 };
+  static const int64_t block[] = {C, C, 3 * C * C, 3 * C, C * C, C, C, C, 4 * C * C, 4 * C, 4 * C * C, C};
+  int64_t end = 0, open = 0;
+  int n = 0;
+  for (int i = 0; i < TENSORS; i++) {
+    const int64_t numel = i < 2             ? 256 * C
+                          : i < TENSORS - 2 ? block[(i - 2) % 12]
+                                            : C,
+                  part = (numel + world - 1) / world;
+    end += part, open += part;
+    if (open < most && i + 1 < TENSORS) continue;
+    ends[n++] = end;
+    open = 0;
+  }
+  return n;
+}
+
+/* The states on NVMe are updated sub-group by sub-group. */
+static void expect_subgroups(const struct point *p, const struct sl_class *c, int n, const int64_t ends[TENSORS]) {
+  const struct sl_program *step = &c->programs[SL_PROGRAM_STEP];
+  int i = 0;
+  for (size_t k = 0; k < step->issue_count; k++) {
+    const struct sl_op *op = &step->ops[step->issues[k].op];
+    if (op->kind != SL_OP_ADAMW) continue;
+    if (i < n) expect(p, "elements of a sub-group", op->dim[0], ends[i] - (i > 0 ? ends[i - 1] : 0));
+    i++;
+  }
+  expect(p, "sub-groups", i, n);
+}
+
 /* On NVMe: 12 bytes a parameter of the shard and where asked the parameters, each on its own, and 4 of fp32 gradients,
  * if a step has one micro-batch. In host memory remain the gradients of several, the sets that a sub-group of states is
- * updated in, a pool of buffers of the largest part of a parameter, the updated parameters of a sub-group on their way,
- * and the blocks of either way. */
+ * updated in, no more of them than there are sub-groups, a pool of buffers of the largest part of a parameter, the
+ * updated parameters of a sub-group on their way, and the blocks of either way. */
 static void bytes_on_nvme(void **state) {
   (void)state;
   enum { BLOCKS = 16384 * 3 + 4096, POOL = 2, LARGEST = 4 * 128 * 128 };
-  for (int i = 0; i < 24; i++) {
+  static const int64_t sizes_of_groups[] = {65000, 1000000, 65000, 550000};
+  for (int i = 0; i < 32; i++) {
     struct fixture f;
     char config[1024];
     struct point p = {
         .stage = 3, .world = 1 + i % 3, .accumulate = 1 + i % 5 / 4, .param_bytes = i % 2 ? 2 : 4, .params = i / 2 % 2};
-    const int read = i / 4 % 2, write = i / 8 % 2, sets = 1 + read + write;
+    const int read = i / 4 % 2, write = i / 8 % 2;
     const bool gradients = p.accumulate == 1;
-    const int64_t group = 65536;
-    int64_t shard, flat;
+    int64_t shard, flat, ends[TENSORS], group = 0;
+    const int64_t most = sizes_of_groups[i / 8];
+    const int n = subgroups(p.world, most, ends), asked = 1 + read + write, sets = asked < n ? asked : n;
+    for (int k = 0; k < n; k++) group = largest(group, ends[k] - (k > 0 ? ends[k - 1] : 0));
     sizes(&p, &shard, &flat);
     snprintf(config, sizeof config,
              "{\"train_micro_batch_size_per_gpu\": 1, \"gradient_accumulation_steps\": %d, \"bf16\": {\"enabled\": "
              "%s}, \"optimizer\": {\"type\": \"AdamW\"}, "
              "\"aio\": {\"block_size\": 16384, \"queue_depth\": 3}, \"zero_optimization\": {\"stage\": 3, "
-             "\"sub_group_size\": 65000, \"offload_optimizer\": {\"device\": \"nvme\", \"nvme_path\": \"x\", "
+             "\"sub_group_size\": %lld, \"offload_optimizer\": {\"device\": \"nvme\", \"nvme_path\": \"x\", "
              "\"pipeline_read\": %s, \"pipeline_write\": %s}, \"offload_param\": {\"device\": \"%s\", \"nvme_path\": "
              "\"x\", \"max_in_cpu\": 0, \"buffer_count\": 2}, \"stage3_param_persistence_threshold\": 0}}",
-             p.accumulate, p.param_bytes == 2 ? "true" : "false", read ? "true" : "false", write ? "true" : "false",
-             p.params ? "nvme" : "cpu");
+             p.accumulate, p.param_bytes == 2 ? "true" : "false", (long long)most, read ? "true" : "false",
+             write ? "true" : "false", p.params ? "nvme" : "cpu");
     if (fixture_open(&f, "gpt2-tiny", config, "localhost", p.world, NULL) != SL_OK)
       fail_msg("%s: %s", config, sl_error_message());
     const struct sl_class *c = &f.job.classes[0];
@@ -187,6 +229,7 @@ static void bytes_on_nvme(void **state) {
     expect(&p, "gradients in host memory that stay", host->state_bytes[SL_CATEGORY_GRADIENT],
            gradients ? sets * 4 * group : 0);
     expect_gradients_moved(&p, c, shard, gradients);
+    expect_subgroups(&p, c, n, ends);
     expect(&p, "parameters in host memory that stay", host->state_bytes[SL_CATEGORY_PARAMETER],
            p.params ? POOL * p.param_bytes * part : p.param_bytes * shard);
     expect(&p, "blocks on their way", host->state_bytes[SL_CATEGORY_COMMUNICATION], 2 * BLOCKS);
@@ -195,25 +238,12 @@ static void bytes_on_nvme(void **state) {
   }
 }
 
-/* Parts of gpt2-tiny's parameters, in the order of the model, in sub-groups that close with the parameter which reaches
- * `most` elements: elements of the first int((1 - ratio) n) of n, and of those that end within `limit`. */
+/* Elements of the first int((1 - ratio) n) of n sub-groups, and of those that end within `limit`. */
 static void count_subgroups(int world, int64_t most, double ratio, int64_t limit, int64_t *device, int64_t *within) {
-  enum { C = 128, TENSORS = 2 + 4 * 12 + 2 };
-  static const int64_t block[] = {C, C, 3 * C * C, 3 * C, C * C, C, C, C, 4 * C * C, 4 * C, 4 * C * C, C};
-  int64_t ends[TENSORS], end = 0, open = 0;
-  int n = 0;
-  for (int i = 0; i < TENSORS; i++) {
-    const int64_t numel = i < 2             ? 256 * C
-                          : i < TENSORS - 2 ? block[(i - 2) % 12]
-                                            : C,
-                  part = (numel + world - 1) / world;
-    end += part, open += part;
-    if (open < most && i + 1 < TENSORS) continue;
-    ends[n++] = end;
-    open = 0;
-  }
-  *device = *within = 0;
-  if ((int)((1 - ratio) * n) > 0) *device = ends[(int)((1 - ratio) * n) - 1];
+  int64_t ends[TENSORS];
+  const int n = subgroups(world, most, ends), first = (int)((1 - ratio) * n);
+  *device = first > 0 ? ends[first - 1] : 0;
+  *within = 0;
   for (int i = 0; i < n && ends[i] <= limit; i++) *within = ends[i];
 }
 
@@ -265,8 +295,42 @@ static void bytes_in_two_memories(void **state) {
   }
 }
 
+/* Twin-Flow: what the device keeps of gradients is moved there beside the backward, on the lane of its reduction. */
+static void device_gradients_stay_beside_the_backward(void **state) {
+  (void)state;
+  static const double ratios[] = {0, 0.6};
+  for (int i = 0; i < 12; i++) {
+    struct fixture f;
+    char config[600];
+    const struct point p = {.stage = 3, .world = 1 + i % 3, .accumulate = i < 6 ? 1 : 3, .param_bytes = 2};
+    int64_t on_device, unused, moved = 0;
+    count_subgroups(p.world, 70000, ratios[i % 2], 0, &on_device, &unused);
+    snprintf(config, sizeof config,
+             "{\"train_micro_batch_size_per_gpu\": 1, \"gradient_accumulation_steps\": %d, \"bf16\": {\"enabled\": "
+             "true}, \"optimizer\": {\"type\": \"AdamW\"}, \"zero_optimization\": {\"stage\": 3, \"sub_group_size\": "
+             "70000, \"reduce_bucket_size\": 100000, \"overlap_comm\": true, \"offload_optimizer\": {\"device\": "
+             "\"cpu\", \"ratio\": %g}}}",
+             p.accumulate, ratios[i % 2]);
+    if (fixture_open(&f, "gpt2-tiny", config, "localhost", p.world, NULL) != SL_OK || sl_check(&f.job) != SL_OK)
+      fail_msg("%s: %s", config, sl_error_message());
+    const struct sl_class *c = &f.job.classes[0];
+    const struct sl_program *step = &c->programs[SL_PROGRAM_STEP];
+    const enum sl_lane reductions = sl_lane_of_group(f.plan.pp_ranks[0].layouts[0].group.scatter);
+    for (size_t k = 0; k < step->issue_count; k++) {
+      const struct sl_op *op = &step->ops[step->issues[k].op];
+      if (op->phase != SL_PHASE_BACKWARD || (op->kind != SL_OP_COPY && op->kind != SL_OP_ADD)) continue;
+      if (step->slices[op->slice + 1].buffer != c->role[SL_ROLE_GRAD].buffer) continue;
+      if (op->lane != reductions) fail_msg("%s: gradients are moved on lane %s", config, sl_lane_name(op->lane));
+      moved += op->dim[0];
+    }
+    expect(&p, "gradients that the device keeps", moved, p.accumulate * on_device);
+    fixture_close(&f);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(bytes_by_space), cmocka_unit_test(gradients_leave_by_call),
-                                     cmocka_unit_test(bytes_on_nvme), cmocka_unit_test(bytes_in_two_memories)};
+                                     cmocka_unit_test(bytes_on_nvme), cmocka_unit_test(bytes_in_two_memories),
+                                     cmocka_unit_test(device_gradients_stay_beside_the_backward)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

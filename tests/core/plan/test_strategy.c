@@ -14,6 +14,9 @@
 
 #include <cmocka.h>
 
+#define OFFLOADED(device) "\"offload_optimizer\": {\"device\": \"" device "\", \"nvme_path\": \"x\"}"
+#define MICS_OFFLOADED(device) "\"zero_optimization\": {\"stage\": 3, \"mics_shard_size\": 3, " OFFLOADED(device) "}"
+
 static const struct refusal {
   const char *section, *rest;
   int dp;
@@ -37,7 +40,8 @@ static const struct refusal {
     {"\"preset\": \"deepspeed-pipeline\", \"pp\": 3, \"schedule\": \"zb-h1\"", "", 2, "TrainSchedule, which is 1f1b"},
     {"\"preset\": \"mics\"", "\"zero_optimization\": {\"stage\": 3}", 6,
      "mics_shard_size: is missing; expected the ranks of a group that shards, --shard-size 8"},
-    {"\"preset\": \"zero++\"", "\"zero_optimization\": {\"stage\": 3}", 6, "zero_hpz_partition_size: is missing; expected the ranks of a group that has a second copy"},
+    {"\"preset\": \"zero++\"", "\"zero_optimization\": {\"stage\": 3}", 6,
+     "zero_hpz_partition_size: is missing; expected the ranks of a group that has a second copy"},
     {"\"preset\": \"zero++\"", "\"zero_optimization\": {\"stage\": 3, \"zero_hpz_partition_size\": 4}", 6,
      "zero_hpz_partition_size: is 4; expected a divisor of the 6 data-parallel ranks"},
     {"\"preset\": \"megatron-lm\", \"virtual_stages\": 3", "", 2,
@@ -63,6 +67,11 @@ static const struct refusal {
      6, "parameter offload is only supported with ZeRO stage 3; preset fsdp-shard-grad-op is stage 2"},
     {"", "\"zero_optimization\": {\"stage\": 2, \"mics_shard_size\": 3}", 6, "MiCS is an extension of ZeRO stage 3"},
     {"", "\"zero_optimization\": {\"stage\": 1, \"zero_hpz_partition_size\": 3}", 6, "the stage is 1"},
+    {"", MICS_OFFLOADED("cpu"), 6,
+     "offload_optimizer.device: Local sharding has no support for CPU offloading: MiCS, in groups of 3 of 6"},
+    {"\"preset\": \"mics\"", MICS_OFFLOADED("nvme"), 6, "Local sharding has no support for CPU offloading"},
+    {"\"preset\": \"mics\", \"shard_size\": 2", "\"zero_optimization\": {\"stage\": 3, " OFFLOADED("cpu") "}", 6,
+     "Local sharding has no support for CPU offloading"},
 };
 
 static void frameworks_refuse(void **state) {
@@ -98,6 +107,15 @@ static void neighbours_pass(void **state) {
   /* no preset: shardlab's own, without DeepSpeed's limit */
   assert_int_equal(choose(&s, "\"pp\": 2", "\"zero_optimization\": {\"stage\": 3}", 5), SL_OK);
   assert_true(s.shard_params);
+  assert_int_equal(choose(&s, "\"shard_size\": 2", "\"zero_optimization\": {\"stage\": 3, " OFFLOADED("cpu") "}", 6),
+                   SL_OK);
+  /* a group of all ranks has no replicas to sum over; parameters may be offloaded */
+  assert_int_equal(choose(&s, "", MICS_OFFLOADED("cpu"), 3), SL_OK);
+  assert_int_equal(choose(&s, "",
+                          "\"zero_optimization\": {\"stage\": 3, \"mics_shard_size\": 3, \"offload_param\": "
+                          "{\"device\": \"cpu\"}}",
+                          6),
+                   SL_OK);
 }
 
 #define ZERO_KEY(key) "\"zero_optimization\": {" key "}"
