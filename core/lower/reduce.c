@@ -47,16 +47,15 @@ static bool sums_kept(const struct sl_lowering *l) {
   return l->plan->strategy.replica_sums == SL_REPLICAS_KEPT;
 }
 
-/* Do own parts arrive in a buffer of their call, because they go on to host memory (DeepSpeed's stage3.py,
- * partition_grads, and stage_1_and_2.py, async_inplace_copy_grad_to_fp32_buffer_from_gpu) or are kept in another type
- * (FSDP's _runtime_utils.py, _cast_grad_to_param_dtype)? In a flat partition over several members each has a different
- * part of a call, which a common program cannot express: there all parts are moved together. So they are, unless they
- * are summed over replicas next, if that is the only backward of a step, where the wider type has room when the
- * backward is over; and where each part was summed over replicas before, for which compute would wait. */
+/* Do own parts arrive in a buffer of their call, and go on from there at once? They do if they go on to host memory
+ * (DeepSpeed's stage3.py, partition_grads, and stage_1_and_2.py, async_inplace_copy_grad_to_fp32_buffer_from_gpu), and
+ * if they are kept in another type than the one they arrive in (stage3.py, __avg_scatter_grads; FSDP's
+ * _runtime_utils.py, _cast_grad_to_param_dtype). In two cases all parts are moved together instead, once the backward is
+ * over: in a flat partition over several members, of which each has a different part of a call, as a common program
+ * cannot express; and where parts are summed over replicas in the type they arrived in. */
 static bool arrives_by_call(const struct sl_lowering *l) {
   const struct sl_plan *plan = l->plan;
-  const bool often = plan->n_micro > 1 || plan->stage_count > 1 || plan->config->sl.kernels != SL_KERNELS_SHARDLAB;
-  const bool moves = sums_kept(l) || (often && plan->strategy.replica_sums != SL_REPLICAS_ARRIVED);
+  const bool moves = plan->strategy.replica_sums != SL_REPLICAS_ARRIVED;
   bool alone = true, passes = plan->strategy.offload_optimizer;
   for (int g = 0; g < l->pp_rank->group_count; g++) {
     alone &= l->pp_rank->layouts[g].group.members == 1;

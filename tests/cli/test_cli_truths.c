@@ -80,6 +80,33 @@ static void the_record_has_what_was_read(void **state) {
   if (strstr(err, "shardlab.limit_all_gathers: is false, which has no effect: preset ddp") == NULL) fail_msg("%s", err);
 }
 
+/* The arena of a ZeRO-3 step that reduces in fp32, of so many micro-batches. */
+static long long arena_of(int micro_batches) {
+  char flags[256];
+  write_file("c3.json",
+             "{\"train_micro_batch_size_per_gpu\": 1, \"bf16\": {\"enabled\": true}, \"communication_data_type\": "
+             "\"fp32\", \"optimizer\": {\"type\": \"AdamW\"}, \"zero_optimization\": {\"stage\": 3}}");
+  snprintf(
+      flags, sizeof flags,
+      "predict --model llama3-8b --config c3.json --cluster dgx-a100-80g --world 8 --seq 2048 --grad-accum %d --quiet "
+      "--json -",
+      micro_batches);
+  assert_int_equal(shardlab(scratch, flags), 0);
+  json_t *record = json_loads(out, 0, NULL);
+  assert_non_null(record);
+  const json_t *device = json_object_get(json_object_get(record, "memory"), "device");
+  const long long peak = json_integer_value(json_object_get(device, "peak_bytes"));
+  json_decref(record);
+  return peak;
+}
+
+/* Reduced gradients go on to their own type call by call, in the only backward of a step as in any. */
+static void one_micro_batch_needs_no_more_than_two(void **state) {
+  (void)state;
+  const long long one = arena_of(1), two = arena_of(2);
+  if (one > two) fail_msg("%lld bytes for one micro-batch, %lld for two", one, two);
+}
+
 /* A model of numbers has no sequences, attention or vocabulary. */
 static void what_an_mlp_has_not_is_named(void **state) {
   (void)state;
@@ -272,6 +299,7 @@ int main(void) {
       cmocka_unit_test(the_error_is_the_last_line),
       cmocka_unit_test(rows_of_traffic_differ),
       cmocka_unit_test(the_record_has_what_was_read),
+      cmocka_unit_test(one_micro_batch_needs_no_more_than_two),
       cmocka_unit_test(what_an_mlp_has_not_is_named),
       cmocka_unit_test(nothing_acts_on_a_terminal),
       cmocka_unit_test(names_of_files_do_not_either),

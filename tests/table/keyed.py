@@ -15,7 +15,7 @@ COLUMN = re.compile(r'sl_csv_column\([^;]*"(set|source)"')
 
 def tables(root):
     folder = f'{root}/experiments/published/training/tables'
-    return [f'{folder}/{f}' for f in sorted(os.listdir(folder))]
+    return [f'{folder}/{f}' for f in sorted(os.listdir(folder)) if f.endswith('.csv')]
 
 def sets(root):
     return {r['set'] for t in tables(root) for r in csv.DictReader(open(t))}
