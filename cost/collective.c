@@ -32,8 +32,12 @@ double sl_cost_peer(const struct sl_cost_rank *rank, const struct sl_link *link,
 static double nccl_seconds(const struct sl_link *link, const struct sl_work *work, double wire, int rings) {
   static const double shares[SL_NCCL_PROTO_COUNT] = {
       [SL_NCCL_LL] = 0.5, [SL_NCCL_LL128] = 120.0 / 128, [SL_NCCL_SIMPLE] = 1};
-  const struct sl_nccl_comm comm = {
-      .cpu = SL_NCCL_CPU_OTHER, .ranks = work->members, .nodes = link->nodes, .nvlink = link->hop != SL_HOP_PCIE};
+  const struct sl_nccl_comm comm = {.cpu = SL_NCCL_CPU_OTHER,
+                                    .ranks = work->members,
+                                    .nodes = link->nodes,
+                                    .nvlink = link->hop != SL_HOP_PCIE,
+                                    .inside_extra = link->inside_extra,
+                                    .across_extra = link->across_extra};
   const enum sl_nccl_coll coll = rings == 2                                 ? SL_NCCL_ALL_REDUCE
                                  : sl_op_moves(work->kind) & SL_MOVE_REDUCE ? SL_NCCL_REDUCE_SCATTER
                                                                             : SL_NCCL_ALL_GATHER;

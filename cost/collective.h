@@ -21,7 +21,7 @@
  *
  * If the levels say what NCCL takes them for (nccl_hop), the ring is NCCL's, over u nodes. It uses the fastest
  * protocol, with NCCL's latencies (cost/nccl/latency.h: a base, and a hop for every step, within nodes and between
- * them) in place of (n-1) alpha, and with 1/2 (LL) or 120/128 (LL128) of beta, without the ramp of half_bytes. NCCL's
+ * them, each with what alpha_k has beyond NCCL's own figure) in place of (n-1) alpha, and with 1/2 (LL) or 120/128 (LL128) of beta, without the ramp of half_bytes. NCCL's
  * trees and NVLS are not considered, because rings alone predict published runs better; cost/nccl/group.h has NCCL's
  * own choice.
  *

@@ -1,6 +1,8 @@
 /* Links under a ring; see topology.h. */
 #include "cost/topology.h"
 
+#include "cost/nccl/tables.h"
+
 #include <math.h>
 
 static int64_t device_of(const struct sl_cost_group *g, int i) {
@@ -52,6 +54,34 @@ double sl_cost_attained(const struct sl_link *link, int units) {
   return link->bandwidth * share * fall;
 }
 
+/* Of a latency that NCCL's own figure rounds to, 0. */
+static double beyond_nccl(const struct sl_link *link, enum sl_hop hop) {
+  static const enum sl_nccl_hop kinds[SL_HOP_COUNT] = {
+      [SL_HOP_NVLINK] = SL_NCCL_HOP_NVLINK, [SL_HOP_PCIE] = SL_NCCL_HOP_PCIE, [SL_HOP_NETWORK] = SL_NCCL_HOP_NETWORK};
+  if (hop == SL_HOP_PLAIN) return 0;
+  const double own = sl_nccl_hop_latency(kinds[hop], SL_NCCL_RING, SL_NCCL_SIMPLE), extra = link->latency - own;
+  return fabs(extra) > 1e-9 * own ? extra : 0;
+}
+
+struct sl_cost_extra sl_cost_group_extra(const struct sl_cluster *cluster, const struct sl_cost_group *group,
+                                         const enum sl_hop hops[SL_MAX_LINKS]) {
+  bool own = true;
+  for (int level = 0; level < cluster->n_link; level++) own &= beyond_nccl(&cluster->link[level], hops[level]) == 0;
+  if (own) return (struct sl_cost_extra){0, 0};
+  double extra[2] = {0, 0}; /* within nodes, between them */
+  int steps[2] = {0, 0}, fewest, units = group->size;
+  bool between = false; /* from the first level that is the network on */
+  for (int level = 0; level < cluster->n_link; level++) {
+    const struct sl_link *link = &cluster->link[level];
+    const int apart = level + 1 < cluster->n_link ? sl_cost_group_units(group, link->span, &fewest) : 1;
+    between |= hops[level] == SL_HOP_NETWORK;
+    extra[between] += (units - apart) * beyond_nccl(link, hops[level]);
+    steps[between] += units - apart;
+    units = apart;
+  }
+  return (struct sl_cost_extra){steps[0] > 0 ? extra[0] / steps[0] : 0, steps[1] > 0 ? extra[1] / steps[1] : 0};
+}
+
 static struct sl_link ring_through(const struct sl_cluster *cluster, const struct sl_cost_group *g,
                                    double seconds_per_byte[SL_MAX_LINKS]) {
   struct sl_link ring = {.name = "ring"};
@@ -62,7 +92,8 @@ static struct sl_link ring_through(const struct sl_cluster *cluster, const struc
     int inside = fewest, apart = level + 1 < cluster->n_link ? sl_cost_group_units(g, link->span, &fewest) : 1;
     if (apart == units) continue; /* no two units of the level below share one of this level */
     if (ring.hop == SL_HOP_PLAIN) ring.hop = link->hop;
-    if (link->hop == SL_HOP_NETWORK && ring.nodes == 0) ring.nodes = units, ring.message = link->message;
+    if (link->hop == SL_HOP_NETWORK && ring.nodes == 0) ring.nodes = units;
+    ring.message = fmax(ring.message, link->message);
     const double bandwidth = inside * sl_cost_attained(link, units);
     seconds_per_byte[level] = 1 / bandwidth;
     if (ring.bandwidth <= 0 || bandwidth < ring.bandwidth) ring.bandwidth = bandwidth;
@@ -79,7 +110,12 @@ static struct sl_link ring_through(const struct sl_cluster *cluster, const struc
 
 struct sl_link sl_cost_group_link(const struct sl_cluster *cluster, const struct sl_cost_group *g) {
   double unused[SL_MAX_LINKS] = {0};
-  return ring_through(cluster, g, unused);
+  enum sl_hop hops[SL_MAX_LINKS];
+  struct sl_link ring = ring_through(cluster, g, unused);
+  for (int level = 0; level < SL_MAX_LINKS; level++) hops[level] = cluster->link[level].hop;
+  const struct sl_cost_extra extra = sl_cost_group_extra(cluster, g, hops);
+  ring.inside_extra = extra.inside, ring.across_extra = extra.across;
+  return ring;
 }
 
 void sl_cost_group_shares(const struct sl_cluster *cluster, const struct sl_cost_group *g,

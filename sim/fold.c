@@ -48,7 +48,9 @@ static uint64_t number_sign(double value) {
 
 static uint64_t link_sign(const struct sl_link *link) {
   const uint64_t rate = join(number_sign(link->bandwidth), number_sign(link->latency));
-  return join(join(join(rate, number_sign(link->half_bytes)), (uint64_t)link->nodes), (uint64_t)link->hop);
+  const uint64_t hops =
+      join(join(number_sign(link->inside_extra), number_sign(link->across_extra)), number_sign(link->message));
+  return join(join(join(join(rate, hops), number_sign(link->half_bytes)), (uint64_t)link->nodes), (uint64_t)link->hop);
 }
 
 /* What distinguishes communicators when NCCL chooses. */
@@ -59,7 +61,9 @@ static uint64_t nccl_sign(const struct sl_plan *plan, const struct sl_members *m
   const uint64_t counts = join(join((uint64_t)c->nodes, (uint64_t)c->nics), (uint64_t)c->nvls);
   const uint64_t links = join(join(number_sign(c->nvlink), number_sign(c->pcie)), number_sign(c->nic));
   const struct sl_nccl_attained *a = &g.attained;
-  return join(join(counts, links), join(join(number_sign(a->inside), number_sign(a->across)), number_sign(a->fill)));
+  const uint64_t hops = join(number_sign(a->inside_extra), number_sign(a->across_extra));
+  return join(join(join(counts, links), hops),
+              join(join(number_sign(a->inside), number_sign(a->across)), number_sign(a->fill)));
 }
 
 /* What distinguishes rings when links are shared: how much of each link they take. */

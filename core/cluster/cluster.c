@@ -8,8 +8,10 @@
  *    "pipeline_stall_us": microseconds of a host per member of a tensor-parallel
  *    collective while a pipeline crosses nodes,
  *    "links": [{"name": text, "span": devices in one unit; the outermost has none,
+ *               "latency_us": microseconds of a message, and of a hop of a ring,
  *               "message_us": microseconds of the network per message of a ring (cost/collective.h),
- *               "nccl_hop": "nvlink" | "pcie" | "network", where NCCL's latencies are known for it, ...}, ...]}
+ *               "nccl_hop": "nvlink" | "pcie" | "network", whose protocols NCCL has: latency_us is then that of Simple,
+ *               and the others differ from NCCL's own figures as it does (cost/nccl/comm.h), ...}, ...]}
  *
  * For a cpu, peak_TFLOPS is of one core; memory, its bandwidth and the cache are of one node and shared by its ranks.
  * Any number may have siblings "<key>_source" (text) and "<key>_stderr" (a number); see cluster/provenance.h.
@@ -187,6 +189,10 @@ static enum sl_status read_link(struct sl_cluster *cluster, const struct sl_json
   SL_TRY(sl_json_get_text(in, "name", link->name, sizeof link->name));
   SL_TRY(sl_numbers_read(in, link_numbers, LENGTH(link_numbers), link, cluster->annotations));
   SL_TRY(read_hop(in, &link->hop));
+  if (link->message > 0 && link->hop != SL_HOP_NETWORK)
+    return sl_json_get_fail(in, "message_us",
+                            "0 in a link that is no \"nccl_hop\": \"network\": only its rings pass "
+                            "messages one by one");
   link->span = INT64_MAX;
   SL_TRY(sl_json_get_int(in, "span", 1, INT32_MAX, &link->span));
   const int64_t inner = cluster->n_link > 0 ? cluster->link[cluster->n_link - 1].span : 1;

@@ -73,7 +73,8 @@ struct sl_device {
 };
 
 /* How NCCL classifies the links of a level, which determines its latencies: nccl_hop, "nvlink", "pcie" or "network".
- * PLAIN: collectives over the level do not use NCCL, or were measured; every step has latency_us. */
+ * PLAIN: collectives over the level do not use NCCL, or were measured; every step has latency_us. Otherwise a hop has
+ * NCCL's own figure if latency_us is that (nvlink 3.4, pcie 5.7, network 14), and as much more or less as it differs. */
 enum sl_hop { SL_HOP_PLAIN, SL_HOP_NVLINK, SL_HOP_PCIE, SL_HOP_NETWORK, SL_HOP_COUNT };
 
 /* One level of the interconnect. Ranks in a unit of this level communicate at this bandwidth (byte/s per device and
@@ -83,8 +84,9 @@ struct sl_link {
   char name[32];
   int64_t span;     /* devices in one unit of this level; INT64_MAX: all (no "span" in the file) */
   double bandwidth; /* bandwidth_GBps */
-  double latency;   /* latency_us */
-  double message;   /* seconds per message of a ring on a unit's way out, one message after the other: message_us */
+  double latency;   /* latency_us: of a message, and of a hop of NCCL's rings (by its protocol Simple) */
+  /* seconds per message of a ring on a unit's way out, one message after the other; only of a network: message_us */
+  double message;
   /* message size that reaches half of the bandwidth, a ramp in addition to alpha-beta's latency; 0 = none */
   double half_bytes;
   /* share of the bandwidth that a collective reaches between two units of the next inner level (0 is read as 1) ... */
@@ -92,6 +94,9 @@ struct sl_link {
   double bandwidth_decay; /* ... in a job of N nodes it falls as (N / 2)^-decay; 0: constant */
   enum sl_hop hop;        /* for a ring over several levels: that of the innermost level it crosses */
   int nodes;              /* for a ring of NCCL: number of nodes it visits; else 0 */
+  /* for a ring of NCCL: seconds that latency_us has beyond NCCL's own hop (cost/topology.h), a hop within nodes and
+   * between them; below 0: fewer */
+  double inside_extra, across_extra;
   /* for a ring: its bandwidth by data sheets, independent of the share it reaches; 0: the same as `bandwidth` */
   double nominal;
 };

@@ -1,6 +1,7 @@
 /* What a measured network adds to NCCL's estimate; attained.h has the formulas. */
 #include "cost/nccl/attained.h"
 
+#include "cost/nccl/latency.h"
 #include "cost/nccl/tables.h"
 
 #include <math.h>
@@ -32,6 +33,16 @@ static double estimated(const struct sl_nccl *nccl, enum sl_nccl_coll coll, cons
   return sl_nccl_bandwidth_of_size(nccl, coll, choice->algo, choice->proto, bytes);
 }
 
+static double latency(const struct sl_nccl *nccl, const struct sl_nccl_attained *attained, enum sl_nccl_coll coll,
+                      const struct sl_nccl_choice *choice, int64_t bytes) {
+  const double own = sl_nccl_latency_of_size(nccl, coll, choice->algo, choice->proto, bytes);
+  struct sl_nccl_comm comm = nccl->comm;
+  comm.inside_extra = attained->inside_extra, comm.across_extra = attained->across_extra;
+  if (comm.inside_extra == 0 && comm.across_extra == 0) return own;
+  return own + sl_nccl_latency(&comm, coll, choice->algo, choice->proto) -
+         nccl->latency[coll][choice->algo][choice->proto];
+}
+
 struct sl_nccl_choice sl_nccl_attain(const struct sl_nccl *nccl, const struct sl_nccl_attained *attained,
                                      enum sl_nccl_coll coll, int64_t bytes) {
   struct sl_nccl_choice choice = sl_nccl_choose(nccl, coll, bytes);
@@ -40,7 +51,6 @@ struct sl_nccl_choice sl_nccl_attain(const struct sl_nccl *nccl, const struct sl
   const double bandwidth =
       fmin(share * estimated(nccl, coll, &choice, bytes), link_bandwidth(&nccl->comm, coll, choice.algo));
   const double moved = (double)bytes + (choice.proto == SL_NCCL_SIMPLE ? attained->fill : 0);
-  choice.seconds =
-      attained->launch + sl_nccl_latency_of_size(nccl, coll, choice.algo, choice.proto, bytes) + moved / bandwidth;
+  choice.seconds = attained->launch + latency(nccl, attained, coll, &choice, bytes) + moved / bandwidth;
   return choice;
 }

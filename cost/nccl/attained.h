@@ -2,7 +2,7 @@
  * the network show.
  *
  * NCCL's estimate (choice.h) only serves to choose. It leaves out what precedes a call's kernel, assumes the full
- * bandwidth from the first byte on, and no other traffic. Five numbers add what a measurement shows:
+ * bandwidth from the first byte on, and no other traffic. These numbers add what a measurement shows:
  *   seconds = launch + latency + (bytes + [Simple] fill) / min(share x bandwidth, links)
  *   share   = inside on one node, across x nodes^-fall on several
  *   launch    s of every call before its kernel: host, event, stream; depends on the machine and the measuring tool
@@ -13,7 +13,8 @@
  *   fall      0 if a node's bandwidth does not fall with the number of nodes, 1 if the network has no more bandwidth
  *             for many nodes than for one; depends on the network as its jobs use it, a mean over placements and
  *             traffic
- * Latency and bandwidth are NCCL's for that size, with one exception: an NVLS all_reduce on one node has
+ * Latency and bandwidth are NCCL's for that size, with two exceptions: what hops were measured to take beyond NCCL's own
+ * figures is part of the latency (inside_extra, across_extra), though not of what NCCL chooses by; and an NVLS all_reduce on one node has
  *   e C s m / (m + 1)   with C s of the ring, m GPUs, e of caps.inc
  * since a link carries the GPU's own bytes up and down once and the sum of its part once more. NCCL's figure is the
  * same for 8 Hopper GPUs, and too small for fewer and on Blackwell, where its list of speeds ends before the links are
@@ -31,6 +32,7 @@
 
 struct sl_nccl_attained {
   double launch, inside, fill, across, fall;
+  double inside_extra, across_extra; /* see comm.h */
 };
 
 extern const struct sl_nccl_attained sl_nccl_as_estimated;

@@ -64,9 +64,13 @@ struct sl_nccl_comm {
   int nics;           /* of a node, as the network plugin reports them (it may combine several cards of a GPU) */
   double nic;         /* of one NIC, each way */
   double nic_latency; /* as the network plugin reports it; NCCL's own for sockets and InfiniBand report 0 */
-  bool nvls;          /* the NVSwitch can reduce and multicast: Hopper and later */
-  bool collnet;       /* the network can reduce, and its plugin is installed */
-  bool ll128;         /* the path to the NIC keeps 128-byte stores whole; needed only with several nodes */
+  /* what a hop within a node and between nodes was measured to take beyond NCCL's figure for a ring with Simple
+   * (sl_nccl_hop_latency); NCCL itself knows neither. Above 0 it is added for every algorithm and protocol: the wire is
+   * theirs. Below 0, hops are less in proportion, at least 0. */
+  double inside_extra, across_extra;
+  bool nvls;    /* the NVSwitch can reduce and multicast: Hopper and later */
+  bool collnet; /* the network can reduce, and its plugin is installed */
+  bool ll128;   /* the path to the NIC keeps 128-byte stores whole; needed only with several nodes */
 };
 
 const char *sl_nccl_coll_name(enum sl_nccl_coll coll);

@@ -71,6 +71,10 @@ enum sl_status sl_nccl_group_open(struct sl_nccl_group *out, const struct sl_clu
     out->attained.across = share_of(across, units);
     out->attained.fill = across->half_bytes;
   }
+  enum sl_hop hops[SL_MAX_LINKS] = {SL_HOP_PLAIN};
+  for (int level = 0; level < cluster->n_link; level++) hops[level] = hop_of(cluster, level);
+  const struct sl_cost_extra extra = sl_cost_group_extra(cluster, group, hops);
+  out->attained.inside_extra = extra.inside, out->attained.across_extra = extra.across;
   return sl_nccl_open(&out->nccl, &comm);
 }
 

@@ -11,6 +11,7 @@
  * The algorithm and protocol are those with the smallest estimate (choice.h); their seconds are those of attained.h
  * with
  *   inside, across   the share of the level's bandwidth that a ring of as many units attains (sl_cost_attained)
+ *   hops             with what latency_us has beyond NCCL's own figure (sl_cost_group_extra); NCCL's choice follows
  *   fill             half_bytes of the network's level, or of the inner level if the group has one node
  * so they differ from a ring's (cost/collective.h) by NCCL's choice, not by different links. launch is 0, because the
  * ops include it. */

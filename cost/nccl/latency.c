@@ -9,13 +9,20 @@ static enum sl_nccl_hop hop_inside(const struct sl_nccl_comm *comm) {
   return comm->nvlink > 0 ? SL_NCCL_HOP_NVLINK : SL_NCCL_HOP_PCIE;
 }
 
+/* Seconds of a hop that `extra` more than NCCL's figure for a ring with Simple were measured of. */
+static double measured(enum sl_nccl_hop hop, enum sl_nccl_algo algo, enum sl_nccl_proto proto, double extra) {
+  const double own = sl_nccl_hop_latency(hop, algo, proto);
+  if (extra >= 0) return own + extra;
+  return own * fmax(0, 1 + extra / sl_nccl_hop_latency(hop, SL_NCCL_RING, SL_NCCL_SIMPLE));
+}
+
 double sl_nccl_inside_hop(const struct sl_nccl_comm *comm, enum sl_nccl_algo algo, enum sl_nccl_proto proto) {
-  return sl_nccl_hop_latency(hop_inside(comm), algo, proto);
+  return measured(hop_inside(comm), algo, proto, comm->inside_extra);
 }
 
 double sl_nccl_across_hop(const struct sl_nccl_comm *comm, enum sl_nccl_algo algo, enum sl_nccl_proto proto) {
   const bool alone = comm->nodes == comm->ranks;
-  const double hop = sl_nccl_hop_latency(SL_NCCL_HOP_NETWORK, alone ? SL_NCCL_TREE : algo, proto);
+  const double hop = measured(SL_NCCL_HOP_NETWORK, alone ? SL_NCCL_TREE : algo, proto, comm->across_extra);
   return hop + comm->nic_latency * (proto == SL_NCCL_SIMPLE ? 2 : 1);
 }
 
@@ -34,10 +41,11 @@ static double around(const struct sl_nccl_comm *comm, enum sl_nccl_coll coll, en
 
 static double down_the_ring(const struct sl_nccl_comm *comm, enum sl_nccl_coll coll, enum sl_nccl_proto proto) {
   const enum sl_nccl_hop hop = comm->nodes > 1 ? SL_NCCL_HOP_NETWORK : hop_inside(comm);
+  const double extra = comm->nodes > 1 ? comm->across_extra : comm->inside_extra;
   const bool one_order = comm->nodes == 1 || comm->nics == 1 || comm->nodes == comm->ranks;
-  if (one_order) return sl_nccl_hop_latency(hop, SL_NCCL_RING, proto);
+  if (one_order) return measured(hop, SL_NCCL_RING, proto, extra);
   const enum sl_nccl_algo whose = proto == SL_NCCL_SIMPLE ? SL_NCCL_TREE : SL_NCCL_RING;
-  return sl_nccl_steps(comm, coll) * sl_nccl_hop_latency(hop, whose, proto);
+  return sl_nccl_steps(comm, coll) * measured(hop, whose, proto, extra);
 }
 
 static double ring(const struct sl_nccl_comm *comm, enum sl_nccl_coll coll, enum sl_nccl_proto proto) {

@@ -1,7 +1,7 @@
 /* The latency that NCCL assumes for an algorithm and protocol, in seconds: until the first byte has arrived.
  *
  * base and hop: latency.inc. n ranks, N nodes, m = n / N rounded down, steps: sl_nccl_steps, log2 rounded down,
- *   inside = hop of NVLink or PCIe
+ *   hop = NCCL's figure, + what was measured beyond it (comm.h); inside = hop of NVLink or PCIe
  *   across = hop of the network (of a tree where nodes have one GPU) + the NIC's own, which Simple has twice (its
  *     flush)
  *   ring all_reduce, all_gather, reduce_scatter

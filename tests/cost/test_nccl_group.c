@@ -158,6 +158,74 @@ static void devices_that_are_not_nvidias_are_refused(void **state) {
   }
 }
 
+static double seconds_of(const struct sl_cluster *cluster, enum sl_op_kind kind, int members, bool by_choice) {
+  struct sl_cost_rank rank;
+  const struct sl_cost_group devices = {.stride = 1, .size = members, .inner = members};
+  const struct sl_link link = sl_cost_group_link(cluster, &devices);
+  const struct sl_nccl_group g = open_group(cluster, 1, members);
+  const struct sl_work work = work_of(kind, 64, members);
+  assert_int_equal(sl_cost_share(&rank, cluster, NULL, members), SL_OK);
+  return by_choice ? sl_cost_collective_by_nccl(&rank, &link, &g, &work) : sl_cost_collective(&rank, &link, &work);
+}
+
+/* Every preset has NCCL's own latencies, so its predictions are NCCL's to the last digit. */
+static void presets_have_nccls_own_latencies(void **state) {
+  (void)state;
+  for (int i = 0; sl_cluster_preset_name(i) != NULL; i++) {
+    struct sl_cluster cluster = load(sl_cluster_preset_name(i));
+    const struct sl_cost_group devices = {.stride = 1, .size = 144, .inner = 144};
+    const struct sl_link ring = sl_cost_group_link(&cluster, &devices);
+    assert_true(ring.inside_extra == 0 && ring.across_extra == 0);
+    sl_cluster_free(&cluster);
+  }
+}
+
+/* 64 bytes, which go by LL in rings: hops of .6 us inside and 2.7 us between nodes. Somebody's slower network or
+ * NVLink adds what it is slower to each hop; a faster one's hops are less in proportion. */
+static void a_latency_that_is_not_nccls_counts(void **state) {
+  (void)state;
+  static const struct {
+    int level, members;
+    double latency, more[2]; /* a gather, an all_reduce in rings */
+  } cases[] = {{1, 16, 30e-6, {16e-6, 32e-6}},
+               {1, 32, 30e-6, {3 * 16e-6, 6 * 16e-6}},
+               {1, 16, 7e-6, {-1.35e-6, -2.7e-6}},
+               {1, 16, 0, {-2.7e-6, -5.4e-6}},
+               {1, 8, 30e-6, {0, 0}},
+               {0, 8, 5.4e-6, {7 * 2e-6, 14 * 2e-6}},
+               {0, 8, 1.7e-6, {-7 * .3e-6, -14 * .3e-6}}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (int sums = 0; sums < 2; sums++) {
+      const enum sl_op_kind kind = sums ? SL_OP_ALL_REDUCE : SL_OP_ALL_GATHER;
+      struct sl_cluster cluster = load("dgx-a100-80g");
+      const double own = seconds_of(&cluster, kind, cases[i].members, false),
+                   chosen = seconds_of(&cluster, kind, cases[i].members, true);
+      cluster.link[cases[i].level].latency = cases[i].latency;
+      close_to(seconds_of(&cluster, kind, cases[i].members, false), own + cases[i].more[sums], "seconds", (int)i);
+      const double changed = seconds_of(&cluster, kind, cases[i].members, true) - chosen, more = cases[i].more[sums];
+      assert_true(more == 0 ? changed == 0 : changed * more > 0);
+      sl_cluster_free(&cluster);
+    }
+  }
+}
+
+/* NCCL has measured nothing: what it chooses follows from its own figures. */
+static void nccl_does_not_choose_by_what_was_measured(void **state) {
+  (void)state;
+  struct sl_cluster own = load("dgx-h100"), slow = load("dgx-h100");
+  slow.link[0].latency = 20e-6, slow.link[1].latency = 200e-6;
+  const struct sl_nccl_group of_own = open_group(&own, 1, 64), of_slow = open_group(&slow, 1, 64);
+  for (double bytes = 1 << 10; bytes <= 1e10; bytes *= 2) {
+    const struct sl_nccl_choice a = choose(&of_own, SL_OP_ALL_REDUCE, bytes),
+                                b = choose(&of_slow, SL_OP_ALL_REDUCE, bytes);
+    assert_int_equal(a.algo, b.algo);
+    assert_int_equal(a.proto, b.proto);
+    assert_true(b.seconds > a.seconds + 100e-6);
+  }
+  sl_cluster_free(&own);
+  sl_cluster_free(&slow);
+}
+
 /* Units of a group as they are met, member after member. */
 static int count_units(const struct sl_cost_group *g, int64_t span, int *fewest) {
   int64_t unit = -1;
@@ -205,6 +273,9 @@ int main(void) {
       cmocka_unit_test(units_are_those_that_members_are_met_in),
       cmocka_unit_test(other_works_cost_what_they_did),
       cmocka_unit_test(devices_that_are_not_nvidias_are_refused),
+      cmocka_unit_test(presets_have_nccls_own_latencies),
+      cmocka_unit_test(a_latency_that_is_not_nccls_counts),
+      cmocka_unit_test(nccl_does_not_choose_by_what_was_measured),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -110,9 +110,9 @@ static double nccl_ring(enum sl_op_kind kind, int64_t bytes, int nodes) {
   struct world w;
   world_init(&w, 1, 4 * nodes, 1);
   w.cluster.link[0] =
-      (struct sl_link){.span = 4, .bandwidth = 1e9, .latency = 1, .half_bytes = 1e6, .hop = SL_HOP_NVLINK};
+      (struct sl_link){.span = 4, .bandwidth = 1e9, .latency = 3.4e-6, .half_bytes = 1e6, .hop = SL_HOP_NVLINK};
   w.cluster.link[1] =
-      (struct sl_link){.span = INT64_MAX, .bandwidth = 2e8, .latency = 1, .half_bytes = 1e6, .hop = SL_HOP_NETWORK};
+      (struct sl_link){.span = INT64_MAX, .bandwidth = 2e8, .latency = 14e-6, .half_bytes = 1e6, .hop = SL_HOP_NETWORK};
   w.cluster.n_link = 2;
   const double seconds = ring_seconds(&w, kind, SL_GROUP_DP, bytes, 4 * nodes);
   world_free(&w);

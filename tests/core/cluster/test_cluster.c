@@ -347,6 +347,11 @@ static const struct {
     {"{\"nodes\":2,\"devices_per_node\":8," DEVICE
      ",\n \"links\":[{\"latency_us\":1,\"bandwidth_GBps\":1,\n  \"span\":8}]}",
      "c.json:3:3: links[0].span: is 8; expected none in the outermost link, or all devices of the cluster"},
+    {"{" DEVICE
+     ",\n \"links\":[{\"latency_us\":1,\"bandwidth_GBps\":1,\"nccl_hop\":\"nvlink\",\n  \"message_us\":50}]}",
+     "c.json:3:3: links[0].message_us: is 50; expected 0 in a link that is no \"nccl_hop\": \"network\": only its "
+     "rings "
+     "pass messages one by one"},
     {"{\"nodes\":2,\"devices_per_node\":6," DEVICE
      ",\n \"links\":[{\"latency_us\":1,\"bandwidth_GBps\":1,\"span\":6},\n"
      "  {\"latency_us\":1,\"bandwidth_GBps\":1,\n  \"span\":9},{\"latency_us\":1,\"bandwidth_GBps\":1}]}",
