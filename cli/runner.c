@@ -268,6 +268,15 @@ static void print_kinds(const json_t *record, FILE *out) {
   if (a != NULL && b != NULL) fprintf(out, "  steps      %s up to freeze_step, %s behind it\n", warmup, compressed);
 }
 
+/* The share of the 16-bit peak, or of which other one: fp8 halves the share where it leaves the time as it is. */
+static void print_mfu(const json_t *record, FILE *out) {
+  const json_t *mfu = json_object_get(record, "mfu");
+  const char *peak = json_string_value(json_object_get(record, "mfu_peak"));
+  if (mfu == NULL) return;
+  fprintf(out, ", mfu %.1f %%", 100 * json_real_value(mfu));
+  if (peak != NULL && strcmp(peak, "bf16") != 0 && strcmp(peak, "fp16") != 0) fprintf(out, " of the %s peak", peak);
+}
+
 void sl_runner_summary(const json_t *record, FILE *out) {
   const json_t *plan = json_object_get(record, "plan"), *losses = json_object_get(record, "losses");
   char time[32], rate[32];
@@ -282,8 +291,7 @@ void sl_runner_summary(const json_t *record, FILE *out) {
   fprintf(out, "  step       %s", time);
   print_interval(record, out);
   fprintf(out, ", %s tokens/s", rate);
-  const json_t *mfu = json_object_get(record, "mfu");
-  if (mfu != NULL) fprintf(out, ", mfu %.1f %%", 100 * json_real_value(mfu));
+  print_mfu(record, out);
   const json_t *load = json_object_get(json_object_get(record, "environment"), "load_average");
   if (load != NULL) fprintf(out, ", load average %.2f", json_real_value(load));
   if (json_is_true(json_object_get(record, "functional")))

@@ -42,12 +42,17 @@ static json_t *plan_json(const struct sl_plan *plan) {
   return object;
 }
 
+enum sl_dtype sl_record_peak_dtype(const struct sl_plan *plan) {
+  const struct sl_device *device = &plan->cluster->device;
+  const enum sl_dtype products = sl_config_product_dtype(plan->config);
+  /* a CPU without 16-bit products multiplies in fp32: cost/share.c */
+  return device->kind == SL_DEVICE_CPU && device->peak[products] == 0 ? SL_F32 : products;
+}
+
 double sl_record_peak_flops(const struct sl_plan *plan) {
   const struct sl_cluster *cluster = plan->cluster;
-  double peak = cluster->device.peak[sl_config_product_dtype(plan->config)];
+  const double peak = cluster->device.peak[sl_record_peak_dtype(plan)];
   if (cluster->device.kind == SL_DEVICE_GPU) return peak * (double)plan->world;
-  if (peak == 0)
-    peak = cluster->device.peak[SL_F32]; /* a CPU without 16-bit products multiplies in fp32: cost/share.c */
   int64_t nodes = (plan->world + cluster->devices_per_node - 1) / cluster->devices_per_node;
   if (cluster->nodes > 0 && nodes > cluster->nodes) nodes = cluster->nodes;
   return peak * (double)nodes * cluster->device.cores;
@@ -111,7 +116,9 @@ static enum sl_status put_times(json_t *record, const json_t *parts, const struc
   const double peak = sl_record_peak_flops(plan);
   set_real(record, "model_flops_per_step", flops);
   if (median > 0) set_real(record, "tokens_per_s", tokens / median);
-  if (median > 0 && peak > 0) set_real(record, "mfu", flops / median / peak);
+  if (!(median > 0 && peak > 0)) return SL_OK;
+  set_real(record, "mfu", flops / median / peak);
+  json_object_set_new(record, "mfu_peak", json_string(sl_dtype_name(sl_record_peak_dtype(plan))));
   return SL_OK;
 }
 
