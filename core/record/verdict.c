@@ -38,6 +38,22 @@ static void say_attention(struct line *line, const struct sl_config *config) {
   say(line, ", %s", names[config->sl.attention]);
 }
 
+/* "bf16 with fp8 products (tensorwise)", "fp32 with tf32 products" */
+static void say_types(struct line *line, const struct sl_config *config) {
+  static const char *const casts[] = {[SL_CASTS_NONE] = "without casts",
+                                      [SL_CASTS_SHARDLAB] = "delayed scaling",
+                                      [SL_CASTS_TORCHAO] = "tensorwise",
+                                      [SL_CASTS_TRANSFORMER_ENGINE] = "delayed scaling",
+                                      [SL_CASTS_TRANSFORMER_ENGINE_CACHED] = "delayed scaling"};
+  const enum sl_dtype products = sl_config_product_dtype(config);
+  const enum sl_fp8_casts by = sl_kernel_set(config->sl.kernels)->fp8_casts;
+  const bool by_row = by == SL_CASTS_TORCHAO && config->sl.fp8_recipe == SL_FP8_ROWWISE;
+  say(line, ", %s", sl_dtype_name(config->param_dtype));
+  if (config->autocast_dtype != SL_F32) say(line, " with autocast to %s", sl_dtype_name(config->autocast_dtype));
+  if (products == SL_TF32) say(line, " with tf32 products");
+  if (products == SL_F8) say(line, " with fp8 products (%s)", by_row ? "rowwise" : casts[by]);
+}
+
 static void say_recompute(struct line *line, const struct sl_config *config) {
   static const char *const names[] = {[SL_RECOMPUTE_NONE] = "no",
                                       [SL_RECOMPUTE_SELECTIVE] = "selective",
@@ -52,19 +68,35 @@ static void say_recompute(struct line *line, const struct sl_config *config) {
 static void say_degrees(struct line *line, const struct sl_plan *plan) {
   const struct sl_strategy *s = &plan->strategy;
   if (plan->tp > 1) say(line, ", tp %d%s", plan->tp, plan->sequence_parallel ? " with sequence parallelism" : "");
+  if (plan->tp > 1 && plan->config->sl.async_tp) say(line, ", async_tp");
+  if (plan->tp > 1 && plan->config->sl.tp_comm_overlap) say(line, ", tp_comm_overlap");
   if (plan->cp > 1) say(line, ", cp %d", plan->cp);
   if (plan->pp > 1) say(line, ", pp %d by %s", plan->pp, plan->config->sl.schedule);
   if (s->offload_optimizer) say(line, ", optimizer on %s", s->optimizer_on_nvme ? "NVMe" : "the CPU");
   if (s->offload_params) say(line, ", parameters on %s", s->params_on_nvme ? "NVMe" : "the CPU");
 }
 
+/* " (assuming --straggler 3:1.5,7:2, --jitter 0.1)": as the flags say it; of many stragglers the first */
+static void say_assumptions(struct line *line, const struct sl_exec_assumptions *assume) {
+  enum { SHOWN = 4 };
+  const char *before = " (assuming ";
+  for (int i = 0; i < assume->straggler_count && i < SHOWN; i++, before = ", ")
+    say(line, "%s%d:%g", i == 0 ? " (assuming --straggler " : ",", assume->stragglers[i].rank,
+        assume->stragglers[i].factor);
+  if (assume->straggler_count > SHOWN) say(line, " and %d more", assume->straggler_count - SHOWN);
+  if (assume->jitter > 0) say(line, "%s--jitter %g", before, assume->jitter), before = ", ";
+  if (assume->share_links) say(line, "%s--share-links", before), before = ", ";
+  if (assume->nccl_choice) say(line, "%s--nccl-algo choice", before), before = ", ";
+  if (before[0] == ',') say(line, ")");
+}
+
 /* "llama3-8b, bf16, seq 8192, micro-batch 1 x 4, flash, no recomputation, ZeRO-3 on 8 x A100-SXM4-80GB, torch-eager
  * kernels" */
-static void understood(struct line *line, const struct sl_plan *plan) {
+static void understood(struct line *line, const struct sl_plan *plan, const struct sl_exec_assumptions *assume) {
   const struct sl_config *config = plan->config;
   const struct sl_device *device = &plan->cluster->device;
-  say(line, "%s, %s", plan->model->name, sl_dtype_name(config->param_dtype));
-  if (config->autocast_dtype != SL_F32) say(line, " with autocast to %s", sl_dtype_name(config->autocast_dtype));
+  say(line, "%s", plan->model->name);
+  say_types(line, config);
   if (sl_model_reads_tokens(plan->model)) say(line, ", seq %lld", (long long)plan->seq);
   say(line, ", micro-batch %lld x %lld", (long long)plan->micro_batch, (long long)plan->n_micro);
   if (sl_model_reads_tokens(plan->model)) {
@@ -78,11 +110,13 @@ static void understood(struct line *line, const struct sl_plan *plan) {
     say(line, ", ZeRO-%d", config->zero.stage);
   else
     say(line, ", ZeRO-%d", plan->strategy.zero_stage);
+  if (plan->strategy.no_sync) say(line, ", no_sync");
   if (plan->strategy.nothing_to_shard) say(line, " (one data-parallel rank: nothing is sharded)");
   if (device->kind == SL_DEVICE_GPU)
     say(line, " on %d x %s, %s kernels", plan->world, device->name, sl_kernel_set(config->sl.kernels)->name);
   else
     say(line, " on %d rank%s of %s", plan->world, plan->world > 1 ? "s" : "", device->name);
+  say_assumptions(line, assume);
 }
 
 /* ---- the device's peak ---- */
@@ -129,7 +163,7 @@ json_t *sl_verdict_json(const struct sl_run *run) {
   struct sl_fits fits;
   struct line line = {.used = 0};
   sl_fits_of(&fits, job, run->reports, run->local_ranks, run->local_count);
-  understood(&line, job->plan);
+  understood(&line, job->plan, &run->options.assume);
   json_t *device = space_json(&fits.space[SL_SPACE_DEVICE], "rank");
   const struct sl_class *c = &job->classes[sl_job_class_of(job, fits.space[SL_SPACE_DEVICE].at)];
   const struct sl_memory_report *report = &c->memory[SL_SPACE_DEVICE];

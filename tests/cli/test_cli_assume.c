@@ -72,6 +72,26 @@ static void what_was_asked_stands_in_the_record(void **state) {
   json_decref(record);
 }
 
+/* As the flags say it, behind the devices; of many stragglers the first. */
+static void the_first_line_says_what_is_assumed(void **state) {
+  (void)state;
+  static const struct {
+    const char *flags, *says;
+  } cases[] = {{"", " kernels\n"},
+               {"--jitter 0", " kernels\n"},
+               {"--straggler 0:100", " kernels (assuming --straggler 0:100)\n"},
+               {"--share-links", " kernels (assuming --share-links)\n"},
+               {"--nccl-algo choice", " kernels (assuming --nccl-algo choice)\n"},
+               {"--straggler 5:2,3:1.5 --jitter 0.1 --share-links --nccl-algo choice",
+                " kernels (assuming --straggler 5:2,3:1.5, --jitter 0.1, --share-links, --nccl-algo choice)\n"},
+               {"--straggler 1:2,2:2,3:2,4:2,5:2,6:2", " kernels (assuming --straggler 1:2,2:2,3:2,4:2 and 2 more)\n"}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    if (shardlab(scratch, "predict %s %s", job, cases[i].flags) != 0) fail_msg("%s", err);
+    const char *said = strstr(out, cases[i].says);
+    if (said == NULL || strchr(out, '\n') < said) fail_msg("%s: %s", cases[i].flags, out);
+  }
+}
+
 /* Of each kind of calls, by what NCCL would run them: a tensor-parallel group of a node of A100s by rings or trees. */
 static void what_nccl_chooses_is_told(void **state) {
   (void)state;
@@ -117,6 +137,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(one_command_is_one_trace),
       cmocka_unit_test(what_was_asked_stands_in_the_record),
+      cmocka_unit_test(the_first_line_says_what_is_assumed),
       cmocka_unit_test(what_nccl_chooses_is_told),
       cmocka_unit_test(others_refuse_it),
   };

@@ -68,6 +68,41 @@ static void number_types_are_chosen_and_said(void **state) {
   }
 }
 
+/* Of each setting: the first line with it, and nothing of it without; and what an mfu is a share of. */
+static void the_first_line_names_what_changes_the_answer(void **state) {
+  (void)state;
+  static const struct {
+    const char *settings, *flags, *says, *peak;
+  } cases[] = {
+      {"{}", "--kernels torch-compile --dtype bf16", "gpt2-tiny, bf16, seq ", NULL},
+      {"{\"fp8\": true}", "--kernels torch-compile --dtype bf16", "gpt2-tiny, bf16 with fp8 products (tensorwise), ",
+       " of the fp8 peak"},
+      {"{\"fp8\": true, \"fp8_recipe\": \"rowwise\"}", "--kernels torch-compile --dtype bf16",
+       " with fp8 products (rowwise), ", " of the fp8 peak"},
+      {"{\"fp8\": true}", "--dtype bf16", " with fp8 products (delayed scaling), ", " of the fp8 peak"},
+      {"{\"tf32\": true}", "--dtype fp32", "gpt2-tiny, fp32 with tf32 products, ", " of the tf32 peak"},
+      {"{}", "--dtype fp32", "gpt2-tiny, fp32, seq ", " of the fp32 peak"},
+      {"{\"async_tp\": true}", "--kernels torch-compile --dtype bf16 --sequence-parallel",
+       ", tp 2 with sequence parallelism, async_tp, ", NULL},
+      {"{\"no_sync\": true}", "--kernels torch-compile --dtype bf16 --grad-accum 2", "fsdp2, no_sync on 4 x ", NULL},
+      {"{\"no_sync\": true}", "--kernels torch-compile --dtype bf16", "fsdp2 on 4 x ", NULL}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char text[256];
+    snprintf(text, sizeof text, "{\"train_micro_batch_size_per_gpu\": 2, \"shardlab\": %s}", cases[i].settings);
+    write_file("said.json", text);
+    if (shardlab(scratch,
+                 "predict --model gpt2-tiny --preset fsdp2 --cluster dgx-h100 --world 4 --tp 2 --config said.json %s",
+                 cases[i].flags) != 0)
+      fail_msg("%s", err);
+    const char *end = strchr(out, '\n'), *said = strstr(out, cases[i].says), *mfu = strstr(out, " % of the ");
+    if (said == NULL || said > end) fail_msg("%s: %s", cases[i].says, out);
+    assert_non_null(strstr(out, ", mfu "));
+    if (cases[i].peak == NULL ? mfu != NULL
+                              : mfu == NULL || strncmp(mfu + 2, cases[i].peak, strlen(cases[i].peak)) != 0)
+      fail_msg("%s: %s", cases[i].says, out);
+  }
+}
+
 static void attention_goes_by_the_device(void **state) {
   (void)state;
   assert_int_equal(shardlab(scratch, "predict --model gpt2-tiny --preset ddp"), 0);
@@ -144,9 +179,13 @@ static void ranks_that_mpirun_binds_share_nothing(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(automatic_values_are_the_trainers),     cmocka_unit_test(number_types_are_chosen_and_said),
-      cmocka_unit_test(attention_goes_by_the_device),          cmocka_unit_test(flash_is_the_faster_one),
-      cmocka_unit_test(virtual_stages_are_interleaved),        cmocka_unit_test(processes_of_torchrun_are_refused),
+      cmocka_unit_test(automatic_values_are_the_trainers),
+      cmocka_unit_test(number_types_are_chosen_and_said),
+      cmocka_unit_test(the_first_line_names_what_changes_the_answer),
+      cmocka_unit_test(attention_goes_by_the_device),
+      cmocka_unit_test(flash_is_the_faster_one),
+      cmocka_unit_test(virtual_stages_are_interleaved),
+      cmocka_unit_test(processes_of_torchrun_are_refused),
       cmocka_unit_test(ranks_that_mpirun_binds_share_nothing),
   };
   return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
