@@ -2,7 +2,9 @@
  * DeepSpeed knows and shardlab does not model. What values mean in combination is left to config.c and
  * config/check.c. */
 #include "core/config/read.h"
+#include "core/base/json_places.h"
 #include "core/base/json_write.h"
+#include "core/base/listing.h"
 #include "core/base/nearest.h"
 #include "core/config/coerce.h"
 #include "core/config/convert.h"
@@ -15,6 +17,7 @@
 #include <strings.h>
 
 enum { PATH_SIZE = 512, SECTION_SIZE = 128, MAX_NAMES = 256 };
+enum { MOST_UNKNOWN = 64 }; /* of a section: about as many as DeepSpeed has at the top */
 
 int sl_config_version(const char *text) {
   int part[3] = {0, 0, 0};
@@ -130,13 +133,8 @@ static size_t known_names(const struct sl_section *section, const char **names) 
   return n;
 }
 
-/* "; did you mean ..." or, if nothing is near, "; expected one of ..." as far as it fits. */
-static void suggest(const char *key, const char *const *names, size_t n, char *out, size_t size) {
-  const char *nearest = sl_nearest(key, names, n);
-  if (nearest != NULL) {
-    snprintf(out, size, "; did you mean \"%s\"?", nearest);
-    return;
-  }
+/* "; expected one of ..." as far as it fits. */
+static void expect_one_of(const char *const *names, size_t n, char *out, size_t size) {
   size_t used = (size_t)snprintf(out, size, "; expected one of");
   for (size_t i = 0; i < n; i++) {
     if (used + strlen(names[i]) + 8 > size) {
@@ -147,30 +145,74 @@ static void suggest(const char *key, const char *const *names, size_t n, char *o
   }
 }
 
-static enum sl_status unknown_key(const struct sl_reader *reader, const struct sl_section *section, const char *path,
-                                  const char *key, const char *const *names, size_t n) {
-  char near[256], name[1600];
-  suggest(key, names, n, near, sizeof near);
-  if (section->strict || (reader->strict && section->name[0] == '\0'))
-    return sl_json_fail(&reader->config->doc, path, "unknown key%s", near);
-  sl_json_name(&reader->config->doc, path, name, sizeof name);
-  sl_warn("%s: unknown key, ignored as DeepSpeed ignores it%s", name, near);
-  return SL_OK;
+/* The keys of one section of which nothing is known. */
+struct unknown {
+  size_t count;
+  char first[PATH_SIZE]; /* its path */
+  const char *key;       /* its last part */
+};
+
+static bool is_known(const struct sl_section *section, const char *key, const json_t *value, const char *const *names,
+                     size_t n) {
+  for (size_t i = 0; i < n; i++)
+    if (strcmp(names[i], key) == 0) return true;
+  return section->model && is_auto(value);
+}
+
+static enum sl_status fail_unknown(const struct sl_reader *reader, const struct unknown *unknown,
+                                   const char *const *names, size_t n) {
+  char expected[256];
+  const char *near = sl_nearest(unknown->key, names, n);
+  if (near != NULL)
+    return sl_json_fail(&reader->config->doc, unknown->first, "unknown key; did you mean \"%s\"?", near);
+  expect_one_of(names, n, expected, sizeof expected);
+  return sl_json_fail(&reader->config->doc, unknown->first, "unknown key%s", expected);
+}
+
+/* One warning for all of them, from the place of the first on. */
+static void warn_unknown(const struct sl_reader *reader, const struct sl_section *section, const json_t *object,
+                         const struct unknown *unknown, const char *const *names, size_t n) {
+  struct sl_listing listing = {.separator = ", "};
+  const int above = (int)(strlen(unknown->first) - strlen(unknown->key)); /* the section's part of the path */
+  char name[1600], where[1024], expected[256] = "", entry[512];
+  const char *key;
+  json_t *value;
+  json_object_foreach((json_t *)object, key, value) {
+    if (is_known(section, key, value, names, n)) continue;
+    const char *near = sl_nearest(key, names, n);
+    if (near == NULL) expect_one_of(names, n, expected, sizeof expected);
+    snprintf(entry, sizeof entry, near != NULL ? "%.*s%.200s (did you mean \"%s\"?)" : "%.*s%.200s", above,
+             unknown->first, key, near);
+    sl_listing_add(&listing, entry);
+  }
+  sl_json_name(&reader->config->doc, unknown->first, name, sizeof name);
+  sl_json_where(&reader->config->doc, unknown->first, where, sizeof where);
+  const char *near = sl_nearest(unknown->key, names, n);
+  if (unknown->count > 1)
+    sl_warn("%s: unknown keys, ignored as DeepSpeed ignores them: %s%s", where, sl_listing_end(&listing), expected);
+  else if (near != NULL)
+    sl_warn("%s: unknown key, ignored as DeepSpeed ignores it; did you mean \"%s\"?", name, near);
+  else
+    sl_warn("%s: unknown key, ignored as DeepSpeed ignores it%s", name, expected);
 }
 
 static enum sl_status check_keys(const struct sl_reader *reader, const struct sl_section *section, const json_t *object,
                                  const char *at) {
   const char *names[MAX_NAMES], *key;
+  struct unknown unknown = {.count = 0};
   json_t *value;
   const size_t n = known_names(section, names);
   json_object_foreach((json_t *)object, key, value) {
-    size_t i = 0;
-    while (i < n && strcmp(names[i], key) != 0) i++;
-    if (i < n || (section->model && is_auto(value))) continue;
-    char path[PATH_SIZE];
-    snprintf(path, sizeof path, "%s%s%s", at, at[0] != '\0' ? "." : "", key);
-    SL_TRY(unknown_key(reader, section, path, key, names, n));
+    if (is_known(section, key, value, names, n) || unknown.count++ > 0) continue;
+    unknown.key = key;
+    snprintf(unknown.first, sizeof unknown.first, "%s%s%s", at, at[0] != '\0' ? "." : "", key);
   }
+  if (unknown.count == 0) return SL_OK;
+  if (unknown.count > MOST_UNKNOWN)
+    return sl_json_fail(&reader->config->doc, unknown.first,
+                        "the first of %zu unknown keys; expected a ds_config.json, which this is not", unknown.count);
+  if (section->strict || (reader->strict && section->name[0] == '\0')) return fail_unknown(reader, &unknown, names, n);
+  warn_unknown(reader, section, object, &unknown, names, n);
   return SL_OK;
 }
 

@@ -242,6 +242,12 @@ static void warnings_given(void **state) {
         "ds.json:2:10: aio.queue_dept: unknown key, ignored as DeepSpeed ignores it; did you mean \"queue_depth\"?");
   warns("{\"scheduler\": {\"type\": \"WarmupLR\", \"zz\": 1}, \"optimizer\": {\"type\": \"Adam\"}}",
         "ds.json:1:36: scheduler.zz: unknown key, ignored as DeepSpeed ignores it; expected one of type, params");
+  warns("{\"optimizer\": {\"type\": \"Adam\"},\n \"gradient_cliping\": 1.0, \"steps_per_prin\": 2}",
+        "ds.json:2:2: unknown keys, ignored as DeepSpeed ignores them: gradient_cliping (did you mean "
+        "\"gradient_clipping\"?), steps_per_prin (did you mean \"steps_per_print\"?)");
+  warns("{\"scheduler\": {\"type\": \"WarmupLR\", \"zz\": 1, \"yy\": 2}, \"optimizer\": {\"type\": \"Adam\"}}",
+        "ds.json:1:36: unknown keys, ignored as DeepSpeed ignores them: scheduler.zz, scheduler.yy; expected one of "
+        "type, params");
   warns("{\"optimizer\": {\"type\": \"Adam\"}, \"memory_breakdown\": true, \"aio\": {\"use_gds\": true},\n"
         " \"zero_optimization\": {\"round_robin_gradients\": true}, \"dump_state\": false}",
         "ds.json: known to DeepSpeed, not modelled yet and so without effect here: memory_breakdown, "

@@ -335,6 +335,26 @@ static void strict(void **state) {
   sl_warn_set_sink(NULL, NULL);
 }
 
+/* 64 keys that nobody knows are one warning; of one more nobody thinks that the file was meant. */
+static void a_file_of_other_keys(void **state) {
+  (void)state;
+  for (int keys = 64; keys <= 65; keys++) {
+    struct sl_config config;
+    char text[2048] = "{";
+    for (int i = 0; i < keys; i++) snprintf(text + strlen(text), 32, "%s\"word%d\": %d", i > 0 ? ",\n" : "", i, i);
+    strcat(text, "}");
+    sl_warn_set_sink(swallow, NULL);
+    sl_error_clear();
+    const enum sl_status status = sl_config_parse(&config, "vocab.json", text, strlen(text), false);
+    sl_warn_set_sink(NULL, NULL);
+    assert_int_equal(status, keys == 64 ? SL_OK : SL_ERR_INPUT);
+    if (status == SL_OK) sl_config_free(&config);
+  }
+  assert_string_equal(
+      sl_error_message(),
+      "vocab.json:1:2: word0: the first of 65 unknown keys; expected a ds_config.json, which this is not");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(broken_configs),
@@ -343,6 +363,7 @@ int main(void) {
       cmocka_unit_test(broken_pipelines),
       cmocka_unit_test(broken_elasticity),
       cmocka_unit_test(strict),
+      cmocka_unit_test(a_file_of_other_keys),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
