@@ -209,11 +209,18 @@ static enum sl_status check_init(const char *path, const struct sl_model *model)
   return status;
 }
 
-enum sl_status sl_inputs_check_standard(const struct sl_options *options) {
+enum sl_status sl_inputs_keep(const struct sl_options *options) {
+  const char *const inputs[] = {options->config, options->model, options->cluster};
+  for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++)
+    if (inputs[i] != NULL && !sl_json_is_text(inputs[i])) SL_TRY(sl_json_keep(inputs[i]));
+  return SL_OK;
+}
+
+enum sl_status sl_inputs_check_piped(const struct sl_options *options) {
   const char *const inputs[][2] = {
       {"config", options->config}, {"model", options->model}, {"cluster", options->cluster}};
   for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++)
-    if (inputs[i][1] != NULL && sl_json_is_standard(inputs[i][1]))
+    if (inputs[i][1] != NULL && !sl_json_is_text(inputs[i][1]) && sl_json_is_piped(inputs[i][1]))
       return sl_fail(SL_ERR_INPUT, "--%s: is %s, and several processes read it; expected a file", inputs[i][0],
                      inputs[i][1]);
   return SL_OK;

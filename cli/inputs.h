@@ -5,9 +5,11 @@
 #include "cli/options.h"
 #include "cli/setup.h"
 
-/* A command of several processes reads its inputs in each, and standard input would be empty for all but one. Errors:
- * SL_ERR_INPUT for an input that is /dev/stdin. */
-enum sl_status sl_inputs_check_standard(const struct sl_options *options);
+/* Reads the inputs that are pipes or standard input, for a command that forks predictions. Errors: of reading them. */
+enum sl_status sl_inputs_keep(const struct sl_options *options);
+/* A command that starts others reads its inputs in each, and a pipe or standard input would be empty for all but one.
+ * Errors: SL_ERR_INPUT for such an input. */
+enum sl_status sl_inputs_check_piped(const struct sl_options *options);
 /* --data, and likewise --val-data: present, long enough, every token below the vocabulary size ("random:N" for an mlp).
  * --init: every tensor of the model is in the file, with its shape. Errors: SL_ERR_INPUT. */
 enum sl_status sl_inputs_check(const struct sl_options *options, const struct sl_setup *setup);

@@ -358,7 +358,7 @@ static enum sl_status run(const struct sl_options *given) {
   bool watched = false;
   enum sl_status status;
   if (!inside) SL_TRY(sl_nodes_settle(&nodes, &options));
-  if (!inside && sl_nodes_start(&nodes, &options)) SL_GO(sl_inputs_check_standard(&options));
+  if (!inside && sl_nodes_start(&nodes, &options)) SL_GO(sl_inputs_check_piped(&options));
   if (inside && sl_launch_ours()) SL_GO(sl_recovered_read(&recovered, &watched));
   if (!watched) SL_GO(sl_recovery_check(&options, &nodes, inside));
   if (watched) {

@@ -5,6 +5,7 @@
 #include "cli/fit.h"
 #include "cli/fit_tell.h"
 #include "cli/flops.h"
+#include "cli/inputs.h"
 #include "cli/output.h"
 #include "cli/predict_table.h"
 #include "cli/runner.h"
@@ -100,6 +101,7 @@ static enum sl_status run(const struct sl_options *options) {
     return sl_fail(SL_ERR_INPUT, "'%s': is one argument too many; usage: shardlab predict [flags]",
                    options->operand[0]);
   SL_TRY(sl_output_check(options));
+  SL_TRY(sl_inputs_keep(options));
   if (options->table != NULL) return sl_predict_table(options);
   if (options->sweep != NULL) return sl_sweep(options);
   if (options->out != NULL || options->jobs > 0)

@@ -75,7 +75,7 @@ static bool sets_a_key(const struct sl_options *options) {
 
 static enum sl_status open_config(struct sl_json *doc, const struct sl_options *options) {
   if (options->imported != NULL) return sl_json_parse_made(doc, options->imported, options->config);
-  if (options->config != NULL) return sl_json_open(doc, "--config", options->config);
+  if (options->config != NULL) return sl_hjson_open(doc, "--config", options->config);
   if (options->preset == NULL && !sets_a_key(options))
     return sl_fail(SL_ERR_INPUT,
                    "--config: is missing; expected DeepSpeed's ds_config.json, --preset with a framework's "

@@ -107,7 +107,7 @@ static enum sl_status check_request(struct sl_options *options) {
   const struct sl_exec_ops *exec;
   if (sl_launch_inside())
     return sl_fail(SL_ERR_INPUT, "validate starts its own ranks; start it without mpirun or srun, with --world");
-  SL_TRY(sl_inputs_check_standard(options));
+  SL_TRY(sl_inputs_check_piped(options));
   SL_TRY(sl_output_check(options));
   SL_TRY(sl_setup_plan(&setup, options));
   enum sl_status status = sl_inputs_check(options, &setup);

@@ -6,11 +6,13 @@
 #include "core/base/json_write.h"
 #include "core/base/limits.h"
 #include "core/base/new_file.h"
+#include "core/base/piped.h"
 #include "core/base/printable.h"
 #include "core/base/was_read.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,33 +20,49 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-bool sl_json_is_standard(const char *path) {
+static bool is_standard(const char *path) {
   static const char *const standard[] = {"/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"};
   for (int i = 0; i < 3; i++)
     if (strcmp(path, standard[i]) == 0) return true;
   return false;
 }
 
-/* Standard input may be anything. Another path that is a pipe or a device could block forever, so it is refused. */
-static FILE *open_file(const char *path) {
-  if (sl_json_is_standard(path)) return fopen(path, "rbe");
-  const int handle = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+bool sl_json_is_piped(const char *path) {
   struct stat info;
-  const bool plain = handle >= 0 && fstat(handle, &info) == 0 && (S_ISREG(info.st_mode) || S_ISDIR(info.st_mode));
+  return is_standard(path) || (stat(path, &info) == 0 && S_ISFIFO(info.st_mode));
+}
+
+/* Of a pipe that nobody has opened to write to, the end comes at once: a while for that, and not for ever. */
+static void await_writer(int handle) {
+  enum { MOST_MS = 1000 };
+  struct pollfd pipe = {.fd = handle, .events = POLLIN};
+  (void)poll(&pipe, 1, MOST_MS);
+  (void)fcntl(handle, F_SETFL, fcntl(handle, F_GETFL) & ~O_NONBLOCK);
+}
+
+/* Standard input may be anything. Another path that is a device could block forever, so it is refused. */
+static FILE *open_file(const char *path) {
+  if (is_standard(path)) return fopen(path, "rbe");
+  const int handle = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  struct stat info = {.st_mode = 0};
+  const bool there = handle >= 0 && fstat(handle, &info) == 0, piped = S_ISFIFO(info.st_mode);
+  const bool plain = there && (S_ISREG(info.st_mode) || S_ISDIR(info.st_mode));
   if (plain) sl_was_read_add(handle, path);
-  if (plain) return fdopen(handle, "rb");
+  if (piped) await_writer(handle);
+  if (plain || piped) return fdopen(handle, "rb");
   if (handle >= 0) close(handle), errno = ESPIPE;
   return NULL;
 }
 
 static enum sl_status read_file(const char *path, char **text, size_t *length) {
   enum sl_status status = SL_OK;
+  const bool piped = sl_json_is_piped(path);
   size_t capacity = 0, n;
   *text = NULL;
   *length = 0;
   FILE *file = open_file(path);
   if (file == NULL && errno == ESPIPE)
-    return sl_fail(SL_ERR_INPUT, "%s: is a pipe or a device; expected a JSON file, or /dev/stdin", path);
+    return sl_fail(SL_ERR_INPUT, "%s: is a device; expected a JSON file, or a pipe", path);
   if (file == NULL)
     return sl_fail(SL_ERR_INPUT, "%s: cannot be opened: %s; expected a JSON file", path, strerror(errno));
   do {
@@ -56,27 +74,41 @@ static enum sl_status read_file(const char *path, char **text, size_t *length) {
                     (long long)SL_MAX_TEXT));
   } while (n > 0);
   if (ferror(file)) SL_GO(sl_fail(SL_ERR_INPUT, "%s: cannot be read: %s; expected a JSON file", path, strerror(errno)));
+  if (piped && *length == 0 && !is_standard(path))
+    SL_GO(sl_fail(SL_ERR_INPUT, "%s: is a pipe that nothing comes from; expected JSON", path));
+  if (piped) SL_GO(sl_piped_keep(path, *text, *length));
 done:
   fclose(file);
   return status;
 }
 
-enum sl_status sl_json_load(struct sl_json *doc, const char *path) {
+static enum sl_status parse(struct sl_json *doc, const char *name, const char *text, size_t length, bool plain) {
+  memset(doc, 0, sizeof *doc);
+  doc->name = strdup(name);
+  if (doc->name == NULL) return sl_fail(SL_ERR_MEMORY, "out of memory in %s", name);
+  const enum sl_status status = sl_json_scan(doc, text, length, plain);
+  if (status != SL_OK) sl_json_free(doc);
+  return status;
+}
+
+static enum sl_status load(struct sl_json *doc, const char *path, bool plain) {
   char *text = NULL;
   size_t length;
   memset(doc, 0, sizeof *doc);
+  const char *kept = sl_piped_text(path, &length);
+  if (kept != NULL) return parse(doc, path, kept, length, plain);
   enum sl_status status = read_file(path, &text, &length);
-  if (status == SL_OK) status = sl_json_parse(doc, path, text, length);
+  if (status == SL_OK) status = parse(doc, path, text, length, plain);
   free(text);
   return status;
 }
 
-enum sl_status sl_json_parse(struct sl_json *doc, const char *name, const char *text, size_t length) {
-  memset(doc, 0, sizeof *doc);
-  doc->name = strdup(name);
-  if (doc->name == NULL) return sl_fail(SL_ERR_MEMORY, "out of memory in %s", name);
-  const enum sl_status status = sl_json_scan(doc, text, length);
-  if (status != SL_OK) sl_json_free(doc);
+enum sl_status sl_json_keep(const char *path) {
+  char *text = NULL;
+  size_t length;
+  if (!sl_json_is_piped(path) || sl_piped_text(path, &length) != NULL) return SL_OK;
+  const enum sl_status status = read_file(path, &text, &length);
+  free(text);
   return status;
 }
 
@@ -84,8 +116,28 @@ bool sl_json_is_text(const char *spec) {
   return spec[strspn(spec, " \t\r\n")] == '{';
 }
 
+enum sl_status sl_json_load(struct sl_json *doc, const char *path) {
+  return load(doc, path, true);
+}
+
+enum sl_status sl_json_parse(struct sl_json *doc, const char *name, const char *text, size_t length) {
+  return parse(doc, name, text, length, true);
+}
+
 enum sl_status sl_json_open(struct sl_json *doc, const char *name, const char *spec) {
-  return sl_json_is_text(spec) ? sl_json_parse(doc, name, spec, strlen(spec)) : sl_json_load(doc, spec);
+  return sl_json_is_text(spec) ? parse(doc, name, spec, strlen(spec), true) : load(doc, spec, true);
+}
+
+enum sl_status sl_hjson_load(struct sl_json *doc, const char *path) {
+  return load(doc, path, false);
+}
+
+enum sl_status sl_hjson_parse(struct sl_json *doc, const char *name, const char *text, size_t length) {
+  return parse(doc, name, text, length, false);
+}
+
+enum sl_status sl_hjson_open(struct sl_json *doc, const char *name, const char *spec) {
+  return sl_json_is_text(spec) ? parse(doc, name, spec, strlen(spec), false) : load(doc, spec, false);
 }
 
 enum sl_status sl_json_parse_made(struct sl_json *doc, const char *name, const char *text) {

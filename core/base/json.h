@@ -1,10 +1,11 @@
 /* JSON documents in which the line and column of every key path are known.
  *
- * Files are read as DeepSpeed reads them (hjson): //, # and slash-star comments, trailing commas, omitted commas, keys
- * and strings in single quotes or without quotes (such a string extends to the end of its line, commas included),
- * strings over several lines in ''', a root object without braces. Not adopted from hjson: a file with nothing but
- * comments (an empty object there), numbers too large for a double or int64, control bytes and half surrogates in
- * strings. A duplicate key is an error, as in DeepSpeed.
+ * ds_config.json is read as DeepSpeed reads it (hjson), other files as JSON, an object or a list, with comments and
+ * trailing commas. Of hjson: //, # and slash-star comments, trailing commas, omitted commas, keys and strings in single
+ * quotes or without quotes (such a string extends to the end of its line, commas included), strings over several lines
+ * in ''', a root object without braces. Not adopted from hjson: a file with nothing but comments (an empty object
+ * there), numbers too large for a double or int64, control bytes and half surrogates in strings. A duplicate key is an
+ * error, as in DeepSpeed.
  *
  * jansson decodes the scalars and holds the tree; a small scanner (json_scan.c, json_text.c) walks the text and keeps
  * the place of each key, so that an error found long after parsing can still name file, line and column. Lines and
@@ -33,14 +34,20 @@ struct sl_json {
  * file:line:column and what was expected. */
 enum sl_status sl_json_load(struct sl_json *doc, const char *path);
 enum sl_status sl_json_parse(struct sl_json *doc, const char *name, const char *text, size_t length);
-/* Whether the path means standard input, the one pipe or device that is read. */
-bool sl_json_is_standard(const char *path);
+/* Whether the path is a pipe or means standard input: another process does not find there what this one has read. */
+bool sl_json_is_piped(const char *path);
+/* Reads and keeps (piped.h) what is at such a path, before children are forked that will load it. Errors as above. */
+enum sl_status sl_json_keep(const char *path);
 /* Reads `spec`: if it begins with '{' (after white space) it is the JSON itself, called `name` in messages, otherwise
  * the path of a file. Errors as above. */
 enum sl_status sl_json_open(struct sl_json *doc, const char *name, const char *spec);
 /* Parses a text that was made of what a user gave as `name`, which has no such lines and columns, so errors have
  * none. */
 enum sl_status sl_json_parse_made(struct sl_json *doc, const char *name, const char *text);
+/* The same of hjson. */
+enum sl_status sl_hjson_load(struct sl_json *doc, const char *path);
+enum sl_status sl_hjson_parse(struct sl_json *doc, const char *name, const char *text, size_t length);
+enum sl_status sl_hjson_open(struct sl_json *doc, const char *name, const char *spec);
 bool sl_json_is_text(const char *spec);
 void sl_json_free(struct sl_json *doc);
 

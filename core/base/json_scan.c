@@ -91,7 +91,7 @@ static enum sl_status end_item(struct scan *s, char close) {
     sl_json_next(&s->c);
     return SL_OK;
   }
-  if (s->c.at < s->c.end && (*s->c.at == close || strchr("}]:", *s->c.at) == NULL)) return SL_OK;
+  if (s->c.at < s->c.end && (*s->c.at == close || (!s->c.plain && strchr("}]:", *s->c.at) == NULL))) return SL_OK;
   if (close == '\0') return s->c.at == s->c.end ? SL_OK : sl_json_expected(&s->c, "',' or a key after a value");
   return sl_json_expected(&s->c, close == '}' ? "',' or '}' after a value" : "',' or ']' after a value");
 }
@@ -151,13 +151,15 @@ static bool starts_with_key(const struct scan *s) {
 
 static enum sl_status scan_root(struct scan *s) {
   SL_TRY(sl_json_skip_space(&s->c));
-  SL_TRY(starts_with_key(s) ? scan_holder(s, '\0', &s->doc->root) : scan_value(s, &s->doc->root));
+  const bool opens = s->c.at < s->c.end && (*s->c.at == '{' || *s->c.at == '['), keyed = starts_with_key(s);
+  if (s->c.plain && !opens) return sl_json_expected(&s->c, "'{'");
+  SL_TRY(keyed ? scan_holder(s, '\0', &s->doc->root) : scan_value(s, &s->doc->root));
   SL_TRY(sl_json_skip_space(&s->c));
   return s->c.at == s->c.end ? SL_OK : sl_json_expected(&s->c, "nothing after the closing bracket");
 }
 
-enum sl_status sl_json_scan(struct sl_json *doc, const char *text, size_t length) {
-  struct scan s = {.c = {.at = text, .end = text + length, .line = 1, .column = 1, .name = doc->name},
+enum sl_status sl_json_scan(struct sl_json *doc, const char *text, size_t length, bool plain) {
+  struct scan s = {.c = {.at = text, .end = text + length, .line = 1, .column = 1, .name = doc->name, .plain = plain},
                    .doc = doc,
                    .places = {.doc = doc}};
   if (sl_json_looking_at(&s.c, "\xef\xbb\xbf")) s.c.at += 3;

@@ -290,23 +290,25 @@ static enum sl_status scan_bare(struct sl_json_cursor *c, const char *path, json
   SL_TRY(scan_literal(c, path, out));
   if (*out != NULL) return SL_OK;
   while (!line_ends(c)) {
-    swallows = swallows || one_of(*c->at, "]}\":");
+    swallows = swallows || c->plain || one_of(*c->at, "]}\":");
     sl_json_next(c);
   }
   if (swallows && c->doubt[0] == '\0') keep_doubt(c, &open, path);
+  if (c->plain) return sl_fail(SL_ERR_INPUT, "%s", c->doubt);
   size_t length = (size_t)(c->at - open.at);
   while (length > 0 && one_of(open.at[length - 1], " \t")) length--;
   return make_string(&open, path, open.at, length, length, out);
 }
 
 enum sl_status sl_json_scalar(struct sl_json_cursor *c, const char *path, json_t **out) {
-  if (sl_json_looking_at(c, "'''")) return scan_block(c, path, out);
-  if (sl_json_looking_at(c, "\"") || sl_json_looking_at(c, "'")) return scan_quoted(c, path, out);
+  if (!c->plain && sl_json_looking_at(c, "'''")) return scan_block(c, path, out);
+  if (sl_json_looking_at(c, "\"") || (!c->plain && sl_json_looking_at(c, "'"))) return scan_quoted(c, path, out);
   return scan_bare(c, path, out);
 }
 
 enum sl_status sl_json_key(struct sl_json_cursor *c, const char *path, json_t **out) {
-  if (sl_json_looking_at(c, "\"") || sl_json_looking_at(c, "'")) return scan_quoted(c, path, out);
+  if (sl_json_looking_at(c, "\"") || (!c->plain && sl_json_looking_at(c, "'"))) return scan_quoted(c, path, out);
+  if (c->plain) return sl_json_expected(c, "a key in double quotes or '}'");
   const struct sl_json_cursor open = *c;
   while (c->at < c->end && (unsigned char)*c->at > 0x20 && !one_of(*c->at, "{}[],:")) sl_json_next(c);
   const size_t length = (size_t)(c->at - open.at);

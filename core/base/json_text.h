@@ -10,6 +10,7 @@ struct sl_json_cursor {
   const char *at, *end;
   int64_t line, column;
   const char *name; /* of the file, for messages */
+  bool plain;       /* JSON: of hjson's extensions only comments and trailing commas */
   /* the error that plain JSON would give for the first unquoted text that swallows brackets or a key up to the end of
    * its line; "" if there was none. It is reported if the document fails later. */
   char doubt[256];

@@ -1,6 +1,7 @@
 /* Standard streams and limits of a program; see standard.h. */
 #include "core/base/standard.h"
 
+#include "core/base/piped.h"
 #include "core/base/was_read.h"
 
 #include <errno.h>
@@ -36,6 +37,7 @@ enum sl_status sl_standard_begin(void) {
   (void)signal(SIGXFSZ, SIG_IGN);
   (void)signal(SIGPIPE, SIG_IGN);
   sl_was_read_begin();
+  sl_piped_begin();
   return check_stack();
 }
 

@@ -68,12 +68,12 @@ static enum sl_status check_alone(const struct sl_settings *s) {
 static enum sl_status load(const struct sl_settings *s, const char *path, struct sl_json *out) {
   const char *slash = strrchr(s->doc->name, '/');
   char *beside = NULL;
-  if (path[0] == '/' || slash == NULL || access(path, R_OK) == 0) return sl_json_load(out, path);
+  if (path[0] == '/' || slash == NULL || access(path, R_OK) == 0) return sl_hjson_load(out, path);
   const int length = (int)(slash - s->doc->name);
   const size_t size = (size_t)length + strlen(path) + 2;
   SL_TRY(sl_calloc(&beside, size, 1));
   snprintf(beside, size, "%.*s/%s", length, s->doc->name, path);
-  const enum sl_status status = sl_json_load(out, beside);
+  const enum sl_status status = sl_hjson_load(out, beside);
   free(beside);
   return status;
 }

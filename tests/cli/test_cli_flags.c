@@ -206,6 +206,32 @@ static void outputs_are_files_of_their_own(void **state) {
   snprintf(path, sizeof path, "%s/other.json", scratch), unlink(path);
 }
 
+/* A configuration from a pipe, as <(jq ...) makes one, is read once and used by all that a command predicts: the
+ * combinations of a sweep and a search in children of their own, and what is tried where nothing fits. */
+static void a_configuration_comes_from_a_pipe(void **state) {
+  (void)state;
+  static const struct {
+    const char *flags, *says;
+  } cases[] = {{"", "micro-batch 3 x 1"},
+               {"--sweep grad-accum=1,2,3 --jobs 2", "3 fit, 0 do not, 0 are no plan"},
+               {"--max-micro-batch", "largest micro-batch that fits: "},
+               {"--micro-batch 64 --model gpt2", "  fits with  --micro-batch "}};
+  write_file("piped.json", "# as DeepSpeed reads it\ntrain_micro_batch_size_per_gpu: 3\n");
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const int status =
+        shardlab(scratch,
+                 "--version >/dev/null && rm -f pipe && mkfifo pipe && (cat piped.json >pipe &) && '%s/bin/shardlab' "
+                 "predict --model gpt2-tiny --cluster dgx-h100 --config pipe %s",
+                 SL_BINARY_DIR, cases[i].flags);
+    if (status != 0 || strstr(out, cases[i].says) == NULL) fail_msg("%s: %s%s", cases[i].flags, out, err);
+  }
+  write_file("mlp.json", "{\"model_type\": \"mlp\", \"dims\": [8, 8]}");
+  assert_int_equal(shardlab(scratch, "measure --model mlp.json --config pipe --world 2 --data random:100 --steps 1"),
+                   2);
+  assert_string_equal(err, "shardlab: error: --config: is pipe, and several processes read it; expected a file\n");
+  assert_int_equal(shardlab(scratch, "--version >/dev/null; rm pipe; true"), 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(outputs_are_files_of_their_own),
@@ -214,6 +240,7 @@ int main(void) {
       cmocka_unit_test(switches_can_be_off),
       cmocka_unit_test(flags_take_the_place_of_deepspeeds_keys),
       cmocka_unit_test(presets_need_no_config),
+      cmocka_unit_test(a_configuration_comes_from_a_pipe),
   };
   return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
 }

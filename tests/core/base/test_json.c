@@ -4,6 +4,7 @@
 #include "core/base/json.h"
 #include "core/base/json_places.h"
 #include "core/base/json_write.h"
+#include "core/base/piped.h"
 
 #include <limits.h>
 #include <math.h>
@@ -22,7 +23,7 @@
 
 static void parse(struct sl_json *doc, const char *text) {
   sl_error_clear();
-  const enum sl_status status = sl_json_parse(doc, "f.json", text, strlen(text));
+  const enum sl_status status = sl_hjson_parse(doc, "f.json", text, strlen(text));
   if (status != SL_OK) fail_msg("%s", sl_error_message());
 }
 
@@ -141,11 +142,51 @@ static void refusals(void **state) {
   for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
     struct sl_json doc;
     sl_error_clear();
-    assert_int_equal(sl_json_parse(&doc, "f.json", bad[i].text, strlen(bad[i].text)), SL_ERR_INPUT);
+    assert_int_equal(sl_hjson_parse(&doc, "f.json", bad[i].text, strlen(bad[i].text)), SL_ERR_INPUT);
     assert_string_equal(sl_error_message(), bad[i].message);
     assert_null(doc.root);
     assert_null(doc.places);
   }
+}
+
+/* Only ds_config.json may use hjson; another file that is no JSON at all is told so at its first byte. */
+static void plain_json(void **state) {
+  (void)state;
+  static const struct {
+    const char *text, *message;
+  } bad[] = {
+      {"", "f.json:1:1: expected '{', found the end of the file"},
+      {"id,step_s\n1,2\n", "f.json:1:1: expected '{', found 'i'"},
+      {"7", "f.json:1:1: expected '{', found '7'"},
+      {"a: 1", "f.json:1:1: expected '{', found 'a'"},
+      {"\"a\": 1", "f.json:1:1: expected '{', found '\"'"},
+      {"# one\nid,step_s", "f.json:2:1: expected '{', found 'i'"},
+      {"{a: 1}", "f.json:1:2: expected a key in double quotes or '}', found 'a'"},
+      {"{'a': 1}", "f.json:1:2: expected a key in double quotes or '}', found '''"},
+      {"{\"a\": 1\n \"b\": 2}", "f.json:2:2: expected ',' or '}' after a value, found '\"'"},
+      {"{\"a\": '''b'''}", "f.json:1:7: a:  is no value; expected a finite number, true, false, null or a \"string\""},
+      {"{\"a\": some text\n}",
+       "f.json:1:7: a: some is no value; expected a finite number, true, false, null or a \"string\""},
+      {"{\"a\": 1} 2", "f.json:1:10: expected nothing after the closing bracket, found '2'"},
+  };
+  struct sl_json doc;
+  for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+    sl_error_clear();
+    assert_int_equal(sl_json_parse(&doc, "f.json", bad[i].text, strlen(bad[i].text)), SL_ERR_INPUT);
+    assert_string_equal(sl_error_message(), bad[i].message);
+  }
+  static const char good[] =
+      "\xef\xbb\xbf {\"a\": [1, -2.5e3, true, null, {}, []], \"b\": {\"c\": \"\\u00e9 // #\"}}\n// one\n";
+  static const char trailing[] = "/* one */ {\"a\": [1, 2,], # two\n}";
+  sl_error_clear();
+  assert_int_equal(sl_json_parse(&doc, "f.json", good, strlen(good)), SL_OK);
+  json_t *other = json_loads(good + 3, JSON_DISABLE_EOF_CHECK, NULL);
+  assert_true(json_equal(doc.root, other));
+  json_decref(other);
+  sl_json_free(&doc);
+  assert_int_equal(sl_json_parse(&doc, "f.json", trailing, strlen(trailing)), SL_OK);
+  assert_int_equal(json_array_size(json_object_get(doc.root, "a")), 2);
+  sl_json_free(&doc);
 }
 
 /* 64 levels are read, 65 are refused; so are a hundred thousand, without touching the stack. */
@@ -160,7 +201,7 @@ static void depth(void **state) {
   sl_json_free(&doc);
   memset(text, '[', MANY);
   sl_error_clear();
-  assert_int_equal(sl_json_parse(&doc, "f.json", text, MANY), SL_ERR_INPUT);
+  assert_int_equal(sl_hjson_parse(&doc, "f.json", text, MANY), SL_ERR_INPUT);
   assert_string_equal(sl_error_message(), "f.json:1:65: nested too deep; expected at most 64 levels");
 }
 
@@ -168,12 +209,12 @@ static void embedded_zero(void **state) {
   (void)state;
   struct sl_json doc;
   sl_error_clear();
-  assert_int_equal(sl_json_parse(&doc, "f.json", "{\0}", 3), SL_ERR_INPUT);
+  assert_int_equal(sl_hjson_parse(&doc, "f.json", "{\0}", 3), SL_ERR_INPUT);
   assert_string_equal(sl_error_message(), "f.json:1:2: expected a key or '}', found byte 0x00");
 }
 
-/* A pipe that nobody writes to would be waited for without end. */
-static void pipes_are_refused(void **state) {
+/* A pipe that nobody writes to is not waited for without end, and a device is not read. */
+static void pipes_that_nothing_comes_from(void **state) {
   (void)state;
   struct sl_json doc;
   char folder[] = "/tmp/shardlab-pipe-XXXXXX", path[64];
@@ -182,10 +223,10 @@ static void pipes_are_refused(void **state) {
   assert_int_equal(mkfifo(path, 0600), 0);
   sl_error_clear();
   assert_int_equal(sl_json_load(&doc, path), SL_ERR_INPUT);
-  assert_non_null(strstr(sl_error_message(), "is a pipe or a device"));
+  assert_non_null(strstr(sl_error_message(), "is a pipe that nothing comes from"));
   sl_error_clear();
   assert_int_equal(sl_json_load(&doc, "/dev/zero"), SL_ERR_INPUT);
-  assert_non_null(strstr(sl_error_message(), "is a pipe or a device"));
+  assert_non_null(strstr(sl_error_message(), "is a device; expected a JSON file, or a pipe"));
   struct sl_file file;
   sl_error_clear();
   assert_int_equal(sl_file_open(&file, path), SL_ERR_INPUT);
@@ -193,6 +234,31 @@ static void pipes_are_refused(void **state) {
   sl_error_clear();
   unlink(path);
   rmdir(folder);
+}
+
+/* What the shell makes of <(command) is read, and again only by a program that asked for that: a library lives on, and
+ * another pipe may have the name. */
+static void pipes_are_read(void **state) {
+  (void)state;
+  struct sl_json doc;
+  for (int kept = 0; kept < 2; kept++) {
+    int ends[2];
+    char path[32];
+    assert_int_equal(pipe(ends), 0);
+    snprintf(path, sizeof path, "/dev/fd/%d", ends[0]);
+    assert_int_equal(write(ends[1], "{\"a\": 7}", 8), 8);
+    close(ends[1]);
+    if (kept) sl_piped_begin();
+    assert_true(sl_json_is_piped(path));
+    for (int again = 0; again < 2; again++) {
+      sl_error_clear();
+      assert_int_equal(sl_json_load(&doc, path), again && !kept ? SL_ERR_INPUT : SL_OK);
+      if (again && !kept) continue;
+      assert_int_equal(json_integer_value(json_object_get(doc.root, "a")), 7);
+      sl_json_free(&doc);
+    }
+    close(ends[0]);
+  }
 }
 
 static void unreadable_files(void **state) {
@@ -265,9 +331,11 @@ int main(void) {
       cmocka_unit_test(hjson_strings),
       cmocka_unit_test(places),
       cmocka_unit_test(refusals),
+      cmocka_unit_test(plain_json),
       cmocka_unit_test(depth),
       cmocka_unit_test(embedded_zero),
-      cmocka_unit_test(pipes_are_refused),
+      cmocka_unit_test(pipes_that_nothing_comes_from),
+      cmocka_unit_test(pipes_are_read),
       cmocka_unit_test(unreadable_files),
       cmocka_unit_test(save_and_load),
       cmocka_unit_test(reals_in_few_digits),
