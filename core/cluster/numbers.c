@@ -63,6 +63,14 @@ void sl_numbers_note(const struct sl_json_object *in, const char *key, double va
 
 const char sl_no_source[] = "no source given";
 
+static enum sl_status read_real_or_0(const struct sl_json_object *in, const struct sl_number *number, double *value) {
+  const json_t *given = sl_json_get(in, number->key);
+  if (given == NULL) return SL_OK;
+  *value = json_number_value(given);
+  if (json_is_number(given) && (*value == 0 || (*value >= number->min && *value <= number->max))) return SL_OK;
+  return sl_json_get_fail(in, number->key, "0, or a number from %g to %g", number->min, number->max);
+}
+
 enum sl_status sl_numbers_read(const struct sl_json_object *in, const struct sl_number *numbers, size_t n, void *base,
                                json_t *annotations) {
   for (size_t i = 0; i < n; i++) {
@@ -74,6 +82,8 @@ enum sl_status sl_numbers_read(const struct sl_json_object *in, const struct sl_
       value = (double)whole;
     } else if (number->presence == SL_REQUIRED && sl_json_get(in, number->key) == NULL) {
       return sl_json_get_fail(in, number->key, "a number from %g to %g", number->min, number->max);
+    } else if (number->kind == SL_REAL_OR_0) {
+      SL_TRY(read_real_or_0(in, number, &value));
     } else {
       SL_TRY(sl_json_get_real(in, number->key, number->min, number->max, &value));
     }

@@ -13,7 +13,12 @@
 /* A number OF_KERNELS belongs to a GPU whose costs follow the structure of its kernels: it is shown if sm_count is
  * given. */
 enum sl_presence { SL_OPTIONAL, SL_REQUIRED, SL_OF_KERNELS };
-enum sl_number_kind { SL_REAL, SL_BYTES /* int64_t */, SL_COUNT /* int */ };
+enum sl_number_kind {
+  SL_REAL,
+  SL_REAL_OR_0, /* 0: not given */
+  SL_BYTES,     /* int64_t */
+  SL_COUNT      /* int */
+};
 
 struct sl_number {
   const char *key;

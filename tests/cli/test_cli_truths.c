@@ -133,13 +133,18 @@ static void save(const char *name, const json_t *root) {
   assert_int_equal(json_dump_file(root, path, 0), 0);
 }
 
-/* ESC, DEL and CSI (U+009B) in the names of a cluster and in the keys and texts of records. */
+/* ESC, DEL and CSI (U+009B) in the names of a cluster, which are refused, and in the sources of its numbers and the keys
+ * and texts of records. */
 static void nothing_acts_on_a_terminal(void **state) {
   (void)state;
   static const char evil[] = "\033[31mX\177\302\2331mY";
+  write_file("c.json", "{\"name\": \"\\u001b[31mX\\u007f\\u009b1mY\"}");
+  assert_int_equal(shardlab(scratch, "show cluster --cluster c.json"), 2);
+  assert_non_null(strstr(err, "expected text without control characters"));
+  assert_false(has_control(out) || has_control(err));
   json_error_t error;
   json_t *cluster = json_pack_ex(&error, 0, "{s:s, s:{s:s, s:s, s:i, s:f, s:s, s:f, s:{s:f}}, s:[{s:f, s:f}]}", "name",
-                                 evil, "device", "kind", "cpu", "name", evil, "cores", 2, "memory_GiB", 1.0,
+                                 "c", "device", "kind", "cpu", "name", "d", "cores", 2, "memory_GiB", 1.0,
                                  "memory_GiB_source", evil, "memory_bandwidth_GBps", 7.0, "peak_TFLOPS", "fp32", 0.1,
                                  "links", "bandwidth_GBps", 1.0, "latency_us", 2.0);
   if (cluster == NULL) fail_msg("%s", error.text);

@@ -292,6 +292,8 @@ static void localhost_is_this_machine(void **state) {
 #define DEVICE "\"device\":{\"kind\":\"gpu\",\"memory_GiB\":1,\"peak_TFLOPS\":{\"fp32\":1},\"memory_bandwidth_GBps\":1}"
 #define LINKS "\"links\":[{\"bandwidth_GBps\":1,\"latency_us\":1}]"
 
+#define GPU "\"device\":{\"kind\":\"gpu\",\"memory_GiB\":1,\"peak_TFLOPS\":{\"fp32\":1},\"memory_bandwidth_GBps\":1"
+
 static void the_outermost_span_may_be_the_cluster(void **state) {
   (void)state;
   struct sl_cluster c;
@@ -337,6 +339,22 @@ static const struct {
     {"{\n \"device\":{\"kind\":\"gpu\",\"memory_GiB\":1,\"peak_TFLOPS\":{\"fp32\":1},\"memory_bandwidth_GBps\":1,\n"
      "  \"cache_MiB\":1}," LINKS "}",
      "c.json:2:2: device.cache_bandwidth_GBps: is missing; expected more than 0, since cache_MiB is given"},
+    {"{" GPU ",\n  \"compute_capability\":1e-12}," LINKS "}",
+     "c.json:2:3: device.compute_capability: is 1e-12; expected 0, or a number from 1 to 100"},
+    {"{" GPU ",\n  \"unaligned_gemm_slowdown\":0.5}," LINKS "}",
+     "c.json:2:3: device.unaligned_gemm_slowdown: is 0.5; expected 0, or a number from 1 to 100"},
+    {"{" GPU ",\n  \"odd_gemm_slowdown\":\"3\"}," LINKS "}",
+     "c.json:2:3: device.odd_gemm_slowdown: is \"3\"; expected 0, or a number from 1 to 100"},
+    {"{" GPU ",\n  \"flash2_forward_efficiency\":1e-9}," LINKS "}",
+     "c.json:2:3: device.flash2_forward_efficiency: is 1e-9; expected 0, or a number from 0.001 to 1"},
+    {"{" GPU ",\n  \"name\":\"\\u001b[31mred\"}," LINKS "}",
+     "c.json:2:3: device.name: is \"\\u001B[31mred\"; expected text without control characters"},
+    {"{" DEVICE ",\n \"name\":\"a\\nb\"," LINKS "}",
+     "c.json:2:2: name: is \"a\\nb\"; expected text without control characters"},
+    {"{" DEVICE ",\n \"links\":[{\"latency_us\":1,\"bandwidth_GBps\":1,\n  \"name\":\"\\u009b1m\"}]}",
+     "c.json:3:3: links[0].name: is \"\\u009b1m\"; expected text without control characters"},
+    {"{" DEVICE ",\n \"links\":[{\"latency_us\":1,\"bandwidth_GBps\":1,\n  \"bandwidth_share\":1.3}]}",
+     "c.json:3:3: links[0].bandwidth_share: is 1.3; expected a number from 0.001 to 1.25"},
     {"{" DEVICE "}", "c.json: links: is missing; expected a list of 1 to 4 links, the innermost first"},
     {"{" DEVICE ",\n \"links\":[]}", "c.json:2:2: links: is []; expected a list of 1 to 4 links, the innermost first"},
     {"{" DEVICE ",\n \"links\":[7]}", "c.json:2:11: links[0]: expected an object"},
