@@ -54,6 +54,11 @@ static enum sl_status ask(struct request *r, const struct sl_options *options) {
   if (sl_options_given(options, "pp")) r->ranks = (int)options->pp;
   if (sl_options_given(options, "grad-accum")) r->micro_batches = (int)options->grad_accum;
   if (sl_options_given(options, "virtual-stages")) r->stages = (int)options->virtual_stages;
+  struct sl_schedule_stages wanted;
+  if (r->stages != 0 && !sl_schedule_deals(r->name, r->stages, &wanted))
+    return sl_fail(SL_ERR_INPUT, "%s: is %d; expected %s, as schedule %s deals to a rank",
+                   sl_options_given(options, "virtual-stages") ? "--virtual-stages" : "shardlab.virtual_stages",
+                   r->stages, wanted.text, r->name);
   if (r->stages == 0) r->stages = sl_schedule_default_stages(r->name);
   if (r->micro_batches == 0)
     return sl_fail(SL_ERR_INPUT, "--grad-accum: is missing; expected the micro-batches of a step, or a --config");

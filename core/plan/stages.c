@@ -177,6 +177,10 @@ static enum sl_status check_cost(const struct sl_plan *plan) {
 static enum sl_status open_schedule(struct sl_plan *plan, int used) {
   const struct sl_config *config = plan->config;
   const int stages = config->sl.virtual_stages > 1 ? config->sl.virtual_stages : 0;
+  struct sl_schedule_stages wanted;
+  if (stages > 0 && !sl_schedule_deals(config->sl.schedule, stages, &wanted))
+    return sl_json_fail(&config->doc, "shardlab.virtual_stages", "is %d; expected %s, as schedule %s deals to a rank",
+                        stages, wanted.text, config->sl.schedule);
   if (sl_schedule_open_named(&plan->schedule, config->sl.schedule, used, stages, (int)plan->n_micro) != SL_OK) {
     char why[512];
     snprintf(why, sizeof why, "%s", sl_error_message());

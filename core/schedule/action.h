@@ -84,6 +84,12 @@ enum sl_status sl_schedule_generate(struct sl_schedule *schedule, const char *na
 const char *sl_schedule_name(int i, const char **summary);
 /* The default number of stages of `name`: 2 for schedules that need more than one, else 1. */
 int sl_schedule_default_stages(const char *name);
+/* Does the schedule `name` deal so many stages to a rank? If not, *wanted says how many it does: "2", "1 or more". A .csv
+ * and an unknown name are judged elsewhere. */
+struct sl_schedule_stages {
+  char text[32];
+};
+bool sl_schedule_deals(const char *name, int stages, struct sl_schedule_stages *wanted);
 
 /* Allocates `ranks` empty lists and `stages` stages; the caller sets stage_rank. */
 enum sl_status sl_schedule_open(struct sl_schedule *schedule, int ranks, int stages, int micro_batches);

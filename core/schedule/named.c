@@ -19,6 +19,13 @@ int sl_schedule_default_stages(const char *name) {
   return b != NULL ? b->default_stages : 1;
 }
 
+bool sl_schedule_deals(const char *name, int stages, struct sl_schedule_stages *wanted) {
+  const struct sl_schedule_builder *b = sl_schedule_builder_find(name);
+  if (b == NULL || (stages >= b->min_stages && (b->max_stages == 0 || stages <= b->max_stages))) return true;
+  snprintf(wanted->text, sizeof wanted->text, "%d%s", b->min_stages, b->max_stages > 0 ? "" : " or more");
+  return false;
+}
+
 static enum sl_status unknown_name(const char *name) {
   const char *words[16];
   char list[256];
@@ -38,9 +45,9 @@ static enum sl_status check_numbers(const struct sl_schedule_builder *b, int ran
                    (long long)SL_MAX_DEGREE);
   if (micro_batches < 1)
     return sl_fail(SL_ERR_INPUT, "schedule %s: %d micro-batches; expected 1 or more", b->name, micro_batches);
-  if (stages < b->min_stages || (b->max_stages > 0 && stages > b->max_stages))
-    return sl_fail(SL_ERR_INPUT, "schedule %s: %d stages a rank; expected %d%s", b->name, stages, b->min_stages,
-                   b->max_stages > 0 ? "" : " or more");
+  struct sl_schedule_stages wanted;
+  if (!sl_schedule_deals(b->name, stages, &wanted))
+    return sl_fail(SL_ERR_INPUT, "schedule %s: %d stages a rank; expected %s", b->name, stages, wanted.text);
   const int64_t all = sl_product(ranks, stages);
   if (all > INT16_MAX)
     return sl_fail(SL_ERR_INPUT, "schedule %s: %d ranks x %d stages; expected at most %d stages", b->name, ranks,

@@ -118,7 +118,9 @@ static void wrong_requests_are_refused(void **state) {
   assert_int_equal(show("--pp 3 --grad-accum 5 --schedule zbw"), 2);
   assert_says("did you mean zbv?");
   assert_int_equal(show("--pp 3 --grad-accum 5 --schedule gpipe --virtual-stages 2"), 2);
-  assert_says("schedule gpipe: 2 stages a rank; expected 1");
+  assert_says("--virtual-stages: is 2; expected 1, as schedule gpipe deals to a rank");
+  assert_int_equal(show("--pp 3 --grad-accum 5 --schedule zbv --virtual-stages 3"), 2);
+  assert_says("--virtual-stages: is 3; expected 2, as schedule zbv deals to a rank");
   assert_int_equal(show("--pp 3 --schedule %s/tests/golden/schedules/zbv_p4_v2_m3.csv", SL_SOURCE_DIR), 2);
   assert_says("--pp: is 3; ");
   assert_int_equal(show("--pp 3 --grad-accum 5 --svg %s/no/such.svg", folder), 2);
