@@ -147,6 +147,14 @@ enum sl_status sl_arguments_real(const struct sl_arguments *a, const char *name,
   return SL_OK;
 }
 
+json_t *sl_arguments_number(const struct sl_arguments *a, const char *name, double x) {
+  const char *text = value(a, name);
+  json_t *written = text != NULL ? json_loads(text, JSON_DECODE_ANY, NULL) : NULL;
+  if (json_is_number(written) && json_number_value(written) == x) return written;
+  json_decref(written);
+  return json_real(x);
+}
+
 json_t *sl_arguments_list(const struct sl_arguments *a, const char *name) {
   const struct sl_argument_given *g = sl_arguments_find(a, name);
   json_t *list = json_array();

@@ -44,6 +44,8 @@ void sl_arguments_pass(const struct sl_arguments *a, const char *const *names);
 enum sl_status sl_arguments_text(const struct sl_arguments *a, const char *name, const char **out);
 enum sl_status sl_arguments_int(const struct sl_arguments *a, const char *name, int64_t *out);
 enum sl_status sl_arguments_real(const struct sl_arguments *a, const char *name, double *out);
+/* The number `x` that it gave, as it is written where that is JSON: "2" is shown as 2, not 2.0. A new reference. */
+json_t *sl_arguments_number(const struct sl_arguments *a, const char *name, double x);
 /* Its values, as a new array of strings. */
 json_t *sl_arguments_list(const struct sl_arguments *a, const char *name);
 /* Writes "NAME:LINE", of arguments alone and if the line is 0 "NAME". */

@@ -30,7 +30,7 @@ static enum sl_status put_row(json_t *config, const struct sl_arguments *a, cons
   } else {
     double x;
     SL_TRY(sl_arguments_real(a, row->name, &x));
-    value = json_real(x);
+    value = sl_arguments_number(a, row->name, x);
   }
   if (value != NULL) sl_interop_put(config, row->path, value);
   return SL_OK;
@@ -136,7 +136,9 @@ static enum sl_status put_optimizer(json_t *config, const struct sl_arguments *a
   sl_interop_put(config, "optimizer.type", json_string("AdamW"));
   if (sl_arguments_has(a, "adam-beta1")) SL_TRY(sl_arguments_real(a, "adam-beta1", &betas[0]));
   if (sl_arguments_has(a, "adam-beta2")) SL_TRY(sl_arguments_real(a, "adam-beta2", &betas[1]));
-  sl_interop_put(config, "optimizer.params.betas", json_pack("[f, f]", betas[0], betas[1]));
+  sl_interop_put(config, "optimizer.params.betas",
+                 json_pack("[o, o]", sl_arguments_number(a, "adam-beta1", betas[0]),
+                           sl_arguments_number(a, "adam-beta2", betas[1])));
   return SL_OK;
 }
 

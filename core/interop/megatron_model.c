@@ -181,8 +181,8 @@ static enum sl_status put_rotary(json_t *model, const struct sl_arguments *a) {
   if (sl_arguments_has(a, "rotary-base")) SL_TRY(sl_arguments_real(a, "rotary-base", &theta));
   if (sl_arguments_has(a, "rotary-percent")) SL_TRY(sl_arguments_real(a, "rotary-percent", &share));
   if (sl_arguments_has(a, "rope-scaling-factor")) SL_TRY(sl_arguments_real(a, "rope-scaling-factor", &factor));
-  json_object_set_new(model, "rope_theta", json_real(theta));
-  if (share != 1) json_object_set_new(model, "partial_rotary_factor", json_real(share));
+  json_object_set_new(model, "rope_theta", sl_arguments_number(a, "rotary-base", theta));
+  if (share != 1) json_object_set_new(model, "partial_rotary_factor", sl_arguments_number(a, "rotary-percent", share));
   if (!sl_arguments_has(a, "use-rope-scaling")) return SL_OK;
   json_object_set_new(model, "rope_scaling",
                       json_pack("{s:s, s:f, s:f, s:f, s:i}", "rope_type", "llama3", "factor", factor, "low_freq_factor",
@@ -202,9 +202,10 @@ static enum sl_status put_dropouts(json_t *model, const struct sl_arguments *a, 
   while (names[i].family != NULL && strcmp(names[i].family, f->family) != 0) i++;
   if (sl_arguments_has(a, "hidden-dropout")) SL_TRY(sl_arguments_real(a, "hidden-dropout", &hidden));
   if (sl_arguments_has(a, "attention-dropout")) SL_TRY(sl_arguments_real(a, "attention-dropout", &attention));
-  json_object_set_new(model, names[i].attention, json_real(attention));
+  json_object_set_new(model, names[i].attention, sl_arguments_number(a, "attention-dropout", attention));
   for (int k = 0; k < 2; k++)
-    if (names[i].hidden[k] != NULL) json_object_set_new(model, names[i].hidden[k], json_real(hidden));
+    if (names[i].hidden[k] != NULL)
+      json_object_set_new(model, names[i].hidden[k], sl_arguments_number(a, "hidden-dropout", hidden));
   if (names[i].family != NULL || hidden == 0) return SL_OK;
   return sl_arguments_fail(a, "hidden-dropout", "0 for a model with RMSNorm and swiglu (Megatron-LM's default is 0.1)");
 }
@@ -235,12 +236,16 @@ static enum sl_status put_numbers(json_t *model, const struct sl_arguments *a, c
   const char *key = f->features & RMS                      ? "rms_norm_eps"
                     : strcmp(f->family, "starcoder2") == 0 ? "norm_epsilon"
                                                            : "layer_norm_epsilon";
+  const char *given = epsilons[1];
   double epsilon = 1e-5, deviation = 0.02;
-  for (int i = 0; i < 2; i++)
-    if (sl_arguments_has(a, epsilons[i])) SL_TRY(sl_arguments_real(a, epsilons[i], &epsilon));
+  for (int i = 0; i < 2; i++) {
+    if (!sl_arguments_has(a, epsilons[i])) continue;
+    SL_TRY(sl_arguments_real(a, epsilons[i], &epsilon));
+    given = epsilons[i];
+  }
   if (sl_arguments_has(a, "init-method-std")) SL_TRY(sl_arguments_real(a, "init-method-std", &deviation));
-  json_object_set_new(model, key, json_real(epsilon));
-  json_object_set_new(model, "initializer_range", json_real(deviation));
+  json_object_set_new(model, key, sl_arguments_number(a, given, epsilon));
+  json_object_set_new(model, "initializer_range", sl_arguments_number(a, "init-method-std", deviation));
   return SL_OK;
 }
 
