@@ -301,9 +301,9 @@ static enum sl_status gather_flat(struct sl_lowering *l, struct sl_program *p, c
   if (chunks > part) chunks = part;
   if (chunks > SL_MAX_GATHERS / l->plan->pp)
     return sl_json_fail(&l->plan->config->doc, "zero_optimization.allgather_bucket_size",
-                        "is %lld: a partition of %lld elements would be gathered in %lld calls; expected at most %lld "
-                        "over all pipeline ranks, which are %d",
-                        (long long)limit, (long long)part, (long long)chunks, (long long)SL_MAX_GATHERS, l->plan->pp);
+                        "is %lld%s: a partition would be gathered in %lld calls; expected at least %lld",
+                        (long long)limit, limit == 0 ? ", which gathers one element of each rank at a time" : "",
+                        (long long)chunks, (long long)(part * members / (SL_MAX_GATHERS / l->plan->pp + 1) + 1));
   for (int64_t i = 0; i < chunks; i++) {
     const int64_t lo = i * (part / chunks), hi = i + 1 == chunks ? part : lo + part / chunks;
     struct sl_op op = sl_zero_collective(l, SL_OP_ALL_GATHER, group->shard, l->dtype, SL_PHASE_STEP,

@@ -215,7 +215,7 @@ static void a_configuration_comes_from_a_pipe(void **state) {
   } cases[] = {{"", "micro-batch 3 x 1"},
                {"--sweep grad-accum=1,2,3 --jobs 2", "3 fit, 0 do not, 0 are no plan"},
                {"--max-micro-batch", "largest micro-batch that fits: "},
-               {"--micro-batch 64 --model gpt2", "  fits with  --micro-batch "}};
+               {"--micro-batch 128 --model gpt2", "  fits with  --micro-batch "}};
   write_file("piped.json", "# as DeepSpeed reads it\ntrain_micro_batch_size_per_gpu: 3\n");
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     const int status =
