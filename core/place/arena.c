@@ -4,8 +4,8 @@
  * (place/pieces.h), whose pieces may share like any other buffer but are placed by the whole. Two others may overlap
  * only if every lifetime of one is over before any lifetime of the other starts, under lane order plus waits
  * (place/waits.c's vector clocks). Placement is greedy: largest first, each at the lowest offset that no conflicting
- * item covers. If the result is more than a few percent above the live bytes, placement in order of first use is tried
- * too, and where there are pieces in order of last use; the smallest arena wins. */
+ * item covers. If the result is more than a percent above the live bytes, placement in order of first use is tried too,
+ * and if the better one is above two, where there are pieces, in order of last use; the smallest arena wins. */
 #include "core/place/arena.h"
 
 #include "core/place/busy.h"
@@ -282,11 +282,12 @@ static enum sl_status place_best(struct planner *p, int64_t live_peak) {
   struct sl_item **room;
   /* slots are numbered in order of first use */
   int (*const orders[])(const void *, const void *) = {sl_items_by_size, sl_items_by_slot, sl_items_by_end};
+  const int64_t enough[] = {0, live_peak + live_peak / 100, live_peak + live_peak / 50};
   const int count = p->fixed > p->persistent ? 3 : 2;
   int64_t best = INT64_MAX, other;
   SL_GO(sl_malloc(&room, p->item_count, sizeof *room));
   sl_items_deal(p->placed, p->items, p->item_count, room);
-  for (int i = 0; i < count && best > live_peak + live_peak / 50; i++) {
+  for (int i = 0; i < count && best > enough[i]; i++) {
     qsort(p->turn, p->item_count, sizeof *p->turn, orders[i]);
     SL_GO(place(p, best, &other));
     if (other >= best) continue;
