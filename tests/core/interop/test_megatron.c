@@ -57,6 +57,33 @@ static void the_forks_arguments_are_deepspeeds(void **state) {
   assert_string_equal(json_string_value(sl_interop_get(config, "shardlab.cp_comm_type")), "a2a");
   assert_true(json_is_true(sl_interop_get(config, "activation_checkpointing.partition_activations")));
   json_decref(config);
+  warns("--micro-batch-size 1 --deepspeed --partition-activations --lr 1", false, false, "");
+}
+
+/* Megatron-DeepSpeed's zero bubbles: of one stage a rank, of which one alone has no bubble. */
+static void the_forks_schedule_is_zb_h1(void **state) {
+  (void)state;
+  static const char *const cases[][2] = {
+      {"--pipeline-model-parallel-size 4 --enable-zbh1-pipeline", "zb-h1"},
+      {"--enable-zbh1-exact-semantics --enable-zbh1-pipeline --pipeline-model-parallel-size 2", "zb-h1"},
+      {"--enable-zbh1-pipeline --pipeline-model-parallel-size 1", NULL},
+      {"--pipeline-model-parallel-size 4", NULL}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char text[256];
+    json_t *config, *model;
+    snprintf(text, sizeof text, "--micro-batch-size 1 --deepspeed %s", cases[i][0]);
+    read_as(text, &config, &model);
+    const json_t *schedule = sl_interop_get(config, "shardlab.schedule");
+    assert_int_equal(schedule != NULL, cases[i][1] != NULL);
+    if (schedule != NULL) assert_string_equal(json_string_value(schedule), cases[i][1]);
+    assert_string_equal(warned, "");
+    json_decref(config);
+  }
+  warns(NEEDED "--deepspeed --enable-zbh1-pipeline --enable-zbh1-exact-semantics", false, false, "");
+  refuses(NEEDED "--enable-zbh1-pipeline", true, false,
+          "run.sh:1: --enable-zbh1-pipeline: is given; expected none without --deepspeed");
+  refuses(NEEDED "--deepspeed --enable-zbh1-exact-semantics", true, false,
+          "run.sh:1: --enable-zbh1-exact-semantics: is given; expected --enable-zbh1-pipeline beside it, of which");
 }
 
 static void defaults_are_megatrons(void **state) {
@@ -309,7 +336,14 @@ static void what_is_not_modelled_is_named(void **state) {
       {"--recompute-granularity full --recompute-num-layers 4",
        "run.sh:1: --recompute-num-layers: is '4'; expected 1: pieces of several layers, or some layers alone, are not "
        "modelled"},
-      {"--micro-batch-size 1\n--recompute-granularity full", "run.sh: --recompute-method: is missing; expected a word"},
+      {"--micro-batch-size 1\n--recompute-granularity full",
+       "run.sh:2: --recompute-granularity: is 'full'; expected --recompute-method uniform beside it: full needs "
+       "uniform or block, and block is not modelled"},
+      {"--recompute-granularity selective --recompute-method uniform",
+       "run.sh:1: --recompute-method: is 'uniform'; expected none: recompute method is not yet supported for "
+       "selective recomputing granularity"},
+      {"--recompute-activations --recompute-method block",
+       "run.sh:1: --recompute-method: is 'block'; expected none: recompute method is not yet"},
       {"--micro-batch-size 1 --ds-sequence-parallel-size 2",
        "run.sh:1: --ds-sequence-parallel-size: is '2'; expected 1 without --deepspeed"},
       {"--micro-batch-size 1 --partition-activations",
@@ -375,6 +409,7 @@ static void what_has_no_effect_is_named(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(a_launch_script_is_read),
                                      cmocka_unit_test(the_forks_arguments_are_deepspeeds),
+                                     cmocka_unit_test(the_forks_schedule_is_zb_h1),
                                      cmocka_unit_test(defaults_are_megatrons),
                                      cmocka_unit_test(fp8_is_delayed_scaling),
                                      cmocka_unit_test(gradients_have_the_type_that_is_said),
