@@ -17,12 +17,16 @@
 
 /* ---- the configuration ---- */
 
+static json_t *default_of(const struct sl_argument *row) {
+  return row->absent != NULL ? json_loads(row->absent, JSON_DECODE_ANY, NULL) : NULL;
+}
+
 static enum sl_status put_row(json_t *config, const struct sl_arguments *a, const struct sl_argument *row) {
   json_t *value = NULL;
   if (row->kind == SL_ARGUMENT_FLAG) {
     value = json_boolean(sl_arguments_has(a, row->name));
   } else if (!sl_arguments_has(a, row->name)) {
-    if (row->absent != NULL) value = json_loads(row->absent, JSON_DECODE_ANY, NULL);
+    value = default_of(row);
   } else if (row->kind == SL_ARGUMENT_INT) {
     int64_t n;
     SL_TRY(sl_arguments_int(a, row->name, &n));
@@ -33,6 +37,28 @@ static enum sl_status put_row(json_t *config, const struct sl_arguments *a, cons
     value = json_real(x);
   }
   if (value != NULL) sl_interop_put(config, row->path, value);
+  return SL_OK;
+}
+
+/* Whether --seed is what a shell would tell, and no number. */
+static bool seed_is_open(const struct sl_arguments *a) {
+  const struct sl_argument_given *g = sl_arguments_find(a, "seed");
+  return a->is_script && g != NULL && g->value_count > 0 && strpbrk(g->values[0], "$`") != NULL;
+}
+
+static enum sl_status put_rows(json_t *config, const struct sl_arguments *a, enum sl_megatron_seed seed) {
+  const bool open = seed != SL_MEGATRON_SEED_NEEDED && seed_is_open(a);
+  for (const struct sl_argument *row = sl_megatron_arguments; row->name != NULL; row++) {
+    if (!open || strcmp(row->name, "seed") != 0) {
+      SL_TRY(put_row(config, a, row));
+      continue;
+    }
+    sl_interop_put(config, row->path, default_of(row));
+    const struct sl_argument_given *g = sl_arguments_find(a, row->name);
+    if (sl_arguments_has(a, row->name) && seed == SL_MEGATRON_SEED_IDLE)
+      sl_warn("%.256s:%d: --seed: is '%.100s', which only a shell can tell, so %s is taken: nothing here depends on it",
+              a->name, g->line, g->values[0], row->absent);
+  }
   return SL_OK;
 }
 
@@ -272,8 +298,8 @@ static enum sl_status put_preset(json_t *config, const struct sl_arguments *a) {
   return SL_OK;
 }
 
-static enum sl_status make_config(json_t *config, const struct sl_arguments *a) {
-  for (const struct sl_argument *row = sl_megatron_arguments; row->name != NULL; row++) SL_TRY(put_row(config, a, row));
+static enum sl_status make_config(json_t *config, const struct sl_arguments *a, enum sl_megatron_seed seed) {
+  SL_TRY(put_rows(config, a, seed));
   SL_TRY(put_preset(config, a));
   SL_TRY(put_optimizer(config, a));
   SL_TRY(put_pipeline(config, a));
@@ -305,7 +331,7 @@ static enum sl_status check_program(const struct sl_arguments *a) {
 static enum sl_status read_all(const struct sl_arguments *a, const struct sl_megatron_source *source,
                                struct sl_megatron_made *out) {
   SL_TRY(check_program(a));
-  SL_TRY(make_config(out->config, a));
+  SL_TRY(make_config(out->config, a, source->seed));
   sl_megatron_name_config(a, out->names);
   if (source->wants_model) SL_TRY(sl_megatron_model(a, &out->model, out->names));
   sl_megatron_say_doubts(a);

@@ -24,17 +24,22 @@ static inline void keep(void *context, const char *text) {
   snprintf(warned + used, sizeof warned - used, "%s%s", used > 0 ? "\n" : "", text);
 }
 
+/* Reads it and keeps the warnings. */
+static inline enum sl_status read_as_asked(const struct sl_megatron_source *source, struct sl_megatron_made *made) {
+  warned[0] = '\0';
+  sl_error_clear();
+  sl_warn_set_sink(keep, NULL);
+  const enum sl_status status = sl_megatron_read(source, made);
+  sl_warn_set_sink(NULL, NULL);
+  return status;
+}
+
 /* Reads a script, called run.sh, or arguments. An error is in the words of the arguments, as the command's are. */
 static inline enum sl_status read_source(const char *text, bool is_script, bool strict, struct sl_megatron_made *made) {
   const char *name = is_script ? "run.sh" : "--from-megatron";
   const struct sl_megatron_source source = {
       .name = name, .text = text, .is_script = is_script, .wants_model = true, .strict = strict};
-  warned[0] = '\0';
-  sl_error_clear();
-  sl_warn_set_sink(keep, NULL);
-  const enum sl_status status = sl_megatron_read(&source, made);
-  sl_warn_set_sink(NULL, NULL);
-  return status;
+  return read_as_asked(&source, made);
 }
 
 /* `text` is refused with a message that has `says` in it. */

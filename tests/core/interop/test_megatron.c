@@ -310,6 +310,40 @@ static void quoting_is_a_shells(void **state) {
   json_decref(config);
 }
 
+/* A seed of the shell's: an error where numbers are drawn, else Megatron-LM's default. */
+static void a_shells_seed_is_not_needed(void **state) {
+  (void)state;
+  static const struct {
+    const char *text;
+    bool is_script;
+    enum sl_megatron_seed seed;
+    long long is; /* 0: refused */
+    const char *says;
+  } cases[] = {
+      {NEEDED "--seed $RANDOM", true, SL_MEGATRON_SEED_NEEDED, 0, "run.sh:1: --seed: is '$RANDOM'; expected a whole"},
+      {NEEDED "--seed $RANDOM", true, SL_MEGATRON_SEED_OVERRULED, 1234, ""},
+      {"pretrain_gpt.py \\\n" NEEDED "--seed $3", true, SL_MEGATRON_SEED_IDLE, 1234,
+       "run.sh:2: --seed: is '$3', which only a shell can tell, so 1234 is taken: nothing here depends on it"},
+      {NEEDED "--seed 7", true, SL_MEGATRON_SEED_IDLE, 7, ""},
+      {NEEDED "--seed many", true, SL_MEGATRON_SEED_IDLE, 0, "run.sh:1: --seed: is 'many'; expected a whole number"},
+      {NEEDED "--seed $3", false, SL_MEGATRON_SEED_IDLE, 0, "--from-megatron: --seed: is '$3'; expected a whole"}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const struct sl_megatron_source source = {.name = cases[i].is_script ? "run.sh" : "--from-megatron",
+                                              .text = cases[i].text,
+                                              .is_script = cases[i].is_script,
+                                              .seed = cases[i].seed};
+    struct sl_megatron_made made;
+    const enum sl_status status = read_as_asked(&source, &made);
+    assert_int_equal(status, cases[i].is > 0 ? SL_OK : SL_ERR_INPUT);
+    if (status == SL_OK) assert_int_equal(integer(made.config, "shardlab.seed"), cases[i].is);
+    if (strstr(status == SL_OK ? warned : sl_error_message(), cases[i].says) == NULL ||
+        (status == SL_OK && strlen(warned) != strlen(cases[i].says)))
+      fail_msg("%s: %s%s", cases[i].text, warned, sl_error_message());
+    sl_megatron_free(&made);
+  }
+  sl_error_clear();
+}
+
 static void what_is_not_modelled_is_named(void **state) {
   (void)state;
   static const struct {
@@ -419,6 +453,7 @@ int main(void) {
                                      cmocka_unit_test(forms_have_their_families),
                                      cmocka_unit_test(what_a_shell_computes_is_computed),
                                      cmocka_unit_test(quoting_is_a_shells),
+                                     cmocka_unit_test(a_shells_seed_is_not_needed),
                                      cmocka_unit_test(what_is_not_modelled_is_named),
                                      cmocka_unit_test(every_word_belongs_to_an_argument),
                                      cmocka_unit_test(what_has_no_effect_is_named)};
