@@ -115,8 +115,8 @@ static uint64_t first_sequence(const struct sl_call *c) {
 
 static struct sl_dropout dropout_of(const struct sl_call *c, uint64_t first, uint64_t row_stride) {
   return (struct sl_dropout){.p = (float)c->op->dropout,
-                             .key = {(uint32_t)c->rank.plan->config->sl.seed, SL_STREAM_DROPOUT, (uint32_t)c->rank.step,
-                                     (uint32_t)c->op->stream},
+                             .key = sl_stream_key(c->rank.plan->config->sl.seed, SL_STREAM_DROPOUT,
+                                                  (uint32_t)c->rank.step, (uint32_t)c->op->stream),
                              .first_element = first,
                              .row_stride = row_stride};
 }
