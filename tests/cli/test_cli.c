@@ -204,12 +204,28 @@ static void predictions_need_no_seed(void **state) {
   assert_null(strstr(err, "--seed"));
 }
 
+/* What a framework has no words for; a default of the kernels that nobody asked for is no such thing. */
+static void what_is_left_out_is_a_list(void **state) {
+  (void)state;
+  assert_int_equal(shardlab(scratch,
+                            "export-config --to torchtitan --model gpt2-mini --preset fsdp2 --dtype bf16 --world 8 "
+                            "--cluster dgx-h100 --seq 64"),
+                   0);
+  assert_string_equal(only_line(), "shardlab: warning: --to torchtitan: no counterpart, so left out: the model, "
+                                   "shardlab.kernels\n");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(broken_requests),         cmocka_unit_test(help_and_version),
-      cmocka_unit_test(a_full_disk_is_said),     cmocka_unit_test(offload_is_predicted),
-      cmocka_unit_test(predicted_record),        cmocka_unit_test(a_large_world_is_summarised),
-      cmocka_unit_test(json_on_standard_output), cmocka_unit_test(predictions_need_no_seed),
+      cmocka_unit_test(broken_requests),
+      cmocka_unit_test(help_and_version),
+      cmocka_unit_test(a_full_disk_is_said),
+      cmocka_unit_test(offload_is_predicted),
+      cmocka_unit_test(predicted_record),
+      cmocka_unit_test(a_large_world_is_summarised),
+      cmocka_unit_test(json_on_standard_output),
+      cmocka_unit_test(predictions_need_no_seed),
+      cmocka_unit_test(what_is_left_out_is_a_list),
   };
   return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
 }
