@@ -2,7 +2,6 @@
    libs: calibrate sim
  * Points of a calibration: the file there and back, broken files, what may never be measured; and measured costs in a
  * prediction. */
-#include "calibrate/calibration.h"
 #include "core/job/job.h"
 #include "core/program/program.h"
 #include "cost/compute.h"

@@ -1,4 +1,4 @@
 # Presets of DeepSpeed refuse the schedule that Megatron-DeepSpeed puts into its engine.
 # file: core/plan/refusals.c
 # tests: test_strategy
-s/{DEEPSPEED, 0, "shardlab.schedule", not_deepspeeds_schedule,/{DEEPSPEED, 0, "shardlab.schedule", not_1f1b,/
+s/strcmp(q->config->sl.schedule, "zb-h1") != 0/strcmp(q->config->sl.schedule, "none") != 0/

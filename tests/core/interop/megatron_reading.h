@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/interop/megatron.h"
+#include "core/interop/paths.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -40,6 +41,19 @@ static inline enum sl_status read_source(const char *text, bool is_script, bool 
   const struct sl_megatron_source source = {
       .name = name, .text = text, .is_script = is_script, .wants_model = true, .strict = strict};
   return read_as_asked(&source, made);
+}
+
+/* Reads a script that must be right. */
+static inline void read_as(const char *text, json_t **config, json_t **model) {
+  struct sl_megatron_made made;
+  if (read_source(text, true, false, &made) != SL_OK) fail_msg("%s", sl_error_message());
+  *config = made.config;
+  *model = made.model;
+  json_decref(made.names);
+}
+
+static inline long long integer(const json_t *root, const char *path) {
+  return json_integer_value(sl_interop_get(root, path));
 }
 
 /* `text` is refused with a message that has `says` in it. */

@@ -1,25 +1,12 @@
 /* label: unit
  * Megatron-LM's arguments as launch scripts give them: variables, comments, continued lines; what is not modelled is
  * refused by name, and what has no counterpart is said once. */
-#include "core/interop/paths.h"
 #include "tests/core/interop/megatron_reading.h"
 
 #define SIZES                                                                                                          \
   "--micro-batch-size 1 --num-layers 8 --hidden-size 64 --num-attention-heads 4 --max-position-embeddings 128"
 #define ROPE "--position-embedding-type rope "
 #define DRY "--hidden-dropout 0"
-
-static void read_as(const char *text, json_t **config, json_t **model) {
-  struct sl_megatron_made made;
-  if (read_source(text, true, false, &made) != SL_OK) fail_msg("%s", sl_error_message());
-  *config = made.config;
-  *model = made.model;
-  json_decref(made.names);
-}
-
-static long long integer(const json_t *root, const char *path) {
-  return json_integer_value(sl_interop_get(root, path));
-}
 
 static void a_launch_script_is_read(void **state) {
   (void)state;
@@ -44,46 +31,6 @@ static void a_launch_script_is_read(void **state) {
   assert_string_equal(warned, "run.sh: no counterpart, so without effect: --frobnicate");
   json_decref(config);
   json_decref(model);
-}
-
-/* Megatron-DeepSpeed's names of what DeepSpeed does. */
-static void the_forks_arguments_are_deepspeeds(void **state) {
-  (void)state;
-  json_t *config, *model;
-  read_as("--micro-batch-size 1 --deepspeed --no-pipeline-parallel --ds-sequence-parallel-size 4 "
-          "--checkpoint-activations --partition-activations",
-          &config, &model);
-  assert_int_equal(integer(config, "shardlab.cp"), 4);
-  assert_string_equal(json_string_value(sl_interop_get(config, "shardlab.cp_comm_type")), "a2a");
-  assert_true(json_is_true(sl_interop_get(config, "activation_checkpointing.partition_activations")));
-  json_decref(config);
-  warns("--micro-batch-size 1 --deepspeed --partition-activations --lr 1", false, false, "");
-}
-
-/* Megatron-DeepSpeed's zero bubbles: of one stage a rank, of which one alone has no bubble. */
-static void the_forks_schedule_is_zb_h1(void **state) {
-  (void)state;
-  static const char *const cases[][2] = {
-      {"--pipeline-model-parallel-size 4 --enable-zbh1-pipeline", "zb-h1"},
-      {"--enable-zbh1-exact-semantics --enable-zbh1-pipeline --pipeline-model-parallel-size 2", "zb-h1"},
-      {"--enable-zbh1-pipeline --pipeline-model-parallel-size 1", NULL},
-      {"--pipeline-model-parallel-size 4", NULL}};
-  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    char text[256];
-    json_t *config, *model;
-    snprintf(text, sizeof text, "--micro-batch-size 1 --deepspeed %s", cases[i][0]);
-    read_as(text, &config, &model);
-    const json_t *schedule = sl_interop_get(config, "shardlab.schedule");
-    assert_int_equal(schedule != NULL, cases[i][1] != NULL);
-    if (schedule != NULL) assert_string_equal(json_string_value(schedule), cases[i][1]);
-    assert_string_equal(warned, "");
-    json_decref(config);
-  }
-  warns(NEEDED "--deepspeed --enable-zbh1-pipeline --enable-zbh1-exact-semantics", false, false, "");
-  refuses(NEEDED "--enable-zbh1-pipeline", true, false,
-          "run.sh:1: --enable-zbh1-pipeline: is given; expected none without --deepspeed");
-  refuses(NEEDED "--deepspeed --enable-zbh1-exact-semantics", true, false,
-          "run.sh:1: --enable-zbh1-exact-semantics: is given; expected --enable-zbh1-pipeline beside it, of which");
 }
 
 static void defaults_are_megatrons(void **state) {
@@ -310,40 +257,6 @@ static void quoting_is_a_shells(void **state) {
   json_decref(config);
 }
 
-/* A seed of the shell's: an error where numbers are drawn, else Megatron-LM's default. */
-static void a_shells_seed_is_not_needed(void **state) {
-  (void)state;
-  static const struct {
-    const char *text;
-    bool is_script;
-    enum sl_megatron_seed seed;
-    long long is; /* 0: refused */
-    const char *says;
-  } cases[] = {
-      {NEEDED "--seed $RANDOM", true, SL_MEGATRON_SEED_NEEDED, 0, "run.sh:1: --seed: is '$RANDOM'; expected a whole"},
-      {NEEDED "--seed $RANDOM", true, SL_MEGATRON_SEED_OVERRULED, 1234, ""},
-      {"pretrain_gpt.py \\\n" NEEDED "--seed $3", true, SL_MEGATRON_SEED_IDLE, 1234,
-       "run.sh:2: --seed: is '$3', which only a shell can tell, so 1234 is taken: nothing here depends on it"},
-      {NEEDED "--seed 7", true, SL_MEGATRON_SEED_IDLE, 7, ""},
-      {NEEDED "--seed many", true, SL_MEGATRON_SEED_IDLE, 0, "run.sh:1: --seed: is 'many'; expected a whole number"},
-      {NEEDED "--seed $3", false, SL_MEGATRON_SEED_IDLE, 0, "--from-megatron: --seed: is '$3'; expected a whole"}};
-  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    const struct sl_megatron_source source = {.name = cases[i].is_script ? "run.sh" : "--from-megatron",
-                                              .text = cases[i].text,
-                                              .is_script = cases[i].is_script,
-                                              .seed = cases[i].seed};
-    struct sl_megatron_made made;
-    const enum sl_status status = read_as_asked(&source, &made);
-    assert_int_equal(status, cases[i].is > 0 ? SL_OK : SL_ERR_INPUT);
-    if (status == SL_OK) assert_int_equal(integer(made.config, "shardlab.seed"), cases[i].is);
-    if (strstr(status == SL_OK ? warned : sl_error_message(), cases[i].says) == NULL ||
-        (status == SL_OK && strlen(warned) != strlen(cases[i].says)))
-      fail_msg("%s: %s%s", cases[i].text, warned, sl_error_message());
-    sl_megatron_free(&made);
-  }
-  sl_error_clear();
-}
-
 static void what_is_not_modelled_is_named(void **state) {
   (void)state;
   static const struct {
@@ -442,8 +355,6 @@ static void what_has_no_effect_is_named(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(a_launch_script_is_read),
-                                     cmocka_unit_test(the_forks_arguments_are_deepspeeds),
-                                     cmocka_unit_test(the_forks_schedule_is_zb_h1),
                                      cmocka_unit_test(defaults_are_megatrons),
                                      cmocka_unit_test(fp8_is_delayed_scaling),
                                      cmocka_unit_test(gradients_have_the_type_that_is_said),
@@ -453,7 +364,6 @@ int main(void) {
                                      cmocka_unit_test(forms_have_their_families),
                                      cmocka_unit_test(what_a_shell_computes_is_computed),
                                      cmocka_unit_test(quoting_is_a_shells),
-                                     cmocka_unit_test(a_shells_seed_is_not_needed),
                                      cmocka_unit_test(what_is_not_modelled_is_named),
                                      cmocka_unit_test(every_word_belongs_to_an_argument),
                                      cmocka_unit_test(what_has_no_effect_is_named)};
