@@ -212,6 +212,10 @@ enum sl_act sl_call_act(const struct sl_call *c) {
   return c->op->scale > 0 ? SL_ACT_CAP : (enum sl_act)form_of(c)->activation;
 }
 
+enum sl_fp8 sl_call_fp8(const struct sl_call *c, enum sl_at name) {
+  return c->dtype[name] == SL_E5M2 ? SL_FP8_E5M2 : SL_FP8_E4M3;
+}
+
 struct sl_fp8_rule sl_call_fp8_rule(const struct sl_call *call) {
   const unsigned flags = call->op->flags;
   return (struct sl_fp8_rule){.gradients = flags & SL_OP_ALL_E4M3 ? SL_FP8_E4M3 : SL_FP8_E5M2,
