@@ -211,13 +211,6 @@ static void print(const struct result *x) {
     printf("(the best for failures of shape 1; for these compare what is drawn, and --interval for others)\n");
 }
 
-static void put_number(double value, FILE *out) {
-  if (isnan(value))
-    fputc(',', out);
-  else
-    fprintf(out, ",%.9g", value);
-}
-
 static enum sl_status write_csv(const struct result *x, const char *folder) {
   struct sl_new_file file;
   char path[4200];
@@ -228,7 +221,7 @@ static enum sl_status write_csv(const struct result *x, const char *folder) {
     const struct row *row = &x->rows[i];
     const double values[] = {row->interval_s, row->first_order, row->daly, row->drawn.mean, row->drawn.error};
     fprintf(file.stream, "%lld", (long long)row->steps);
-    for (size_t k = 0; k < sizeof values / sizeof *values; k++) put_number(values[k], file.stream);
+    for (size_t k = 0; k < sizeof values / sizeof *values; k++) sl_row_put(values[k], file.stream);
     fputc('\n', file.stream);
   }
   return sl_new_file_finish(&file);

@@ -78,3 +78,10 @@ double sl_row_traffic(const json_t *record, const char *key) {
   json_array_foreach(json_object_get(record, "traffic"), i, row) sum += sl_row_number(row, key);
   return sum;
 }
+
+void sl_row_put(double value, FILE *out) {
+  if (isnan(value))
+    fputc(',', out);
+  else
+    fprintf(out, ",%.9g", value);
+}

@@ -6,6 +6,7 @@
 #include "core/base/status.h"
 
 #include <jansson.h>
+#include <stdio.h>
 
 struct sl_row {
   const json_t *plan;
@@ -25,5 +26,7 @@ void sl_rows_free(struct sl_rows *rows);
 
 /* The number at a dotted path of `record`; NAN if the record or the key is absent. */
 double sl_row_number(const json_t *record, const char *path);
+/* Writes a further cell of a line of CSV; NAN: an empty one. */
+void sl_row_put(double value, FILE *out);
 /* Sum of `key` over the record's traffic rows, NAN without a record. */
 double sl_row_traffic(const json_t *record, const char *key);

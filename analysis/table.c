@@ -5,6 +5,7 @@
 
 #include "core/base/new_file.h"
 #include "core/base/units.h"
+#include "core/record/record.h"
 
 #include <errno.h>
 #include <math.h>
@@ -34,13 +35,6 @@ static const struct column {
 
 enum { COLUMNS = sizeof columns / sizeof *columns };
 
-static void put_number(double value, FILE *out) {
-  if (isnan(value))
-    fputc(',', out);
-  else
-    fprintf(out, ",%.9g", value);
-}
-
 /* The standard deviation of the measured step times without the first; NAN without GSL or with fewer than two. */
 static double step_deviation(const json_t *record) {
 #ifdef SL_HAVE_GSL
@@ -68,16 +62,16 @@ static void put_runs(const struct sl_rows *rows, FILE *out) {
     const struct sl_row *row = &rows->rows[i];
     fprintf(out, "%.0f,%.0f", sl_row_number(row->plan, "world"), sl_row_number(row->plan, "zero_stage"));
     for (int c = 0; c < COLUMNS; c++) {
-      put_number(sl_row_number(row->predicted, columns[c].path), out);
-      put_number(sl_row_number(row->measured, columns[c].path), out);
+      sl_row_put(sl_row_number(row->predicted, columns[c].path), out);
+      sl_row_put(sl_row_number(row->measured, columns[c].path), out);
     }
-    put_number(sl_row_traffic(row->predicted, "bytes"), out);
-    put_number(sl_row_traffic(row->measured, "bytes"), out);
-    put_number(sl_row_traffic(row->predicted, "calls"), out);
-    put_number(sl_row_traffic(row->measured, "calls"), out);
-    put_number(sl_row_number(row->measured, "step_time_low_s"), out);
-    put_number(sl_row_number(row->measured, "step_time_high_s"), out);
-    put_number(step_deviation(row->measured), out);
+    sl_row_put(sl_row_traffic(row->predicted, "bytes"), out);
+    sl_row_put(sl_row_traffic(row->measured, "bytes"), out);
+    sl_row_put(sl_row_traffic(row->predicted, "calls"), out);
+    sl_row_put(sl_row_traffic(row->measured, "calls"), out);
+    sl_row_put(sl_row_number(row->measured, "step_time_low_s"), out);
+    sl_row_put(sl_row_number(row->measured, "step_time_high_s"), out);
+    sl_row_put(step_deviation(row->measured), out);
     sl_label_of(rows, i, label, sizeof label);
     fprintf(out, ",%zu,%s\n", i, label);
   }
@@ -99,7 +93,7 @@ static void put_losses(const struct sl_rows *rows, FILE *out) {
     for (size_t i = 0; i < rows->count; i++) {
       const json_t *losses = json_object_get(rows->rows[i].measured, "losses");
       const json_t *loss = json_array_get(losses, s);
-      if (losses != NULL) put_number(json_is_number(loss) ? json_number_value(loss) : NAN, out);
+      if (losses != NULL) sl_row_put(json_is_number(loss) ? json_number_value(loss) : NAN, out);
     }
     fputc('\n', out);
   }
@@ -140,12 +134,6 @@ static void put_pair(double predicted, double measured, enum unit unit, FILE *ou
     fprintf(out, " |");
 }
 
-/* In a record, null stands for a number that is not finite. */
-static double loss_of(const json_t *losses, size_t step) {
-  const json_t *loss = json_array_get(losses, step);
-  return json_is_number(loss) ? json_number_value(loss) : NAN;
-}
-
 void sl_table_markdown(const struct sl_rows *rows, FILE *out) {
   fprintf(out, "predicted / measured\n\n| world | ZeRO | arena a rank | process | traffic a step | calls | step time | "
                "loss first | loss last |\n|---|---|---|---|---|---|---|---|---|\n");
@@ -160,7 +148,7 @@ void sl_table_markdown(const struct sl_rows *rows, FILE *out) {
     put_pair(sl_row_traffic(row->predicted, "calls"), sl_row_traffic(row->measured, "calls"), COUNT, out);
     put_pair(sl_row_number(row->predicted, "step_time_s"), sl_row_number(row->measured, "step_time_s"), SECONDS, out);
     if (n > 0)
-      fprintf(out, " %.6f | %.6f |\n", loss_of(losses, 0), loss_of(losses, n - 1));
+      fprintf(out, " %.6f | %.6f |\n", sl_record_loss(losses, 0), sl_record_loss(losses, n - 1));
     else
       fprintf(out, " - | - |\n");
   }

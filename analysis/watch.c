@@ -33,6 +33,8 @@ static void on_signal(int number) {
 
 /* ---- a file ---- */
 
+#define EXPECTED "STEP,VALUE behind a line step,NAME, as csv_monitor writes them"
+
 /* Parses "1024,5.4321", or the heading "step,train_loss". The line ends at a zero byte. */
 static enum sl_status read_line(struct curve *curve, const char *path, int number, const char *line) {
   char *end, *rest;
@@ -45,12 +47,19 @@ static enum sl_status read_line(struct curve *curve, const char *path, int numbe
   const long long step = strtoll(line, &end, 10);
   const double value = end != line && *end == ',' ? strtod(end + 1, &rest) : 0;
   if (end == line || *end != ',' || rest == end + 1 || *rest != '\0' || errno == ERANGE || curve->name[0] == '\0')
-    return sl_fail(SL_ERR_INPUT,
-                   "%s:%d: is '%s'; expected STEP,VALUE behind a line step,NAME, as csv_monitor writes them", path,
-                   number, line);
+    return sl_fail(SL_ERR_INPUT, "%s:%d: is '%s'; expected " EXPECTED, path, number, sl_printable_of(line).text);
   SL_TRY(sl_grow(&curve->points, &curve->capacity, curve->count + 1, sizeof *curve->points));
   curve->points[curve->count++] = (struct point){step, value};
   return SL_OK;
+}
+
+/* The last line may be half of one still; but it begins as one does, and no line has zero bytes. */
+static enum sl_status check_rest(const struct curve *curve, const char *path, int number, const char *rest,
+                                 bool whole) {
+  const size_t length = strlen(rest);
+  if (!whole) return sl_fail(SL_ERR_INPUT, "%s:%d: has a zero byte; expected " EXPECTED, path, number);
+  if (curve->name[0] != '\0' || strncmp(rest, "step,", length < 5 ? length : 5) == 0) return SL_OK;
+  return sl_fail(SL_ERR_INPUT, "%s:%d: is '%s'; expected " EXPECTED, path, number, sl_printable_of(rest).text);
 }
 
 static enum sl_status read_file(struct curve *curve, const char *path) {
@@ -59,12 +68,15 @@ static enum sl_status read_file(struct curve *curve, const char *path) {
   enum sl_status status = SL_OK;
   *curve = (struct curve){0};
   SL_TRY(sl_file_load(path, &text, &size));
+  const bool whole = strlen(text) == size;
+  char *at = text;
   int number = 1;
-  for (char *at = text, *end; (end = strchr(at, '\n')) != NULL && status == SL_OK; at = end + 1, number++) {
+  for (char *end; (end = strchr(at, '\n')) != NULL && status == SL_OK; at = end + 1, number++) {
     *end = '\0';
     if (end > at && end[-1] == '\r') end[-1] = '\0';
     status = read_line(curve, path, number, at);
   }
+  if (status == SL_OK) status = check_rest(curve, path, number, at, whole);
   free(text);
   return status;
 }
@@ -112,9 +124,9 @@ static void draw_row(const struct picture *p, int row, FILE *out) {
     fprintf(out, "%12s |%s\n", "", line);
 }
 
-static void draw(const struct curve *curve, FILE *out) {
+static void draw(const struct curve *curve, const char *path, FILE *out) {
   if (curve->count == 0) {
-    fprintf(out, "%s: nothing yet\n", curve->name);
+    fprintf(out, "%s: nothing yet\n", curve->name[0] != '\0' ? curve->name : sl_printable_of(path).text);
     return;
   }
   const struct point *last = &curve->points[curve->count - 1];
@@ -134,7 +146,7 @@ static enum sl_status draw_all(char *const *paths, int count, FILE *out) {
   struct curve *curves;
   SL_TRY(sl_calloc(&curves, (size_t)count, sizeof *curves));
   for (int i = 0; i < count; i++) SL_GO(read_file(&curves[i], paths[i]));
-  for (int i = 0; i < count; i++) draw(&curves[i], out);
+  for (int i = 0; i < count; i++) draw(&curves[i], paths[i], out);
 done:
   for (int i = 0; i < count; i++) free(curves[i].points);
   free(curves);

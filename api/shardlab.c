@@ -78,7 +78,7 @@ static enum sl_status predict(struct shardlab_result *r, int count) {
   options.argc = count;
   options.argv = words;
   struct sl_import texts;
-  SL_TRY(sl_import_apply(&texts, &options));
+  SL_TRY(sl_import_apply(&texts, &options, sl_command_predict.bit));
   const enum sl_status status = sl_import_explain(&texts, sl_predict_record(&options, options.trace, &record));
   sl_import_free(&texts);
   SL_TRY(status);

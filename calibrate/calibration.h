@@ -67,11 +67,6 @@ struct sl_calibration_grid {
 #define SL_LENGTH(table) (sizeof(table) / sizeof *(table))
 extern const struct sl_calibration_grid sl_calibration_host, sl_calibration_gpu;
 
-/* Whether this is an op of an acceptance configuration: of a layer of GPT-2 (124M to 1.5B), gpt2-mini, gpt2-tiny, the
- * 384-wide model or the 1B Llama at any number of tokens, or attention over one of their sequences with heads of one of
- * their sizes. Calibration never times such an op. */
-bool sl_calibration_excluded(const struct sl_op *op);
-
 /* --- calibrate/gpu.c --- */
 
 /* The cluster of these devices from data sheets: a preset found by the device's name, with the values that the device

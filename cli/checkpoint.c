@@ -1,6 +1,7 @@
 /* shardlab checkpoint: shows a checkpoint, verifies it, or exports its weights. */
 #include "cli/commands.h"
 #include "cli/output.h"
+#include "core/base/json_get.h"
 #include "core/base/nearest.h"
 #include "core/base/printable.h"
 #include "core/base/units.h"
@@ -28,26 +29,24 @@ static json_t *about(const struct sl_checkpoint *c) {
   return out;
 }
 
-static long long of(const json_t *object, const char *key) {
-  return (long long)json_integer_value(json_object_get(object, key));
-}
-
 static void show(const struct sl_checkpoint *c, FILE *out) {
   json_t *a = about(c);
   const json_t *plan = json_object_get(a, "plan"), *state = json_object_get(a, "state");
   char bytes[32], parameters[32];
-  sl_format_bytes(bytes, sizeof bytes, (double)of(a, "bytes"));
-  sl_format_count(parameters, sizeof parameters, (double)of(a, "parameters"));
+  sl_format_bytes(bytes, sizeof bytes, (double)sl_json_integer_at(a, "bytes"));
+  sl_format_count(parameters, sizeof parameters, (double)sl_json_integer_at(a, "parameters"));
   const char *name = json_string_value(json_object_get(json_object_get(a, "model"), "_name_or_path"));
-  fprintf(out, "%s: step %lld of %s, %s parameters\n", sl_printable_of(c->path).text, of(a, "step"),
+  fprintf(out, "%s: step %lld of %s, %s parameters\n", sl_printable_of(c->path).text, sl_json_integer_at(a, "step"),
           name != NULL ? sl_printable_of(name).text : "a model", parameters);
   fprintf(out, "  training   %s, %s moments%s, %lld samples, seed %lld, %lld steps skipped, loss scale %g\n",
           c->manifest.precision, c->manifest.optimizer, sl_checkpoint_has_scales(c) ? ", scales of fp8" : "",
-          of(a, "samples"), of(a, "seed"), of(state, "skipped"),
+          sl_json_integer_at(a, "samples"), sl_json_integer_at(a, "seed"), sl_json_integer_at(state, "skipped"),
           json_number_value(json_object_get(state, "loss_scale")));
-  fprintf(out, "  written    by %lld ranks: dp %lld, tp %lld, pp %lld, ZeRO-%lld\n", of(plan, "world"), of(plan, "dp"),
-          of(plan, "tp"), of(plan, "pp"), of(plan, "zero_stage"));
-  fprintf(out, "  files      %lld, %s in %lld pieces\n", of(a, "files"), bytes, of(a, "pieces"));
+  fprintf(out, "  written    by %lld ranks: dp %lld, tp %lld, pp %lld, ZeRO-%lld\n", sl_json_integer_at(plan, "world"),
+          sl_json_integer_at(plan, "dp"), sl_json_integer_at(plan, "tp"), sl_json_integer_at(plan, "pp"),
+          sl_json_integer_at(plan, "zero_stage"));
+  fprintf(out, "  files      %lld, %s in %lld pieces\n", sl_json_integer_at(a, "files"), bytes,
+          sl_json_integer_at(a, "pieces"));
   json_decref(a);
 }
 

@@ -13,7 +13,7 @@
 
 /* One line on standard error with everything that could not be expressed. */
 static void name_unsaid(const char *to, const json_t *unsaid) {
-  struct sl_listing listing = {.separator = " "};
+  struct sl_listing listing = {.separator = ", "};
   for (size_t i = 0; i < json_array_size(unsaid); i++)
     sl_listing_add(&listing, json_string_value(json_array_get(unsaid, i)));
   const char *text = sl_listing_end(&listing);
@@ -40,13 +40,37 @@ static void put_taken_values(json_t *config, const json_t *taken, const struct s
   if (stages && plan->pp > 1) sl_interop_put(config, "shardlab.stages", stages_of(plan));
 }
 
+/* What a file says that says the stage alone. */
+static enum sl_status usual_config(int stage, json_t **out) {
+  char text[128];
+  struct sl_config config;
+  const int length = snprintf(text, sizeof text,
+                              "{\"optimizer\": {\"type\": \"AdamW\"}, \"train_micro_batch_size_per_gpu\": 1, "
+                              "\"zero_optimization\": {\"stage\": %d}}",
+                              stage);
+  SL_TRY(sl_config_parse(&config, "a usual file", text, (size_t)length, false));
+  *out = sl_config_to_json(&config);
+  sl_config_free(&config);
+  return *out != NULL ? SL_OK : sl_fail(SL_ERR_MEMORY, "out of memory: a usual file");
+}
+
+static enum sl_status write_accelerate(const struct sl_setup *setup, const json_t *config, FILE *out, json_t *unsaid) {
+  const int64_t per_node = setup->cluster.devices_per_node, world = setup->plan.world;
+  const int64_t machines = world % per_node == 0 ? world / per_node : 1;
+  json_t *usual = NULL;
+  SL_TRY(usual_config(setup->config.zero.stage, &usual));
+  const enum sl_status status =
+      sl_accelerate_write(config, setup->config.doc.root, usual, world, machines, out, unsaid);
+  json_decref(usual);
+  return status;
+}
+
 static enum sl_status write_as(const char *to, const struct sl_setup *setup, const json_t *config, const json_t *model,
                                FILE *out, json_t *unsaid) {
   const json_t *given = setup->config.doc.root;
-  const int64_t per_node = setup->cluster.devices_per_node, world = setup->plan.world;
   if (strcmp(to, "megatron") == 0) return sl_megatron_write(config, given, model, out, unsaid);
   if (strcmp(to, "torchtitan") == 0) return sl_torchtitan_write(config, given, model, out, unsaid);
-  return sl_accelerate_write(config, given, world, world % per_node == 0 ? world / per_node : 1, out, unsaid);
+  return write_accelerate(setup, config, out, unsaid);
 }
 
 /* Prints to memory first, so that a plan that cannot be expressed produces no output. */

@@ -1,6 +1,7 @@
 /* Prints a verdict for people; see fit_tell.h. */
 #include "cli/fit_tell.h"
 
+#include "core/base/json_get.h"
 #include "core/base/printable.h"
 #include "core/base/units.h"
 
@@ -18,10 +19,6 @@ static struct size bytes_of(const json_t *object, const char *key) {
   return out;
 }
 
-static long long integer(const json_t *object, const char *key) {
-  return (long long)json_integer_value(json_object_get(object, key));
-}
-
 static void tell_left(const json_t *space, FILE *out) {
   const bool over = json_object_get(space, "over_bytes") != NULL;
   fprintf(out, over ? "%s too much" : "%s left", bytes_of(space, over ? "over_bytes" : "left_bytes").text);
@@ -30,7 +27,7 @@ static void tell_left(const json_t *space, FILE *out) {
 /* "rank 0 needs 30.1 GiB of 79.15 GiB (peak 27.8 GiB + context 2.3 GiB), 49 GiB are left" */
 static void tell_device(const json_t *device, FILE *out) {
   const bool limited = json_object_get(device, "limit_bytes") != NULL;
-  fprintf(out, "rank %lld needs %s of %s (peak %s + context %s + reserve %s)", integer(device, "rank"),
+  fprintf(out, "rank %lld needs %s of %s (peak %s + context %s + reserve %s)", sl_json_integer_at(device, "rank"),
           bytes_of(device, "need_bytes").text, limited ? bytes_of(device, "limit_bytes").text : "its device",
           bytes_of(device, "peak_bytes").text, bytes_of(device, "context_bytes").text,
           bytes_of(device, "reserve_bytes").text);
@@ -41,8 +38,9 @@ static void tell_device(const json_t *device, FILE *out) {
 
 /* "; the ranks of node 0 need 200 GiB of its 2048 GiB of host memory, 1.8 TiB left" */
 static void tell_node(const json_t *space, const char *what, FILE *out) {
-  if (integer(space, "need_bytes") == 0) return;
-  fprintf(out, "; the ranks of node %lld need %s of ", integer(space, "node"), bytes_of(space, "need_bytes").text);
+  if (sl_json_integer_at(space, "need_bytes") == 0) return;
+  fprintf(out, "; the ranks of node %lld need %s of ", sl_json_integer_at(space, "node"),
+          bytes_of(space, "need_bytes").text);
   if (json_object_get(space, "limit_bytes") == NULL) {
     fprintf(out, "its %s, of which the cluster does not say how much it has", what);
     return;
@@ -84,7 +82,7 @@ static void tell_changes(const json_t *verdict, double step_s, FILE *out) {
         bytes_of(verdict, "states_bytes").text);
   if (json_object_get(verdict, "least_bytes") == NULL) return;
   const json_t *device = json_object_get(verdict, "device");
-  const bool enough = integer(verdict, "least_bytes") <= integer(device, "limit_bytes");
+  const bool enough = sl_json_integer_at(verdict, "least_bytes") <= sl_json_integer_at(device, "limit_bytes");
   fprintf(out, "  fits with  none of the changes that were tried: the least takes %s of the device%s\n",
           bytes_of(verdict, "least_bytes").text, enough ? ", and more of its node than that has" : "");
 }

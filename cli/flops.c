@@ -107,24 +107,32 @@ static void print_seconds(FILE *out, const char *what, double seconds) {
 }
 
 /* The lines about the whole step, from the clocks around its phases, which DeepSpeed prints with wall_clock_breakdown.
- * A backward counts as two forwards, plus recompute_fwd_factor. */
+ * A backward counts as two forwards, plus recompute_fwd_factor. DeepSpeed's words for its flops, those of one forward,
+ * are those of a step of one micro-batch only. */
 static void print_phases(const struct sl_config *config, const json_t *record, double micro_flops, FILE *out) {
   const json_t *profile = json_object_get(record, "flops_profile"), *plan = json_object_get(record, "plan");
   const double fwd = number_of(profile, "forward_time_s"), bwd = number_of(profile, "backward_time_s");
   const double step = number_of(profile, "optimizer_time_s"), iter = fwd + bwd + step;
-  const double flops = micro_flops * number_of(plan, "micro_batches");
+  const double micro_batches = number_of(plan, "micro_batches"), flops = micro_flops * micro_batches;
   const double factor = 2 + config->flops_profiler.recompute_fwd_factor;
-  char what[96];
+  const char *counted = micro_batches > 1 ? "fwd flops of the step" : "fwd flops per GPU";
+  char what[96], count[32];
+  if (micro_batches > 1) {
+    sl_format_count(count, sizeof count, flops);
+    snprintf(what, sizeof what, "fwd flops of the step = %g * fwd flops per GPU:", micro_batches);
+    fprintf(out, "%-70s  %s\n", what, count);
+  }
   print_seconds(out, "fwd latency of the step:", fwd);
-  print_rate(out, "fwd FLOPS per GPU = fwd flops per GPU / fwd latency:", flops, fwd);
+  snprintf(what, sizeof what, "fwd FLOPS per GPU = %s / fwd latency of the step:", counted);
+  print_rate(out, what, flops, fwd);
   print_seconds(out, "bwd latency:", bwd);
-  snprintf(what, sizeof what, "bwd FLOPS per GPU = %g * fwd flops per GPU / bwd latency:", factor);
+  snprintf(what, sizeof what, "bwd FLOPS per GPU = %g * %s / bwd latency:", factor, counted);
   print_rate(out, what, factor * flops, bwd);
-  snprintf(what, sizeof what, "fwd+bwd FLOPS per GPU = %g * fwd flops per GPU / (fwd+bwd latency):", factor + 1);
+  snprintf(what, sizeof what, "fwd+bwd FLOPS per GPU = %g * %s / (fwd+bwd latency):", factor + 1, counted);
   print_rate(out, what, (factor + 1) * flops, fwd + bwd);
   print_seconds(out, "step latency:", step);
   print_seconds(out, "iter latency:", iter);
-  snprintf(what, sizeof what, "FLOPS per GPU = %g * fwd flops per GPU / iter latency:", factor + 1);
+  snprintf(what, sizeof what, "FLOPS per GPU = %g * %s / iter latency:", factor + 1, counted);
   print_rate(out, what, (factor + 1) * flops, iter);
   fprintf(out, "%-70s  %.2f\n", "samples/second:", iter > 0 ? number_of(plan, "global_batch") / iter : 0);
 }

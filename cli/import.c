@@ -17,13 +17,18 @@ struct imported {
   int64_t world, per_node, layers; /* 0: not known */
   bool is_text;                    /* arguments, no file */
   bool strict;
+  enum sl_megatron_seed seed;
   json_t *config, *model, *names; /* names: NULL, or of which words the keys of both were made, for reword.h */
 };
 
 static enum sl_status read_megatron(const char *name, const char *text, size_t size, struct imported *out) {
   (void)size; /* the text ends with a zero byte */
-  const struct sl_megatron_source source = {
-      .name = name, .text = text, .is_script = !out->is_text, .wants_model = out->layers == 0, .strict = out->strict};
+  const struct sl_megatron_source source = {.name = name,
+                                            .text = text,
+                                            .is_script = !out->is_text,
+                                            .wants_model = out->layers == 0,
+                                            .strict = out->strict,
+                                            .seed = out->seed};
   struct sl_megatron_made made;
   SL_TRY(sl_megatron_read(&source, &made));
   out->config = made.config;
@@ -122,12 +127,20 @@ static enum sl_status take(struct sl_import *texts, struct sl_options *options, 
   return SL_OK;
 }
 
-enum sl_status sl_import_apply(struct sl_import *texts, struct sl_options *options) {
+/* Trainings are seeded, and of predictions what --jitter assumes. */
+static enum sl_megatron_seed use_of_seed(const struct sl_options *options, enum sl_command_bit command) {
+  if (sl_options_given(options, "seed")) return SL_MEGATRON_SEED_OVERRULED;
+  const bool draws = (command & (SL_CMD_MEASURE | SL_CMD_VALIDATE)) != 0 || options->jitter > 0;
+  return draws ? SL_MEGATRON_SEED_NEEDED : SL_MEGATRON_SEED_IDLE;
+}
+
+enum sl_status sl_import_apply(struct sl_import *texts, struct sl_options *options, enum sl_command_bit command) {
   struct source source;
   struct imported got = {0};
   *texts = (struct sl_import){0};
   SL_TRY(find_source(options, &source));
   if (source.spec == NULL) return SL_OK;
+  got.seed = use_of_seed(options, command);
   if (sl_options_given(options, "world") || options->ranks_per_node > 0) got.world = options->world;
   enum sl_status status = read_source(&source, options, &got);
   if (status == SL_OK) status = take(texts, options, &source, &got);

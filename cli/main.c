@@ -111,7 +111,7 @@ static enum sl_status dispatch(int argc, char **argv) {
   options.argv = argv;
   struct sl_import texts;
   SL_TRY(sl_pool_apply(&options, command->bit));
-  SL_TRY(sl_import_apply(&texts, &options));
+  SL_TRY(sl_import_apply(&texts, &options, command->bit));
   const enum sl_status status = sl_import_explain(&texts, command->run(&options));
   sl_import_free(&texts);
   return status;

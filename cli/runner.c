@@ -219,16 +219,10 @@ static void print_interval(const json_t *record, FILE *out) {
           json_is_false(json_object_get(record, "step_time_calibrated")) ? "not calibrated; " : "", from, to);
 }
 
-/* In a record, null stands for a number that is not finite. */
-static double loss_of(const json_t *losses, size_t step) {
-  const json_t *loss = json_array_get(losses, step);
-  return json_is_number(loss) ? json_number_value(loss) : NAN;
-}
-
 static void print_lost(const json_t *losses, long long taken, FILE *out) {
   size_t first = 0, lost = 0;
   for (size_t i = 0; i < json_array_size(losses); i++)
-    if (isnan(loss_of(losses, i)) && lost++ == 0) first = i;
+    if (isnan(sl_record_loss(losses, i)) && lost++ == 0) first = i;
   if (lost > 0)
     fprintf(out, "  no number  the loss of %zu steps, of step %lld first\n", lost, taken + (long long)first + 1);
 }
@@ -254,7 +248,7 @@ static void print_evaluations(const json_t *record, FILE *out) {
   const long long batches = (long long)json_integer_value(json_object_get(record, "evaluation_batches"));
   fprintf(out, "  validation %lld batch%s in %s", batches, batches == 1 ? "" : "es", time);
   for (size_t i = 0; i < n; i += i + 1 < n ? n - 1 : 1) /* the first and the last */
-    fprintf(out, ", %s%.4f at step %lld", i == 0 ? "loss " : "", loss_of(losses, i),
+    fprintf(out, ", %s%.4f at step %lld", i == 0 ? "loss " : "", sl_record_loss(losses, i),
             (long long)json_integer_value(json_array_get(steps, i)));
   fprintf(out, "\n");
 }
@@ -306,8 +300,8 @@ void sl_runner_summary(const json_t *record, FILE *out) {
   const size_t n = json_array_size(losses);
   /* steps before this run */
   const long long taken = (long long)json_integer_value(json_object_get(record, "first_step"));
-  if (n > 0) fprintf(out, "  loss       %.4f at step %lld", loss_of(losses, 0), taken + 1);
-  if (n > 1) fprintf(out, ", %.4f at step %lld", loss_of(losses, n - 1), taken + (long long)n);
+  if (n > 0) fprintf(out, "  loss       %.4f at step %lld", sl_record_loss(losses, 0), taken + 1);
+  if (n > 1) fprintf(out, ", %.4f at step %lld", sl_record_loss(losses, n - 1), taken + (long long)n);
   if (n > 0) fputc('\n', out);
   print_lost(losses, taken, out);
   print_evaluations(record, out);

@@ -14,11 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_csv(const char *name) {
-  const size_t n = strlen(name);
-  return n > 4 && strcmp(name + n - 4, ".csv") == 0;
-}
-
 /* The schedule to build: from flags, else the config, else the defaults. */
 struct request {
   char name[256];
@@ -244,7 +239,8 @@ static enum sl_status write_svg(const struct drawing *d, const char *path) {
           "font-size=\"12\">\n<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n",
           width > 420 ? width : 420, bottom + 34);
   fprintf(out, "<text x=\"8\" y=\"20\" font-weight=\"bold\">%s: %d stages, %d micro-batches, bubble %.2f%%</text>\n",
-          is_csv(d->title) ? "schedule" : d->title /* a path may contain characters that XML does not allow */,
+          sl_schedule_is_file(d->title) ? "schedule"
+                                        : d->title /* a path may contain characters that XML does not allow */,
           d->s->stages, d->s->micro_batches, 100 * d->run->bubble);
   for (int rank = 0; rank < d->s->ranks; rank++) svg_row(d, rank, out);
   for (int i = 0; i < 4; i++)
@@ -272,7 +268,7 @@ static enum sl_status draw(const struct sl_schedule *s, const struct sl_options 
 enum sl_status sl_show_schedule(const struct sl_options *options, FILE *out) {
   struct sl_schedule s;
   struct request r = {0};
-  const bool from_file = options->schedule != NULL && is_csv(options->schedule);
+  const bool from_file = options->schedule != NULL && sl_schedule_is_file(options->schedule);
   if (from_file) {
     SL_TRY(load(&s, options));
   } else {

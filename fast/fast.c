@@ -93,21 +93,6 @@ void sl_fast_close(struct sl_fast *f) {
   free(f);
 }
 
-enum sl_status sl_fast_reprice(struct sl_fast *f, const struct sl_kernel_costs *costs) {
-  struct sl_kernel_costs now = costs != NULL ? *costs : f->costs;
-  now.launch_blocking = f->costs.launch_blocking;
-  f->covered = sl_fast_covers_inputs(f->model, f->config, f->cluster);
-  SL_TRY(sl_cost_share(&f->rank, f->cluster, &now, 1));
-  for (size_t i = 0; i < f->blocks.capacity; i++) {
-    struct block *b = f->blocks.slots[i].value;
-    if (b != NULL && b->refused == NULL) SL_TRY(sl_fast_sample_price(&b->sample, f->cluster, &f->rank));
-  }
-  SL_TRY(sl_fast_wholes_price(&f->wholes, &f->rank.kernel_costs));
-  sl_fast_map_clear(&f->stages, free);
-  memset(f->agreed, 0, sizeof f->agreed);
-  return SL_OK;
-}
-
 /* ---- blocks ---- */
 
 /* What the cost of a block depends on, beside what all choices have in common. */

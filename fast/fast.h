@@ -74,11 +74,6 @@ struct sl_fast;
 enum sl_status sl_fast_open(struct sl_fast **out, const struct sl_model *model, const struct sl_config *config,
                             const struct sl_cluster *cluster);
 void sl_fast_close(struct sl_fast *fast);
-/* Uses new numbers: the current ones of `cluster` for its device (rates, efficiencies, latencies) and its links, and
- * `costs` for the kernel set (NULL: its profile's). Lowered programs are kept and priced again, as if everything had
- * been opened with these numbers. The rest of the cluster (nodes, devices per node, memory) must not have changed.
- * Errors: as sl_fast_open; after an error no prediction may be asked for until another call succeeds. */
-enum sl_status sl_fast_reprice(struct sl_fast *fast, const struct sl_kernel_costs *costs);
 /* Errors: SL_ERR_INPUT if the choice has no plan. */
 enum sl_status sl_fast_predict(struct sl_fast *fast, const struct sl_fast_choice *choice,
                                struct sl_fast_prediction *out);

@@ -14,12 +14,6 @@ void sl_fast_wholes_clear(struct sl_fast_wholes *k) {
   sl_fast_map_clear(&k->refused, free);
 }
 
-enum sl_status sl_fast_wholes_price(struct sl_fast_wholes *k, const struct sl_kernel_costs *costs) {
-  for (size_t i = 0; i < k->wholes.capacity; i++)
-    if (k->wholes.slots[i].value != NULL) SL_TRY(sl_fast_whole_price(k->wholes.slots[i].value, costs));
-  return SL_OK;
-}
-
 /* The layers of all stages as one number, so that equal numbers can be taken for equal layers (FNV-1a). */
 static int64_t layers_key(const struct sl_fast_choice *c) {
   uint64_t h = 0xcbf29ce484222325u;

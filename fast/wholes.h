@@ -22,6 +22,4 @@ struct sl_fast_inputs {
 /* Errors: those of a plan. */
 enum sl_status sl_fast_wholes_predict(struct sl_fast_wholes *known, const struct sl_fast_inputs *in,
                                       const struct sl_fast_choice *choice, struct sl_fast_prediction *out);
-/* Prices all of them again. */
-enum sl_status sl_fast_wholes_price(struct sl_fast_wholes *known, const struct sl_kernel_costs *costs);
 void sl_fast_wholes_clear(struct sl_fast_wholes *known);

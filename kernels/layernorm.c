@@ -5,13 +5,13 @@
 #include "kernels/layernorm.h"
 #include "kernels/numbers/run.h"
 #include "kernels/parallel.h"
+#include "kernels/row_blocks.h"
 
 #include <math.h>
 #include <string.h>
 
 #define CHUNK ((size_t)1024) /* at most one run */
 #define COLUMN_CHUNK ((size_t)128)
-#define MAX_BLOCKS ((size_t)128)
 
 /* A thread's buffers for a row, and for the weights, which it keeps from row to row. */
 struct rooms {
@@ -84,17 +84,8 @@ void SL_K(sl_layernorm_forward)(sl_store *out, sl_real *mean, sl_real *rstd, con
   }
 }
 
-static size_t block_rows(size_t rows) {
-  size_t each = (rows + MAX_BLOCKS - 1) / MAX_BLOCKS;
-  return each < 8 ? 8 : each;
-}
-
-static size_t block_count(size_t rows) {
-  return (rows + block_rows(rows) - 1) / block_rows(rows);
-}
-
 size_t SL_K(sl_layernorm_scratch_bytes)(size_t rows, size_t C) {
-  return 2 * block_count(rows) * C * sizeof(sl_real);
+  return 2 * sl_row_block_count(rows) * C * sizeof(sl_real);
 }
 
 /* Adds a row's contribution to dweight and dbias. dout and x stay in their rooms. */
@@ -174,7 +165,7 @@ void SL_K(sl_layernorm_backward)(sl_store *dx, int accumulate_dx, void *dweight,
                                  int accumulate, const sl_store *dout, const sl_store *x, const sl_store *weight,
                                  const sl_real *mean, const sl_real *rstd, size_t rows, size_t C, void *scratch) {
   sl_real *partial = scratch;
-  const size_t blocks = block_count(rows), each = block_rows(rows);
+  const size_t blocks = sl_row_block_count(rows), each = sl_row_block_rows(rows);
 #pragma omp parallel for schedule(static) if (rows * C > SL_PARALLEL_MIN)
   for (size_t b = 0; b < blocks; b++) {
     sl_real *dw = dweight ? partial + b * 2 * C : NULL;

@@ -3,12 +3,12 @@
 #include "kernels/numbers/run.h"
 #include "kernels/parallel.h"
 #include "kernels/rotary.h"
+#include "kernels/row_blocks.h"
 #include "kernels/vecmath.h"
 
 #include <string.h>
 
-#define CHUNK ((size_t)1024) /* elements summed in sl_real before the sum is added in double; at most one run */
-#define MAX_BLOCKS ((size_t)128)
+#define CHUNK ((size_t)1024)     /* elements summed in sl_real before the sum is added in double; at most one run */
 #define ROPE_PAIRS ((size_t)256) /* angles kept at a time; at most one run */
 
 /* The sum of a[i] * b[i] * c[i]; c may be NULL, which counts as 1. */
@@ -56,17 +56,8 @@ void SL_K(sl_llama_rmsnorm_forward)(sl_store *out, sl_real *rstd, const sl_store
   }
 }
 
-static size_t block_rows(size_t rows) {
-  size_t each = (rows + MAX_BLOCKS - 1) / MAX_BLOCKS;
-  return each < 8 ? 8 : each;
-}
-
-static size_t block_count(size_t rows) {
-  return (rows + block_rows(rows) - 1) / block_rows(rows);
-}
-
 size_t SL_K(sl_llama_rmsnorm_scratch_bytes)(size_t rows, size_t C) {
-  return block_count(rows) * C * sizeof(sl_real);
+  return sl_row_block_count(rows) * C * sizeof(sl_real);
 }
 
 /* Computes dx, and adds the row's contribution to dweight; either may be NULL. */
@@ -104,7 +95,7 @@ void SL_K(sl_llama_rmsnorm_backward)(sl_store *dx, int accumulate_dx, void *dwei
                                      const sl_store *dout, const sl_store *x, const sl_store *weight,
                                      const sl_real *rstd, size_t rows, size_t C, int from_one, void *scratch) {
   sl_real *partial = scratch;
-  const size_t blocks = block_count(rows), each = block_rows(rows);
+  const size_t blocks = sl_row_block_count(rows), each = sl_row_block_rows(rows);
 #pragma omp parallel for schedule(static) if (rows * C > SL_PARALLEL_MIN)
   for (size_t b = 0; b < blocks; b++) {
     size_t end = (b + 1) * each < rows ? (b + 1) * each : rows;

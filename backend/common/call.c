@@ -115,8 +115,8 @@ static uint64_t first_sequence(const struct sl_call *c) {
 
 static struct sl_dropout dropout_of(const struct sl_call *c, uint64_t first, uint64_t row_stride) {
   return (struct sl_dropout){.p = (float)c->op->dropout,
-                             .key = {(uint32_t)c->rank.plan->config->sl.seed, SL_STREAM_DROPOUT, (uint32_t)c->rank.step,
-                                     (uint32_t)c->op->stream},
+                             .key = sl_stream_key(c->rank.plan->config->sl.seed, SL_STREAM_DROPOUT,
+                                                  (uint32_t)c->rank.step, (uint32_t)c->op->stream),
                              .first_element = first,
                              .row_stride = row_stride};
 }
@@ -210,6 +210,10 @@ struct sl_rope sl_call_rope(const struct sl_call *c) {
 
 enum sl_act sl_call_act(const struct sl_call *c) {
   return c->op->scale > 0 ? SL_ACT_CAP : (enum sl_act)form_of(c)->activation;
+}
+
+enum sl_fp8 sl_call_fp8(const struct sl_call *c, enum sl_at name) {
+  return c->dtype[name] == SL_E5M2 ? SL_FP8_E5M2 : SL_FP8_E4M3;
 }
 
 struct sl_fp8_rule sl_call_fp8_rule(const struct sl_call *call) {

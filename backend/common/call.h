@@ -56,6 +56,8 @@ struct sl_rope_shape sl_call_rope_shape(const struct sl_call *call);
 struct sl_rope sl_call_rope(const struct sl_call *call);
 /* What an activation computes; of SL_ACT_CAP the cap is op->scale. */
 enum sl_act sl_call_act(const struct sl_call *call);
+/* The format of an operand of 8 bits. */
+enum sl_fp8 sl_call_fp8(const struct sl_call *call, enum sl_at name);
 /* How an fp8_scale op makes scales. */
 struct sl_fp8_rule sl_call_fp8_rule(const struct sl_call *call);
 /* Whether norms multiply by 1 + weight. */

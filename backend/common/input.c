@@ -98,7 +98,7 @@ static int64_t draw(const struct sl_input *input, bool evaluates, int64_t k) {
  * Row `b` of `matrix` gets them, in the op's type. */
 static void random_row(const struct sl_input *input, const struct sl_issued *it, uint32_t tensor, void *matrix,
                        int64_t b, int64_t sample, int64_t width) {
-  const struct sl_philox_key key = {(uint32_t)input->plan->config->sl.seed, SL_STREAM_DATA, 0, tensor};
+  const struct sl_philox_key key = sl_stream_key(input->plan->config->sl.seed, SL_STREAM_DATA, 0, tensor);
   const enum sl_number type = (enum sl_number)it->op->dtype;
   char *out = (char *)matrix + b * width * (int64_t)sl_convert_bytes(type);
   enum { PIECE = 256 };

@@ -51,7 +51,7 @@ static struct sl_tensor_place place_of(const struct sl_tensors *s, const struct 
 /* --- first values --- */
 
 static struct sl_philox_key key_of(const struct sl_tensors *s, const struct piece *p) {
-  return (struct sl_philox_key){(uint32_t)s->job->plan->config->sl.seed, SL_STREAM_INIT, 0, (uint32_t)p->index};
+  return sl_stream_key(s->job->plan->config->sl.seed, SL_STREAM_INIT, 0, (uint32_t)p->index);
 }
 
 static enum sl_status fill_run(struct sl_tensors *s, float *out, const struct piece *p, struct sl_run_of run) {

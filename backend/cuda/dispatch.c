@@ -307,14 +307,10 @@ static enum sl_status norm(const struct sl_call *c) {
                                            c->x[SL_AT_SCRATCH]));
 }
 
-static enum sl_fp8 format_of(const struct sl_call *c, enum sl_at name) {
-  return c->dtype[name] == SL_E5M2 ? SL_FP8_E5M2 : SL_FP8_E4M3;
-}
-
 static enum sl_status fp8_cast(const struct sl_call *c) {
   const enum sl_at to = c->x[SL_AT_OUT] ? SL_AT_OUT : SL_AT_TRANSPOSED;
   return ran(c, sl_cuda_fp8_cast(c->stream, sl_call_type(c, SL_AT_X), c->x[SL_AT_OUT], c->x[SL_AT_TRANSPOSED],
-                                 c->x[SL_AT_X], c->dim[0], c->dim[1], format_of(c, to), c->x[SL_AT_SCALE],
+                                 c->x[SL_AT_X], c->dim[0], c->dim[1], sl_call_fp8(c, to), c->x[SL_AT_SCALE],
                                  c->x[SL_AT_AMAX]));
 }
 

@@ -192,7 +192,7 @@ static enum sl_status find_place(struct sl_cuda *cuda) {
                  cuda->world, world);
 }
 
-static enum sl_status meet(struct sl_cuda *cuda) {
+static enum sl_status connect_ranks(struct sl_cuda *cuda) {
   SL_TRY(find_place(cuda));
   SL_TRY(sl_timeout_read(&cuda->timeout_s));
   const struct sl_cuda_place *p = &cuda->place;
@@ -306,7 +306,7 @@ enum sl_status sl_cuda_open(struct sl_cuda **out, const struct sl_job *job, cons
   cuda->call_hash = SL_HASH_CALLS;
   cuda->timeout_s = 60;
   atomic_flag_clear(&cuda->ending);
-  SL_GO_FAIL(meet(cuda));
+  SL_GO_FAIL(connect_ranks(cuda));
   know_place(cuda);
   SL_GO_FAIL(sl_cuda_agree(cuda, check_programs(cuda)));
   SL_GO_FAIL(open_device(cuda));

@@ -92,8 +92,8 @@ enum sl_status sl_cuda_tensors_open(struct sl_cuda *cuda) {
 static enum sl_status fill_alone(struct sl_cuda *cuda, cudaStream_t stream, const struct sl_op *op) {
   const struct sl_located where = sl_job_locate(cuda->job, cuda->rank, op->role, op->tensor);
   const struct sl_buffer *b = &cuda->rank_class->buffers[where.buffer];
-  const struct sl_philox_key key = {(uint32_t)cuda->job->plan->config->sl.seed, SL_STREAM_INIT, 0,
-                                    (uint32_t)op->tensor};
+  const struct sl_philox_key key =
+      sl_stream_key(cuda->job->plan->config->sl.seed, SL_STREAM_INIT, 0, (uint32_t)op->tensor);
   if (where.count == 0 || b->space == SL_SPACE_NVME) return SL_OK;
   char *at = cuda->arena[b->space] + cuda->rank_class->slot_offsets[b->first_slot] + where.offset;
   const int code = sl_cuda_philox_normal(stream, (enum sl_number)b->dtype, at, &key, 0, (size_t)where.count, 0, 0.02F);

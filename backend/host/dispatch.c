@@ -91,14 +91,10 @@ static void gemm_f32(const struct sl_call *c, void *to) {
   if (bias && adds) sl_reduce_bias_add(to, bias, c->dim[0], c->dim[1]);
 }
 
-static enum sl_fp8 format_of(const struct sl_call *c, enum sl_at name) {
-  return c->dtype[name] == SL_E5M2 ? SL_FP8_E5M2 : SL_FP8_E4M3;
-}
-
 /* A factor of a 16-bit product in fp32. */
 static void widen(const struct sl_call *c, float *to, enum sl_at name, size_t n) {
   if (c->op->flags & SL_OP_SCALED)
-    sl_fp8_decode(to, c->x[name], n, format_of(c, name));
+    sl_fp8_decode(to, c->x[name], n, sl_call_fp8(c, name));
   else
     sl_convert(to, SL_NUMBER_F32, c->x[name], sl_call_type(c, name), n);
 }
@@ -306,7 +302,7 @@ static enum sl_status add(const struct sl_call *c) {
 static enum sl_status fp8_cast(const struct sl_call *c) {
   const enum sl_at to = c->x[SL_AT_OUT] ? SL_AT_OUT : SL_AT_TRANSPOSED;
   sl_fp8_cast(c->x[SL_AT_OUT], c->x[SL_AT_TRANSPOSED], c->x[SL_AT_X], sl_call_type(c, SL_AT_X), c->dim[0], c->dim[1],
-              format_of(c, to), c->x[SL_AT_SCALE], c->x[SL_AT_AMAX]);
+              sl_call_fp8(c, to), c->x[SL_AT_SCALE], c->x[SL_AT_AMAX]);
   return SL_OK;
 }
 

@@ -33,6 +33,14 @@ enum sl_status sl_json_get_fail(const struct sl_json_object *in, const char *key
   return sl_json_fail(in->doc, path, "is %s; expected %s", shown, want);
 }
 
+bool sl_json_equals_text(const json_t *value, const char *text) {
+  return json_is_string(value) && strcmp(json_string_value(value), text) == 0;
+}
+
+long long sl_json_integer_at(const json_t *object, const char *key) {
+  return (long long)json_integer_value(json_object_get(object, key));
+}
+
 bool sl_json_whole(const json_t *value, int64_t *out) {
   if (json_is_integer(value)) *out = json_integer_value(value);
   if (!json_is_real(value)) return json_is_integer(value);

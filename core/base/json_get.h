@@ -16,6 +16,10 @@ const json_t *sl_json_get(const struct sl_json_object *in, const char *key);
 /* The whole number (2 or 2.0 or 5e8, which JSON calls a real) that `value` is; false, and *out as it was, if it is none
  * that an int64_t holds. */
 bool sl_json_whole(const json_t *value, int64_t *out);
+/* Is `value` this text? NULL is none. */
+bool sl_json_equals_text(const json_t *value, const char *text);
+/* The whole number at `key` of an object, for printing; 0: there is none. */
+long long sl_json_integer_at(const json_t *object, const char *key);
 /* A whole number from `min` to `max`. */
 enum sl_status sl_json_get_int(const struct sl_json_object *in, const char *key, int64_t min, int64_t max,
                                int64_t *out);

@@ -144,7 +144,7 @@ void sl_new_file_drop(const char *hidden) {
 
 /* ---- files ---- */
 
-static enum sl_status refused(const char *path, const char *what) {
+enum sl_status sl_new_file_fail(const char *path, const char *what) {
   return sl_fail(SL_ERR_IO, "%s: cannot %s: %s", path, what, strerror(errno));
 }
 
@@ -179,7 +179,7 @@ enum sl_status sl_new_folder_create(const char *hidden) {
   sl_remove(hidden);
   if (!remember(hidden)) return sl_fail(SL_ERR_MEMORY, "%s: cannot be created: out of memory", hidden);
   if (mkdir(hidden, 0777) == 0) return SL_OK;
-  const enum sl_status status = refused(hidden, "be created");
+  const enum sl_status status = sl_new_file_fail(hidden, "be created");
   forget(hidden);
   return status;
 }
@@ -192,7 +192,7 @@ static enum sl_status sync_folder(const char *path) {
   free(folder);
   if (handle < 0) return SL_OK;
   const enum sl_status status =
-      fsync(handle) == 0 || errno == EINVAL || errno == ENOTSUP ? SL_OK : refused(path, "reach the disk");
+      fsync(handle) == 0 || errno == EINVAL || errno == ENOTSUP ? SL_OK : sl_new_file_fail(path, "reach the disk");
   close(handle);
   return status;
 }
@@ -206,7 +206,7 @@ enum sl_status sl_new_file_check(const char *flag, const char *path) {
 
 enum sl_status sl_new_file_rename(const char *hidden, const char *path) {
   SL_TRY(sl_new_file_check(NULL, path)); /* it may have come since the file was begun */
-  if (rename(hidden, path) != 0) return refused(path, "be put in place");
+  if (rename(hidden, path) != 0) return sl_new_file_fail(path, "be put in place");
   forget(hidden);
   return sync_folder(path);
 }
@@ -229,7 +229,7 @@ enum sl_status sl_new_folder_finish(const char *hidden, const char *path) {
    * not ours to remove. */
   if (!forget(hidden)) return sl_fail(SL_ERR_IO, "%s: cannot be put in place: the process is ended", path);
   if (put_in_place(hidden, path) != 0) {
-    status = refused(path, "be put in place");
+    status = sl_new_file_fail(path, "be put in place");
     sl_remove(hidden);
     return status;
   }
@@ -251,7 +251,7 @@ static enum sl_status start_named(struct sl_new_file *file, int *handle) {
   file->temporary = sl_new_file_hidden(file->path, 0);
   if (file->temporary == NULL) return sl_fail(SL_ERR_MEMORY, "out of memory: the name of a file");
   *handle = sl_new_file_create(file->temporary);
-  return *handle >= 0 ? SL_OK : refused(file->path, "be created");
+  return *handle >= 0 ? SL_OK : sl_new_file_fail(file->path, "be created");
 }
 
 enum sl_status sl_new_file_open(struct sl_new_file *file, const char *path) {
@@ -266,7 +266,7 @@ enum sl_status sl_new_file_open(struct sl_new_file *file, const char *path) {
   if (handle < 0) SL_GO_FAIL(start_named(file, &handle));
   (void)flock(handle, LOCK_EX | LOCK_NB); /* so that a sweep sees that the writer is alive */
   file->stream = fdopen(handle, "w");
-  if (file->stream == NULL) SL_GO_FAIL(refused(path, "be created"));
+  if (file->stream == NULL) SL_GO_FAIL(sl_new_file_fail(path, "be created"));
   return SL_OK;
 fail:
   if (handle >= 0) close(handle);
@@ -283,18 +283,18 @@ static enum sl_status give_name(struct sl_new_file *file) {
   (void)unlink(file->temporary);
   (void)remember(file->temporary);
   if (linkat(AT_FDCWD, open_file, AT_FDCWD, file->temporary, AT_SYMLINK_FOLLOW) == 0) return SL_OK;
-  return refused(file->path, "be put in place");
+  return sl_new_file_fail(file->path, "be put in place");
 }
 
 static enum sl_status complete(struct sl_new_file *file) {
-  if (ferror(file->stream) || fflush(file->stream) != 0) return refused(file->path, "be written");
+  if (ferror(file->stream) || fflush(file->stream) != 0) return sl_new_file_fail(file->path, "be written");
   /* On a file system without fsync (EINVAL) only durability is lost. */
-  if (fsync(fileno(file->stream)) != 0 && errno != EINVAL) return refused(file->path, "reach the disk");
+  if (fsync(fileno(file->stream)) != 0 && errno != EINVAL) return sl_new_file_fail(file->path, "reach the disk");
   if (file->temporary == NULL) SL_TRY(give_name(file));
   SL_TRY(sl_new_file_rename(file->temporary, file->path));
   FILE *stream = file->stream; /* and its lock, until the hidden name is gone */
   file->stream = NULL;
-  return fclose(stream) == 0 ? SL_OK : refused(file->path, "be written");
+  return fclose(stream) == 0 ? SL_OK : sl_new_file_fail(file->path, "be written");
 }
 
 enum sl_status sl_new_file_finish(struct sl_new_file *file) {

@@ -21,6 +21,8 @@ struct sl_new_file {
  * has that name: a rename would put a file in the place of a FIFO or a device. Links are followed. Errors:
  * SL_ERR_INPUT. */
 enum sl_status sl_new_file_check(const char *flag, const char *path);
+/* Fails with SL_ERR_IO: "PATH: cannot WHAT: REASON", the reason that errno has. */
+enum sl_status sl_new_file_fail(const char *path, const char *what);
 /* Begins the file `path` for one process. Errors: SL_ERR_IO with the path; SL_ERR_INPUT if this program has read that
  * file, or as of sl_new_file_check. */
 enum sl_status sl_new_file_open(struct sl_new_file *file, const char *path);

@@ -31,7 +31,7 @@ struct circle {
   int count;
 };
 
-struct meeting {
+struct rendezvous {
   const struct sl_job *job;
   struct rank_state *ranks; /* `count` of them: one per class, or all ranks */
   int count;
@@ -43,15 +43,15 @@ struct meeting {
 };
 
 /* The index in m->ranks at which `rank` is walked, and the rank that is walked there. */
-static int walked_at(const struct meeting *m, int rank) {
+static int walked_at(const struct rendezvous *m, int rank) {
   return m->by_class ? sl_job_class_of(m->job, rank) : rank;
 }
 
-static int rank_at(const struct meeting *m, int at) {
+static int rank_at(const struct rendezvous *m, int at) {
   return m->by_class ? m->job->classes[at].first_rank : at;
 }
 
-static void wake(struct meeting *m, int at) {
+static void wake(struct rendezvous *m, int at) {
   if (m->is_awake[at]) return;
   m->is_awake[at] = true;
   m->awake[m->awake_count++] = at;
@@ -62,7 +62,7 @@ static const struct sl_op *op_at(const struct rank_state *r, uint32_t issue) {
 }
 
 /* The op at the head of a lane, if its waits are complete (and, in strict order, it is the rank's next). */
-static const struct sl_op *head(const struct meeting *m, int at, int lane, uint32_t *issue) {
+static const struct sl_op *head(const struct rendezvous *m, int at, int lane, uint32_t *issue) {
   const struct rank_state *r = &m->ranks[at];
   if (r->done[lane] == r->p->lane_ops[lane]) return NULL;
   *issue = r->issue_of[lane][r->done[lane]];
@@ -76,7 +76,7 @@ static const struct sl_op *head(const struct meeting *m, int at, int lane, uint3
   return op;
 }
 
-static void finish(struct meeting *m, int at, int lane) {
+static void finish(struct rendezvous *m, int at, int lane) {
   struct rank_state *r = &m->ranks[at];
   r->next_comm += sl_op_is_comm(op_at(r, r->issue_of[lane][r->done[lane]])->kind);
   r->done[lane]++;
@@ -98,7 +98,7 @@ static int peer_rank(const struct sl_plan *plan, int rank, const struct sl_op *o
   return sl_plan_rank(plan, c);
 }
 
-static enum sl_status disagree(const struct meeting *m, int a, const struct sl_op *x, int b, const struct sl_op *y) {
+static enum sl_status disagree(const struct rendezvous *m, int a, const struct sl_op *x, int b, const struct sl_op *y) {
   (void)m;
   return sl_fail(
       SL_ERR_CHECK,
@@ -108,7 +108,7 @@ static enum sl_status disagree(const struct meeting *m, int a, const struct sl_o
 }
 
 /* The op at the head of `lane` has been reached: wakes whoever completes it, once. */
-static void tell(struct meeting *m, int at, int lane, int finisher) {
+static void tell(struct rendezvous *m, int at, int lane, int finisher) {
   struct rank_state *r = &m->ranks[at];
   if (r->told[lane] > r->done[lane]) return;
   r->told[lane] = r->done[lane] + 1;
@@ -116,13 +116,13 @@ static void tell(struct meeting *m, int at, int lane, int finisher) {
 }
 
 /* Several members of a group may be walked at one index, in any order. */
-static bool seen_before(struct meeting *m, int at) {
+static bool seen_before(struct rendezvous *m, int at) {
   const bool before = m->seen[at] == m->turn;
   m->seen[at] = m->turn;
   return before;
 }
 
-static enum sl_status fill_circle(struct meeting *m, struct circle *c, const struct sl_members *g) {
+static enum sl_status fill_circle(struct rendezvous *m, struct circle *c, const struct sl_members *g) {
   const int most = g->size < m->count ? g->size : m->count;
   SL_TRY(sl_calloc(&c->members, (size_t)most, sizeof *c->members));
   m->turn++;
@@ -135,7 +135,7 @@ static enum sl_status fill_circle(struct meeting *m, struct circle *c, const str
 
 /* Tries to complete the op at the head of a lane. A collective happens when every member has it at the head of the same
  * lane; its first member completes it for all of them. */
-static enum sl_status try_collective(struct meeting *m, int at, int lane, const struct sl_op *op, bool *moved) {
+static enum sl_status try_collective(struct rendezvous *m, int at, int lane, const struct sl_op *op, bool *moved) {
   const int rank = rank_at(m, at);
   const struct sl_members g = sl_plan_group(m->job->plan, op->group, rank);
   if (g.index != 0) {
@@ -159,7 +159,7 @@ static enum sl_status try_collective(struct meeting *m, int at, int lane, const 
   return SL_OK;
 }
 
-static enum sl_status try_p2p(struct meeting *m, int at, int lane, const struct sl_op *op, bool *moved) {
+static enum sl_status try_p2p(struct rendezvous *m, int at, int lane, const struct sl_op *op, bool *moved) {
   uint32_t issue;
   const int rank = rank_at(m, at), other = peer_rank(m->job->plan, rank, op), there = walked_at(m, other);
   if (op->kind != SL_OP_SEND) { /* the sender completes both */
@@ -179,7 +179,7 @@ static enum sl_status try_p2p(struct meeting *m, int at, int lane, const struct 
 }
 
 /* Advances one rank until all its lanes wait. */
-static enum sl_status walk(struct meeting *m, int at) {
+static enum sl_status walk(struct rendezvous *m, int at) {
   for (bool moved = true; moved;) {
     moved = false;
     for (int lane = 0; lane < SL_LANE_COUNT; lane++) {
@@ -197,7 +197,7 @@ static enum sl_status walk(struct meeting *m, int at) {
 }
 
 /* Reports what each rank waits for, one line per rank, as many as fit into the message. */
-static enum sl_status stuck(const struct meeting *m) {
+static enum sl_status stuck(const struct rendezvous *m) {
   char text[1536];
   size_t n = 0;
   bool any = false;
@@ -249,9 +249,9 @@ static void close_rank(struct rank_state *r) {
   free(r->comms);
 }
 
-static enum sl_status meet(const struct sl_job *job, enum sl_program_kind kind, bool strict, bool by_class) {
+static enum sl_status rendezvous(const struct sl_job *job, enum sl_program_kind kind, bool strict, bool by_class) {
   enum sl_status status;
-  struct meeting m = {.job = job, .strict = strict, .by_class = by_class};
+  struct rendezvous m = {.job = job, .strict = strict, .by_class = by_class};
   m.count = by_class ? job->class_count : job->plan->world;
   SL_GO(sl_calloc(&m.ranks, (size_t)m.count, sizeof *m.ranks));
   SL_GO(sl_calloc(&m.awake, (size_t)m.count, sizeof *m.awake));
@@ -280,9 +280,9 @@ done:
 
 /* An error of a class is an error of its ranks, which are then walked and named. */
 static enum sl_status meet_all(const struct sl_job *job, enum sl_program_kind kind, bool strict) {
-  if (meet(job, kind, strict, true) == SL_OK) return SL_OK;
+  if (rendezvous(job, kind, strict, true) == SL_OK) return SL_OK;
   sl_error_clear();
-  return meet(job, kind, strict, false);
+  return rendezvous(job, kind, strict, false);
 }
 
 enum sl_status sl_check_meeting(const struct sl_job *job, enum sl_program_kind kind) {

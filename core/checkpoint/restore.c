@@ -11,10 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static enum sl_status agree(const struct sl_run *run, enum sl_status mine) {
-  return run->exec->agree != NULL ? run->exec->agree(run->state, mine) : mine;
-}
-
 /* Ranks that resolved "latest" at different times, or see different disks, must not mix what they read. */
 static enum sl_status check_same(const struct sl_checkpoint *checkpoint, const struct sl_run *run) {
   const int world = run->exec->exchange != NULL ? run->job->plan->world : 1;
@@ -49,7 +45,7 @@ static enum sl_status claim(const struct sl_checkpoint *c, const struct sl_run *
   if (sl_product((int64_t)count, world) > MOST_CLAIMS) return SL_OK;
   SL_GO(sl_calloc(&mine, count, 1));
   SL_GO(sl_calloc(&all, count, (size_t)world));
-  status = agree(run, sl_held_claims(c, run->job, rank, mine));
+  status = sl_run_agree(run, sl_held_claims(c, run->job, rank, mine));
   if (status != SL_OK) goto done;
   memcpy(all, mine, count);
   if (world > 1) SL_GO(run->exec->exchange(run->state, mine, count, all));
@@ -71,17 +67,17 @@ static enum sl_status open_claimed(const struct sl_checkpoint *c, const struct s
   const size_t count = (size_t)c->manifest.piece_count;
   SL_TRY(sl_calloc(&claimants->all, count, sizeof *claimants->all));
   SL_TRY(sl_calloc(&claimants->near, count, sizeof *claimants->near));
-  SL_TRY(agree(run, claim(c, run, claimants)));
+  SL_TRY(sl_run_agree(run, claim(c, run, claimants)));
   const double start = sl_machine_clock();
   enum sl_status status = sl_checkpoint_verify(c, claimants->all, run->local_ranks[0], run->job->plan->world);
   sl_held_spent(c, start);
-  SL_TRY(agree(run, status));
-  return agree(run, sl_held_begin(c, claimants->near));
+  SL_TRY(sl_run_agree(run, status));
+  return sl_run_agree(run, sl_held_begin(c, claimants->near));
 }
 
 enum sl_status sl_restore_opened(const struct sl_checkpoint *checkpoint, const struct sl_run *run) {
   struct claimants claimants = {0};
-  SL_TRY(agree(run, check_same(checkpoint, run)));
+  SL_TRY(sl_run_agree(run, check_same(checkpoint, run)));
   const enum sl_status status = open_claimed(checkpoint, run, &claimants);
   free(claimants.all);
   free(claimants.near);
@@ -180,7 +176,7 @@ enum sl_status sl_restore_started(const struct sl_checkpoint *checkpoint, const 
   const enum sl_status ended = sl_held_end(checkpoint);
   if (status == SL_OK) status = ended;
   if (status == SL_OK) status = restore_control(checkpoint, run);
-  return agree(run, status);
+  return sl_run_agree(run, status);
 }
 
 /* ---- weights ---- */

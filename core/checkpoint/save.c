@@ -127,10 +127,6 @@ static enum sl_status join_thread(struct sl_saver *saver) {
 
 /* ---- what all ranks agree on ---- */
 
-static enum sl_status agree(const struct sl_run *run, enum sl_status mine) {
-  return run->exec->agree != NULL ? run->exec->agree(run->state, mine) : mine;
-}
-
 /* Collective, while a checkpoint is being written: *done if all ranks have written their parts. Every rank gets the
  * same answer. */
 static enum sl_status look(struct sl_saver *saver, const struct sl_run *run, bool *done) {
@@ -148,7 +144,8 @@ static enum sl_status look(struct sl_saver *saver, const struct sl_run *run, boo
   atomic_store(&saver->others_told, others);
   status = SL_OK;
   if (failed) atomic_store(&saver->stop, true); /* rank 0's thread would wait for parts that will not come */
-  if (failed || *done) status = agree(run, all[world > 1 ? saver->rank : 0] == WRITING ? SL_OK : join_thread(saver));
+  if (failed || *done)
+    status = sl_run_agree(run, all[world > 1 ? saver->rank : 0] == WRITING ? SL_OK : join_thread(saver));
 done:
   free(all);
   return status;
@@ -176,9 +173,9 @@ static enum sl_status make_folders(struct sl_saver *saver) {
 /* Rank 0 creates the folder and the model's files in it; then the others can open those. */
 static enum sl_status open_folder(struct sl_saver *saver, const struct sl_run *run) {
   enum sl_status status = saver->rank == 0 ? make_folders(saver) : SL_OK;
-  SL_TRY(agree(run, status));
+  SL_TRY(sl_run_agree(run, status));
   if (saver->rank > 0) status = sl_part_open(&saver->part, saver->job, saver->rank, saver->hidden);
-  return agree(run, status);
+  return sl_run_agree(run, status);
 }
 
 static enum sl_status make_room(struct sl_saver *saver, const struct sl_run *run) {
@@ -199,7 +196,7 @@ enum sl_status sl_saver_started(struct sl_saver *saver, const struct sl_run *run
   enum sl_status status = SL_OK;
   if (run->local_ranks[0] == 0) status = sl_folder_own(&saver->folder_lock, saver->options.folder);
   if (status == SL_OK) status = make_room(saver, run);
-  return agree(run, status);
+  return sl_run_agree(run, status);
 }
 
 static enum sl_status copy_state(struct sl_saver *saver, const struct sl_run *run) {
@@ -235,7 +232,7 @@ static enum sl_status save(struct sl_saver *saver, const struct sl_run *run) {
   saver->part.stop = &saver->stop;
   saver->part.others_told = &saver->others_told;
   if (status == SL_OK) status = start_thread(saver);
-  return agree(run, status);
+  return sl_run_agree(run, status);
 }
 
 enum sl_status sl_saver_stepped(void *context, const struct sl_run *run, int64_t taken, bool last) {

@@ -173,12 +173,6 @@ static enum sl_status finish(struct sl_config *config, bool strict) {
   return status;
 }
 
-enum sl_status sl_config_load(struct sl_config *config, const char *path, bool strict) {
-  memset(config, 0, sizeof *config);
-  SL_TRY(sl_hjson_load(&config->doc, path));
-  return finish(config, strict);
-}
-
 enum sl_status sl_config_parse(struct sl_config *config, const char *name, const char *text, size_t length,
                                bool strict) {
   memset(config, 0, sizeof *config);

@@ -247,10 +247,9 @@ struct sl_config {
   struct sl_json doc; /* the file, kept for the places in messages; owned */
 };
 
-/* Reads `path`; on failure nothing is allocated. An unknown top-level key is a warning with the nearest known name (an
+/* Reads `text`, called `name`; on failure nothing is allocated. An unknown top-level key is a warning with the nearest known name (an
  * error if `strict`), an unknown key inside a section is an error. One warning names all keys that DeepSpeed knows and
  * shardlab does not model. Errors: SL_ERR_INPUT with file, line and key. */
-enum sl_status sl_config_load(struct sl_config *config, const char *path, bool strict);
 enum sl_status sl_config_parse(struct sl_config *config, const char *name, const char *text, size_t length,
                                bool strict);
 /* The same from a document, for callers that add keys of their own. Takes ownership of `doc`, also on failure. */

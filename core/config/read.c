@@ -2,6 +2,7 @@
  * DeepSpeed knows and shardlab does not model. What values mean in combination is left to config.c and
  * config/check.c. */
 #include "core/config/read.h"
+#include "core/base/json_get.h"
 #include "core/base/json_places.h"
 #include "core/base/json_write.h"
 #include "core/base/listing.h"
@@ -38,10 +39,6 @@ bool sl_config_since(const struct sl_config *config, int major, int minor, int p
   return sl_config_version(config->ds_version) >= SL_DEEPSPEED(major, minor, patch);
 }
 
-static bool is_auto(const json_t *value) {
-  return json_is_string(value) && strcmp(json_string_value(value), "auto") == 0;
-}
-
 /* The value at the dotted `path`, of any type. */
 static const json_t *value_at(const json_t *root, const char *path) {
   const json_t *value = root;
@@ -55,7 +52,7 @@ static const json_t *value_at(const json_t *root, const char *path) {
 
 const json_t *sl_config_at(const struct sl_config *config, const char *path) {
   const json_t *value = value_at(config->doc.root, path);
-  return value == NULL || json_is_null(value) || is_auto(value) ? NULL : value;
+  return value == NULL || json_is_null(value) || sl_json_equals_text(value, "auto") ? NULL : value;
 }
 
 bool sl_config_flag(const struct sl_config *config, const char *path, bool otherwise) {
@@ -91,7 +88,7 @@ static enum sl_status find_section(const struct sl_config *config, const struct 
     if (other != NULL) snprintf(path, size, "%s", section->alias_path);
     if (other != NULL) value = other;
   }
-  if (value == NULL || is_auto(value) || (section->nullable && json_is_null(value))) return SL_OK;
+  if (value == NULL || sl_json_equals_text(value, "auto") || (section->nullable && json_is_null(value))) return SL_OK;
   /* config/check.c handles it */
   if (strcmp(section->path, "zero_optimization") == 0 && json_is_boolean(value)) return SL_OK;
   if (!json_is_object(value))
@@ -156,7 +153,7 @@ static bool is_known(const struct sl_section *section, const char *key, const js
                      size_t n) {
   for (size_t i = 0; i < n; i++)
     if (strcmp(names[i], key) == 0) return true;
-  return section->model && is_auto(value);
+  return section->model && sl_json_equals_text(value, "auto");
 }
 
 static enum sl_status fail_unknown(const struct sl_reader *reader, const struct unknown *unknown,
@@ -272,7 +269,7 @@ static bool switched_off(const struct sl_field *field, const json_t *object) {
   for (size_t i = 0; i < sl_field_count; i++) {
     if (strcmp(sl_fields[i].section, field->section) != 0 || strcmp(sl_fields[i].key, "enabled") != 0) continue;
     const json_t *enabled = json_object_get(object, "enabled");
-    if (enabled == NULL || is_auto(enabled)) return strcmp(sl_fields[i].value, "false") == 0;
+    if (enabled == NULL || sl_json_equals_text(enabled, "auto")) return strcmp(sl_fields[i].value, "false") == 0;
     return json_is_false(enabled) || (json_is_number(enabled) && json_number_value(enabled) == 0);
   }
   return false;
@@ -317,7 +314,8 @@ static enum sl_status read_field(struct sl_reader *reader, const struct sl_secti
     return sl_json_fail(&reader->config->doc, path, "given twice, also as \"%s\"; expected one of the two",
                         field->alias);
   if (value == NULL) value = other;
-  if (value == NULL || is_auto(value)) return field->modelled ? store_default(reader, field, path, value) : SL_OK;
+  if (value == NULL || sl_json_equals_text(value, "auto"))
+    return field->modelled ? store_default(reader, field, path, value) : SL_OK;
   value = coerce(section, field, object, key, value);
   if (field->modelled) return store_given(reader, field, path, value);
   return note_unmodelled(reader, field, section->strict, object, path, value);

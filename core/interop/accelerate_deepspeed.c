@@ -1,6 +1,7 @@
 /* See accelerate_deepspeed.h. Source: Accelerate 1.15, utils/dataclasses.py, DeepSpeedPlugin. */
 #include "core/interop/accelerate_deepspeed.h"
 
+#include "core/base/json_get.h"
 #include "core/base/limits.h"
 #include "core/interop/paths.h"
 
@@ -11,10 +12,6 @@
 
 #define SECTION "deepspeed_config."
 #define FILE_KEY SECTION "deepspeed_config_file"
-
-static bool is_auto(const json_t *value) {
-  return json_is_string(value) && strcmp(json_string_value(value), "auto") == 0;
-}
 
 static enum sl_status put_offload(const struct sl_settings *s, const char *what, json_t *config) {
   char key[64], path[96], device[32] = "none";
@@ -37,13 +34,15 @@ static enum sl_status put_keys(const struct sl_settings *s, const char *precisio
   const json_t *clipping = sl_settings_value(s, SECTION "gradient_clipping"),
                *steps = sl_settings_value(s, SECTION "gradient_accumulation_steps");
   SL_TRY(sl_settings_int(s, SECTION "zero_stage", 0, 3, &stage));
-  if (!is_auto(steps))
+  if (!sl_json_equals_text(steps, "auto"))
     SL_TRY(sl_settings_int(s, SECTION "gradient_accumulation_steps", 1, SL_MAX_MICRO_BATCHES, &accumulate));
-  if (!is_auto(clipping)) SL_TRY(sl_settings_real(s, SECTION "gradient_clipping", 0, 1e300, &clip));
+  if (!sl_json_equals_text(clipping, "auto")) SL_TRY(sl_settings_real(s, SECTION "gradient_clipping", 0, 1e300, &clip));
   sl_interop_put(config, "shardlab.preset", json_string("accelerate-deepspeed"));
   sl_interop_put(config, "zero_optimization.stage", json_integer(stage));
-  if (steps != NULL && !is_auto(steps)) sl_interop_put(config, "gradient_accumulation_steps", json_integer(accumulate));
-  if (clipping != NULL && !is_auto(clipping)) sl_interop_put(config, "gradient_clipping", json_real(clip));
+  if (steps != NULL && !sl_json_equals_text(steps, "auto"))
+    sl_interop_put(config, "gradient_accumulation_steps", json_integer(accumulate));
+  if (clipping != NULL && !sl_json_equals_text(clipping, "auto"))
+    sl_interop_put(config, "gradient_clipping", json_real(clip));
   SL_TRY(put_offload(s, "optimizer", config));
   SL_TRY(put_offload(s, "param", config));
   if (strcmp(precision, "no") != 0)
@@ -85,7 +84,7 @@ static void fill_precision(json_t *config, const char *precision) {
   for (int i = 0; i < 2; i++) {
     char path[32];
     snprintf(path, sizeof path, "%s.enabled", types[i]);
-    if (is_auto(sl_interop_get(config, path)))
+    if (sl_json_equals_text(sl_interop_get(config, path), "auto"))
       sl_interop_put(config, path, json_boolean(strcmp(precision, types[i]) == 0));
   }
 }

@@ -6,6 +6,7 @@
 #include "core/interop/writing.h"
 
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum kind { NO_KIND, DDP, DEEPSPEED, FSDP, FSDP2, MEGATRON };
@@ -158,9 +159,9 @@ static enum sl_status put_fsdp(const struct writer *w) {
   if (strcmp(recompute, "none") != 0 && strcmp(recompute, "full") != 0)
     return refuse("shardlab.recompute", recompute, "none or full");
   name_types(w);
-  /* what GradientAccumulationPlugin's sync_each_batch asks for, an argument of the script's */
   if (accumulates(w) && !is_on(w, "shardlab.no_sync"))
-    json_array_append_new(w->unsaid, json_string("shardlab.no_sync"));
+    return refuse("shardlab.no_sync", "false",
+                  "true: sync_each_batch is an argument of the script's, so it cannot be expressed");
   fprintf(w->out,
           "fsdp_config:\n  fsdp_version: %d\n  %s: %s\n  fsdp_auto_wrap_policy: TRANSFORMER_BASED_WRAP\n"
           "  fsdp_activation_checkpointing: %s\n  fsdp_offload_params: %s\n",
@@ -280,15 +281,80 @@ static bool is_said(const void *context, const char *path, const json_t *value) 
   if (sl_interop_among(types, path)) /* named by name_types where they are not the framework's own */
     return (fsdp || w->kind == MEGATRON) && (is_on(w, "bf16.enabled") || is_on(w, "fp16.enabled"));
   if (strcmp(path, "shardlab.kernels") == 0) return true; /* named by put_head */
-  if (strcmp(path, "shardlab.no_sync") == 0) return fsdp; /* named by put_fsdp */
+  if (strcmp(path, "shardlab.no_sync") == 0) return fsdp; /* put_fsdp refuses the other */
   if (strcmp(path, "shardlab.attention") == 0) return w->kind == MEGATRON;
   if (strcmp(path, "gradient_accumulation_steps") == 0 || strcmp(path, "gradient_clipping") == 0)
     return w->kind == DEEPSPEED || w->kind == MEGATRON;
   return is_said_dimension(w, path) || is_said_offload(w, path);
 }
 
-enum sl_status sl_accelerate_write(const json_t *config, const json_t *given, int64_t world, int64_t machines,
-                                   FILE *out, json_t *unsaid) {
+/* ---- what changes the plan, which nobody may lose by reading again what was written ---- */
+
+/* The keys that make a plan and are no script's; of DeepSpeed all of zero_optimization. */
+static bool makes_the_plan(const struct writer *w, const char *path) {
+  static const char *const keys[] = {"shardlab.tp",
+                                     "shardlab.pp",
+                                     "shardlab.cp",
+                                     "shardlab.cp_comm_type",
+                                     "shardlab.sequence_parallel",
+                                     "shardlab.shard_size",
+                                     "shardlab.virtual_stages",
+                                     "shardlab.schedule",
+                                     "shardlab.stages",
+                                     "shardlab.rank_order",
+                                     "shardlab.fp8",
+                                     "shardlab.async_tp",
+                                     "shardlab.tp_comm_overlap",
+                                     "communication_data_type",
+                                     "data_types.grad_accum_dtype",
+                                     "zero_optimization.offload_optimizer.device",
+                                     "zero_optimization.offload_param.device",
+                                     NULL};
+  if (sl_interop_among(keys, path)) return true;
+  return w->kind == DEEPSPEED && strncmp(path, "zero_optimization.", strlen("zero_optimization.")) == 0;
+}
+
+/* A pipeline's words without one, and the kind of context parallelism without any. */
+static bool is_idle(const struct writer *w, const char *path) {
+  static const char *const of_pp[] = {"shardlab.virtual_stages", "shardlab.schedule", "shardlab.stages", NULL};
+  if (sl_interop_among(of_pp, path)) return number_at(w, "shardlab.pp") <= 1;
+  return strcmp(path, "shardlab.cp_comm_type") == 0 && number_at(w, "shardlab.cp") <= 1;
+}
+
+/* `value` as messages have it; to be freed. */
+static char *shown(const json_t *value) {
+  if (json_is_string(value)) return strdup(json_string_value(value));
+  return value != NULL ? json_dumps(value, JSON_ENCODE_ANY) : strdup("none");
+}
+
+static enum sl_status refuse_lost(const struct writer *w, const char *path, const json_t *is, const json_t *usual) {
+  static const char *const types[] = {"", "MULTI_GPU", "DEEPSPEED", "FSDP", "FSDP version 2", "MEGATRON_LM"};
+  const bool zero = strncmp(path, "zero_optimization.", strlen("zero_optimization.")) == 0;
+  char *had = shown(is), *other = shown(usual), expected[256];
+  snprintf(expected, sizeof expected, "%.64s: with distributed_type %s it cannot be expressed%s",
+           other != NULL ? other : "none", types[w->kind],
+           w->kind == DEEPSPEED && zero ? " but in a deepspeed_config_file" : "");
+  const enum sl_status status =
+      had != NULL ? refuse(path, had, expected) : sl_fail(SL_ERR_MEMORY, "out of memory: a value");
+  free(had);
+  free(other);
+  return status;
+}
+
+static enum sl_status check_lost(const struct writer *w, const json_t *usual) {
+  size_t i;
+  json_t *name;
+  json_array_foreach(w->unsaid, i, name) {
+    const char *path = json_string_value(name);
+    const json_t *is = sl_interop_get(w->config, path), *other = sl_interop_get(usual, path);
+    if (!makes_the_plan(w, path) || is_idle(w, path)) continue;
+    if (is != NULL && !json_equal(is, other)) SL_TRY(refuse_lost(w, path, is, other));
+  }
+  return SL_OK;
+}
+
+enum sl_status sl_accelerate_write(const json_t *config, const json_t *given, const json_t *usual, int64_t world,
+                                   int64_t machines, FILE *out, json_t *unsaid) {
   struct writer w = {.config = config, .out = out, .unsaid = unsaid, .world = world, .machines = machines};
   SL_TRY(find_kind(&w));
   SL_TRY(put_head(&w));
@@ -297,5 +363,5 @@ enum sl_status sl_accelerate_write(const json_t *config, const json_t *given, in
   if (w.kind == MEGATRON) SL_TRY(put_megatron(&w));
   if (w.kind == MEGATRON) name_types(&w);
   sl_interop_unsaid(given, is_said, &w, unsaid);
-  return SL_OK;
+  return check_lost(&w, usual);
 }

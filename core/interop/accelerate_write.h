@@ -8,8 +8,9 @@
 #include <stdio.h>
 
 /* Writes the settings of a configuration, in the form of sl_config_to_json with its batch sizes filled in, for `world`
- * ranks on `machines` machines. Paths of keys in `given` (the original file) that Accelerate leaves to the script or
- * does not have are added to the array `unsaid`. Errors: SL_ERR_INPUT if an essential part of the configuration cannot
- * be expressed: a preset, a number type or a shard group that Accelerate does not have. */
-enum sl_status sl_accelerate_write(const json_t *config, const json_t *given, int64_t world, int64_t machines,
-                                   FILE *out, json_t *unsaid);
+ * ranks on `machines` machines. `usual`: the same form of a file that says nothing but the stage. Paths of keys in
+ * `given` (the original file) that Accelerate leaves to the script or does not have are added to the array `unsaid`.
+ * Errors: SL_ERR_INPUT if what is written would be read as another plan: a preset, a number type, a degree or a bucket
+ * that Accelerate, or the distributed_type that is written, cannot express. */
+enum sl_status sl_accelerate_write(const json_t *config, const json_t *given, const json_t *usual, int64_t world,
+                                   int64_t machines, FILE *out, json_t *unsaid);

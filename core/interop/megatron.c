@@ -17,12 +17,16 @@
 
 /* ---- the configuration ---- */
 
+static json_t *default_of(const struct sl_argument *row) {
+  return row->absent != NULL ? json_loads(row->absent, JSON_DECODE_ANY, NULL) : NULL;
+}
+
 static enum sl_status put_row(json_t *config, const struct sl_arguments *a, const struct sl_argument *row) {
   json_t *value = NULL;
   if (row->kind == SL_ARGUMENT_FLAG) {
     value = json_boolean(sl_arguments_has(a, row->name));
   } else if (!sl_arguments_has(a, row->name)) {
-    if (row->absent != NULL) value = json_loads(row->absent, JSON_DECODE_ANY, NULL);
+    value = default_of(row);
   } else if (row->kind == SL_ARGUMENT_INT) {
     int64_t n;
     SL_TRY(sl_arguments_int(a, row->name, &n));
@@ -36,10 +40,49 @@ static enum sl_status put_row(json_t *config, const struct sl_arguments *a, cons
   return SL_OK;
 }
 
+/* Whether --seed is what a shell would tell, and no number. */
+static bool seed_is_open(const struct sl_arguments *a) {
+  const struct sl_argument_given *g = sl_arguments_find(a, "seed");
+  return a->is_script && g != NULL && g->value_count > 0 && strpbrk(g->values[0], "$`") != NULL;
+}
+
+static enum sl_status put_rows(json_t *config, const struct sl_arguments *a, enum sl_megatron_seed seed) {
+  const bool open = seed != SL_MEGATRON_SEED_NEEDED && seed_is_open(a);
+  for (const struct sl_argument *row = sl_megatron_arguments; row->name != NULL; row++) {
+    if (!open || strcmp(row->name, "seed") != 0) {
+      SL_TRY(put_row(config, a, row));
+      continue;
+    }
+    sl_interop_put(config, row->path, default_of(row));
+    const struct sl_argument_given *g = sl_arguments_find(a, row->name);
+    if (sl_arguments_has(a, row->name) && seed == SL_MEGATRON_SEED_IDLE)
+      sl_warn("%.256s:%d: --seed: is '%.100s', which only a shell can tell, so %s is taken: nothing here depends on it",
+              a->name, g->line, g->values[0], row->absent);
+  }
+  return SL_OK;
+}
+
+/* Megatron-LM does not start with full and no method, nor with selective and one (transformer_config.py, arguments.py). */
+static enum sl_status check_method(const struct sl_arguments *a, const char *granularity) {
+  static const char key[] = "recompute-method", needs[] = "recompute-granularity";
+  const char *method;
+  if (!sl_arguments_has(a, key)) {
+    if (strcmp(granularity, "full") != 0 || !sl_arguments_has(a, needs)) return SL_OK;
+    return sl_arguments_fail(a, needs,
+                             "--recompute-method uniform beside it: full needs uniform or block, and block is not "
+                             "modelled");
+  }
+  if (strcmp(granularity, "selective") == 0)
+    return sl_arguments_fail(a, key,
+                             "none: recompute method is not yet supported for selective recomputing granularity");
+  SL_TRY(sl_arguments_text(a, key, &method));
+  return strcmp(method, "uniform") == 0 ? SL_OK : sl_arguments_fail(a, key, "uniform: block is not modelled");
+}
+
 /* --recompute-activations means --recompute-granularity selective. Method "uniform" with one layer per piece recomputes
  * every layer from its input; in 2021 this was --checkpoint-activations or --activations-checkpoint-method. */
 static enum sl_status put_recompute(json_t *config, const struct sl_arguments *a) {
-  const char *granularity = sl_arguments_has(a, "recompute-activations") ? "selective" : NULL, *method = "uniform";
+  const char *granularity = sl_arguments_has(a, "recompute-activations") ? "selective" : NULL, *method;
   int64_t layers = 1;
   if (sl_arguments_has(a, "checkpoint-activations")) granularity = "full";
   if (sl_arguments_has(a, "activations-checkpoint-method")) {
@@ -60,13 +103,7 @@ static enum sl_status put_recompute(json_t *config, const struct sl_arguments *a
   if (strcmp(granularity, "full") == 0 && layers != 1)
     return sl_arguments_fail(a, "recompute-num-layers",
                              "1: pieces of several layers, or some layers alone, are not modelled");
-  if (strcmp(granularity, "full") == 0 && sl_arguments_has(a, "recompute-granularity"))
-    SL_TRY(sl_arguments_text(a, "recompute-method", &method)); /* Megatron-LM does not start without it */
-  if (sl_arguments_has(a, "recompute-method")) {
-    SL_TRY(sl_arguments_text(a, "recompute-method", &method));
-    if (strcmp(method, "uniform") != 0)
-      return sl_arguments_fail(a, "recompute-method", "uniform: block is not modelled");
-  }
+  SL_TRY(check_method(a, granularity));
   sl_interop_put(config, "shardlab.recompute", json_string(granularity));
   if (strcmp(granularity, "full") == 0 || !sl_arguments_has(a, "recompute-modules")) return SL_OK;
   json_t *modules = sl_arguments_list(a, "recompute-modules");
@@ -182,6 +219,18 @@ static enum sl_status put_context(json_t *config, const struct sl_arguments *a) 
   return SL_OK;
 }
 
+/* Megatron-DeepSpeed's own schedule in the place of DeepSpeed's. Its default puts off the weight gradients of the first
+ * micro-batches, its exact semantics, which are those of zb-h1, always the latest ones: as many, for as long. */
+static enum sl_status put_zero_bubble(json_t *config, const struct sl_arguments *a, int64_t pp) {
+  static const char key[] = "enable-zbh1-pipeline", exact[] = "enable-zbh1-exact-semantics";
+  const bool is_given = sl_arguments_has(a, key);
+  if (sl_arguments_has(a, exact) && !is_given)
+    return sl_arguments_fail(a, exact, "--enable-zbh1-pipeline beside it, of which these are the semantics");
+  if (is_given && !sl_arguments_has(a, "deepspeed")) return sl_arguments_fail(a, key, "none without --deepspeed");
+  if (is_given && pp > 1) sl_interop_put(config, "shardlab.schedule", json_string("zb-h1"));
+  return SL_OK;
+}
+
 /* Virtual stages may also be given as the number of layers of each. With more than one per rank, the schedule is
  * interleaved. */
 static enum sl_status put_pipeline(json_t *config, const struct sl_arguments *a) {
@@ -200,6 +249,7 @@ static enum sl_status put_pipeline(json_t *config, const struct sl_arguments *a)
   SL_TRY(put_context(config, a));
   SL_TRY(sl_megatron_check_interleaved(a, pp, virtual));
   if (virtual > 1) sl_interop_put(config, "shardlab.schedule", json_string("interleaved"));
+  SL_TRY(put_zero_bubble(config, a, pp));
   if (sl_arguments_has(a, "use-tp-pp-dp-mapping"))
     sl_interop_put(config, "shardlab.rank_order", json_string("tp-pp-dp"));
   return SL_OK;
@@ -250,8 +300,8 @@ static enum sl_status put_preset(json_t *config, const struct sl_arguments *a) {
   return SL_OK;
 }
 
-static enum sl_status make_config(json_t *config, const struct sl_arguments *a) {
-  for (const struct sl_argument *row = sl_megatron_arguments; row->name != NULL; row++) SL_TRY(put_row(config, a, row));
+static enum sl_status make_config(json_t *config, const struct sl_arguments *a, enum sl_megatron_seed seed) {
+  SL_TRY(put_rows(config, a, seed));
   SL_TRY(put_preset(config, a));
   SL_TRY(put_optimizer(config, a));
   SL_TRY(put_pipeline(config, a));
@@ -283,7 +333,7 @@ static enum sl_status check_program(const struct sl_arguments *a) {
 static enum sl_status read_all(const struct sl_arguments *a, const struct sl_megatron_source *source,
                                struct sl_megatron_made *out) {
   SL_TRY(check_program(a));
-  SL_TRY(make_config(out->config, a));
+  SL_TRY(make_config(out->config, a, source->seed));
   sl_megatron_name_config(a, out->names);
   if (source->wants_model) SL_TRY(sl_megatron_model(a, &out->model, out->names));
   sl_megatron_say_doubts(a);

@@ -10,11 +10,16 @@
 /* The argument that becomes train_batch_size, with its dashes. */
 extern const char sl_megatron_global_batch[];
 
+/* What becomes of a script's --seed that only a shell could tell, as $RANDOM: an error, Megatron-LM's default with a
+ * warning, or, where the command says another, the default without a word. */
+enum sl_megatron_seed { SL_MEGATRON_SEED_NEEDED, SL_MEGATRON_SEED_IDLE, SL_MEGATRON_SEED_OVERRULED };
+
 /* What is read: arguments or, with `is_script`, a launch script that contains them (shell.h). */
 struct sl_megatron_source {
   const char *name, *text; /* name: for messages */
   bool is_script, wants_model;
   bool strict; /* every name must be one of Megatron-LM's */
+  enum sl_megatron_seed seed;
 };
 
 struct sl_megatron_made {

@@ -103,8 +103,6 @@ const struct sl_megatron_refusal sl_megatron_refused[] = {
     {"account-for-embedding-in-pipeline-split", NULL},
     {"account-for-loss-in-pipeline-split", NULL},
     {"standalone-embedding-stage", NULL},
-    {"enable-zbh1-pipeline", NULL},
-    {"enable-zbh1-exact-semantics", NULL},
     {"mlp-chunks-for-training", "1"},
     /* offload and recomputation */
     {"optimizer-cpu-offload", NULL},

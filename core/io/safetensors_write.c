@@ -28,10 +28,6 @@ static const char *type_name(enum sl_dtype type) {
   }
 }
 
-static enum sl_status io_fail(const char *path, const char *what) {
-  return sl_fail(SL_ERR_IO, "%s: cannot %s: %s", path, what, strerror(errno));
-}
-
 static void release(struct sl_safetensors_writer *writer) {
   if (writer->path != NULL && writer->fd >= 0) close(writer->fd); /* a zeroed writer holds no descriptor 0 */
   free(writer->path);
@@ -114,7 +110,7 @@ fail:
 
 static enum sl_status write_all(struct sl_safetensors_writer *writer, const void *bytes, size_t size, int64_t offset) {
   if (sl_direct_write(&writer->direct, writer->fd, bytes, size, offset) == 0) return SL_OK;
-  return io_fail(writer->temporary, "be written");
+  return sl_new_file_fail(writer->temporary, "be written");
 }
 
 enum sl_status sl_safetensors_create(struct sl_safetensors_writer *writer, const char *path,
@@ -126,10 +122,10 @@ enum sl_status sl_safetensors_create(struct sl_safetensors_writer *writer, const
   SL_GO_FAIL(sl_was_read_check(NULL, path));
   SL_GO_FAIL(sl_new_file_check(NULL, path));
   writer->fd = sl_new_file_create(writer->temporary);
-  if (writer->fd < 0) SL_GO_FAIL(io_fail(writer->path, "be created"));
+  if (writer->fd < 0) SL_GO_FAIL(sl_new_file_fail(writer->path, "be created"));
   writer->creator = true;
   SL_GO_FAIL(write_all(writer, head, head_bytes, 0));
-  if (ftruncate(writer->fd, writer->offset[count]) != 0) SL_GO_FAIL(io_fail(writer->temporary, "be extended"));
+  if (ftruncate(writer->fd, writer->offset[count]) != 0) SL_GO_FAIL(sl_new_file_fail(writer->temporary, "be extended"));
   free(head);
   return SL_OK;
 fail:
@@ -143,7 +139,7 @@ static enum sl_status compare_head(const struct sl_safetensors_writer *writer, c
                                    size_t head_bytes) {
   struct stat info;
   unsigned char *disk;
-  if (fstat(writer->fd, &info) != 0) return io_fail(writer->temporary, "be examined");
+  if (fstat(writer->fd, &info) != 0) return sl_new_file_fail(writer->temporary, "be examined");
   SL_TRY(sl_calloc(&disk, head_bytes, 1));
   const bool same = info.st_size == writer->offset[writer->count] &&
                     pread(writer->fd, disk, head_bytes, 0) == (ssize_t)head_bytes &&
@@ -159,7 +155,7 @@ enum sl_status sl_safetensors_join(struct sl_safetensors_writer *writer, const c
   enum sl_status status;
   SL_TRY(prepare(writer, path, tensors, count, metadata, &head, &head_bytes));
   writer->fd = open(writer->temporary, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
-  if (writer->fd < 0) SL_GO_FAIL(io_fail(writer->temporary, "be opened"));
+  if (writer->fd < 0) SL_GO_FAIL(sl_new_file_fail(writer->temporary, "be opened"));
   SL_GO_FAIL(compare_head(writer, head, head_bytes));
   free(head);
   return SL_OK;
@@ -181,7 +177,7 @@ enum sl_status sl_safetensors_write(struct sl_safetensors_writer *writer, int in
 }
 
 enum sl_status sl_safetensors_sync(const struct sl_safetensors_writer *writer) {
-  return fsync(writer->fd) == 0 ? SL_OK : io_fail(writer->temporary, "reach the disk");
+  return fsync(writer->fd) == 0 ? SL_OK : sl_new_file_fail(writer->temporary, "reach the disk");
 }
 
 enum sl_status sl_safetensors_finish(struct sl_safetensors_writer *writer) {

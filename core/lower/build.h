@@ -102,6 +102,12 @@ struct sl_operand sl_build_grad(const struct sl_lowering *lowering, int tensor);
 struct sl_operand sl_build_part(const struct sl_lowering *lowering, int32_t buffer, enum sl_access access,
                                 int64_t first, int64_t count);
 
+/* Puts an operand of a draft before its `at`-th. */
+static inline void sl_build_insert(struct sl_draft *draft, int at, struct sl_operand operand) {
+  for (int i = draft->operand_count++; i > at; i--) draft->operand[i] = draft->operand[i - 1];
+  draft->operand[at] = operand;
+}
+
 /* Append a draft; `op` is a template whose lane, group, peer, tensor fields get their defaults here. */
 enum sl_status sl_build_draft(struct sl_drafts *drafts, struct sl_op op, int operand_count,
                               const struct sl_operand *operands);

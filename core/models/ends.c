@@ -280,11 +280,7 @@ static enum sl_status loss_forward(struct sl_tape *t, const struct sl_node *n) {
   return classify(&t->g, n->layer, s);
 }
 
-static enum sl_status loss_backward(struct sl_tape *t, const struct sl_node *n) {
-  return sl_gradient_give(t, n->in[0], sl_tape_at(t, n->out[0]));
-}
-
-static const struct sl_rule loss_rule = {.reads_out = 1, .forward = loss_forward, .backward = loss_backward};
+static const struct sl_rule loss_rule = {.reads_out = 1, .forward = loss_forward, .backward = sl_gradient_of_loss};
 
 void sl_loss(struct sl_tape *t, int logits, int targets) {
   struct sl_value value = t->values[logits];

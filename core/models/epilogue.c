@@ -28,14 +28,14 @@ static bool same(const struct sl_operand *x, const struct sl_operand *y) {
 }
 
 /* May two operands overlap? Different slots of a buffer may be the same memory. */
-static bool meet(const struct sl_operand *x, const struct sl_operand *y) {
+static bool overlap(const struct sl_operand *x, const struct sl_operand *y) {
   if (x->buffer != y->buffer || (x->buffer < 0 && (x->placed != y->placed || x->gradient != y->gradient))) return false;
   return x->slice.offset < y->slice.offset + y->slice.bytes && y->slice.offset < x->slice.offset + x->slice.bytes;
 }
 
 static bool touches(const struct sl_draft *d, const struct sl_operand *o) {
   for (int i = 0; i < d->operand_count; i++)
-    if (meet(&d->operand[i], o)) return true;
+    if (overlap(&d->operand[i], o)) return true;
   return false;
 }
 
@@ -43,7 +43,7 @@ static bool touches(const struct sl_draft *d, const struct sl_operand *o) {
 static bool ordered(const struct sl_draft *d, const struct sl_draft *e) {
   for (int i = 0; i < d->operand_count; i++)
     for (int k = 0; k < e->operand_count; k++)
-      if (meet(&d->operand[i], &e->operand[k]) &&
+      if (overlap(&d->operand[i], &e->operand[k]) &&
           ((d->operand[i].slice.access | e->operand[k].slice.access) & SL_WRITE))
         return true;
   return false;
@@ -108,12 +108,6 @@ static unsigned find(const struct sl_plan *plan, const struct sl_drafts *drafts,
 
 /* ---- the product with its epilogue ---- */
 
-static void insert(struct sl_draft *d, int at, struct sl_operand o) {
-  memmove(&d->operand[at + 1], &d->operand[at], (size_t)(d->operand_count - at) * sizeof o);
-  d->operand[at] = o;
-  d->operand_count++;
-}
-
 /* gelu: r x, w out; gelu_bwd: + dout, r x; bias_bwd: r dout, w dbias */
 static void fuse(struct sl_draft *gemm, unsigned epilogue, const struct sl_draft *next) {
   struct sl_operand beside = next->operand[1];
@@ -123,7 +117,7 @@ static void fuse(struct sl_draft *gemm, unsigned epilogue, const struct sl_draft
   }
   gemm->op.flags |= epilogue;
   const bool aux = epilogue & (SL_OP_GELU | SL_OP_DGELU);
-  insert(gemm, sl_op_at(&gemm->op, aux ? SL_AT_AUX : SL_AT_DBIAS), beside);
+  sl_build_insert(gemm, sl_op_at(&gemm->op, aux ? SL_AT_AUX : SL_AT_DBIAS), beside);
 }
 
 /* Fusing leaves gaps. The few drafts before a gap are moved up to it; finished drafts are compacted at the front. */

@@ -73,3 +73,7 @@ enum sl_status sl_gradient_give(struct sl_tape *t, int value, struct sl_operand 
   add.dim[0] = x->count;
   return SL_BUILD_DRAFT(t->g.drafts, add, sl_build_as(at, SL_READ), sl_build_as(x->gradient, SL_READ_WRITE));
 }
+
+enum sl_status sl_gradient_of_loss(struct sl_tape *t, const struct sl_node *n) {
+  return sl_gradient_give(t, n->in[0], sl_tape_at(t, n->out[0]));
+}

@@ -12,3 +12,5 @@ enum sl_status sl_gradient_hold(struct sl_tape *tape, int value, struct sl_opera
 enum sl_status sl_gradient_into(struct sl_tape *tape, int value, struct sl_operand *into);
 /* Declares that the gradient of `value`, or a part of it, is at `at`; the tape may add to it there. */
 enum sl_status sl_gradient_give(struct sl_tape *tape, int value, struct sl_operand at);
+/* The rule of a fused loss, which has left the gradient of its input as its output. */
+enum sl_status sl_gradient_of_loss(struct sl_tape *tape, const struct sl_node *node);

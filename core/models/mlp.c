@@ -130,10 +130,6 @@ static enum sl_status loss_forward(struct sl_tape *t, const struct sl_node *n) {
                         sl_build_write(l, scratch));
 }
 
-static enum sl_status loss_backward(struct sl_tape *t, const struct sl_node *n) {
-  return sl_gradient_give(t, n->in[0], sl_tape_at(t, n->out[0]));
-}
-
 /* ---- a stage's two ends ---- */
 
 /* Loads inputs in the model's first stage, targets in its last. */
@@ -181,7 +177,7 @@ static enum sl_status take_gradient(struct sl_tape *t, const struct sl_node *n) 
 
 static const struct sl_rule linear_rule = {.reads_in = 1, .forward = linear_forward, .backward = linear_backward};
 static const struct sl_rule relu_rule = {.reads_out = 1, .forward = relu_forward, .backward = relu_backward};
-static const struct sl_rule loss_rule = {.reads_out = 1, .forward = loss_forward, .backward = loss_backward};
+static const struct sl_rule loss_rule = {.reads_out = 1, .forward = loss_forward, .backward = sl_gradient_of_loss};
 static const struct sl_rule load_rule = {.forward = load, .backward = no_gradient};
 static const struct sl_rule arrive_rule = {.backward = give_gradient};
 static const struct sl_rule leave_rule = {.backward = take_gradient};

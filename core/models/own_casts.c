@@ -209,12 +209,6 @@ static enum sl_status cast(struct walk *w, size_t at, const struct factor *f, st
   return SL_OK;
 }
 
-static void insert(struct sl_draft *d, int at, struct sl_operand o) {
-  memmove(&d->operand[at + 1], &d->operand[at], (size_t)(d->operand_count - at) * sizeof o);
-  d->operand[at] = o;
-  d->operand_count++;
-}
-
 /* ---- drafts ---- */
 
 static enum sl_status add_product(struct walk *w, size_t at, struct sl_draft *d) {
@@ -227,8 +221,8 @@ static enum sl_status add_product(struct walk *w, size_t at, struct sl_draft *d)
   }
   d->op.flags = (d->op.flags & ~(unsigned)SL_OP_TRANS_A) | SL_OP_TRANS_B | SL_OP_SCALED;
   for (int i = 0; i < 2; i++)
-    insert(d, sl_op_at(&d->op, i == 0 ? SL_AT_SCALE_A : SL_AT_SCALE_B),
-           sl_build_scale(w->l, casts[i].placed, role_of(w->l, whole, i)));
+    sl_build_insert(d, sl_op_at(&d->op, i == 0 ? SL_AT_SCALE_A : SL_AT_SCALE_B),
+                    sl_build_scale(w->l, casts[i].placed, role_of(w->l, whole, i)));
   return SL_OK;
 }
 

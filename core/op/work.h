@@ -84,9 +84,6 @@ enum sl_variant sl_variant_beside_gpu(enum sl_lane lane);
 static inline bool sl_variant_is_rated(enum sl_variant variant) {
   return variant >= SL_VARIANT_NVME_READ;
 }
-static inline bool sl_variant_is_nvme(enum sl_variant variant) {
-  return variant == SL_VARIANT_NVME_READ || variant == SL_VARIANT_NVME_WRITE;
-}
 
 struct sl_work {
   enum sl_op_kind kind;

@@ -63,7 +63,7 @@ static bool within(struct part a, struct part b) {
   return b.first <= a.first && a.end <= b.end;
 }
 
-static bool meets(struct part a, struct part b) {
+static bool overlaps(struct part a, struct part b) {
   return a.first < b.end && b.first < a.end;
 }
 
@@ -78,7 +78,7 @@ static enum sl_status note(struct sl_busy *b, size_t node, struct part own, stru
   if (within(own, moments)) return sl_busy_runs_add(&b->nodes[node].throughout, run.lo, run.hi);
   SL_TRY(sl_busy_runs_add(&b->nodes[node].somewhere, run.lo, run.hi));
   for (int i = 0; i < 2; i++)
-    if (meets(half(own, i), moments)) SL_TRY(note(b, 2 * node + (size_t)i, half(own, i), moments, run));
+    if (overlaps(half(own, i), moments)) SL_TRY(note(b, 2 * node + (size_t)i, half(own, i), moments, run));
   return SL_OK;
 }
 
@@ -97,7 +97,7 @@ static int64_t beside(const struct sl_busy *b, size_t node, struct part own, str
   offset = sl_busy_runs_pass(&b->nodes[node].throughout, offset, bytes);
   if (within(own, moments)) return sl_busy_runs_pass(&b->nodes[node].somewhere, offset, bytes);
   for (int i = 0; i < 2; i++)
-    if (meets(half(own, i), moments)) offset = beside(b, 2 * node + (size_t)i, half(own, i), moments, offset, bytes);
+    if (overlaps(half(own, i), moments)) offset = beside(b, 2 * node + (size_t)i, half(own, i), moments, offset, bytes);
   return offset;
 }
 

@@ -59,6 +59,11 @@ static bool not_1f1b(struct question *q) {
   return has_pp(q) && strcmp(q->config->sl.schedule, "1f1b") != 0;
 }
 
+/* Megatron-DeepSpeed puts its own zb-h1 in the place of DeepSpeed's TrainSchedule (--enable-zbh1-pipeline). */
+static bool not_deepspeeds_schedule(struct question *q) {
+  return not_1f1b(q) && strcmp(q->config->sl.schedule, "zb-h1") != 0;
+}
+
 static bool virtual_stages_without_pp(struct question *q) {
   return has_virtual_stages(q) && !has_pp(q);
 }
@@ -150,7 +155,8 @@ static const struct limit limits[] = {
     {SL_FAMILY_PIPELINE_ENGINE, 0, STAGE, shards_gradients,
      "ZeRO-2 and ZeRO-3 are incompatible with pipeline parallelism"},
     {DEEPSPEED, 0, "shardlab.virtual_stages", has_virtual_stages, NO_SETTING "PipelineEngine holds one stage a rank"},
-    {DEEPSPEED, 0, "shardlab.schedule", not_1f1b, NO_SETTING "PipelineEngine runs TrainSchedule, which is 1f1b"},
+    {DEEPSPEED, 0, "shardlab.schedule", not_deepspeeds_schedule,
+     NO_SETTING "PipelineEngine runs TrainSchedule, which is 1f1b, or Megatron-DeepSpeed's zb-h1"},
     {DEEPSPEED, 0, "shardlab.cp_comm_type", gathers_keys,
      NO_SETTING "Ulysses exchanges heads for tokens, which is a2a"},
     {DEEPSPEED, 0, "shardlab.sequence_parallel", has_sequence_parallel,

@@ -6,11 +6,6 @@
 #include <math.h>
 #include <string.h>
 
-double sl_estimator_zero_paper(double params, int64_t devices, int stage) {
-  static const double whole[] = {16, 4, 2, 0}, shared[] = {0, 12, 14, 16}; /* bytes a parameter */
-  return whole[stage] * params + shared[stage] * params / (double)devices;
-}
-
 static struct sl_estimate stage2(const struct sl_estimator *ask) {
   const double p = ask->params, n = (double)sl_product(ask->nodes, ask->devices_per_node);
   if (ask->offload_optimizer) return (struct sl_estimate){2 * p, p * fmax(4 * n, 16) * 1.5};

@@ -1,5 +1,4 @@
-/* Model-state memory by others' formulas, to be compared with our own figures: ZeRO's accounting and DeepSpeed's
- * estimators.
+/* Model-state memory by DeepSpeed's estimators, to be compared with our own figures.
  *
  * They count parameters, gradients and optimizer state of fp16 training with Adam, and nothing else: no activations, no
  * buckets, no gathered parameters beyond the largest layer, no padding, no fragmentation. */
@@ -9,12 +8,6 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-
-/* ZeRO (arXiv:1910.02054, Figure 1): bytes of model states per device with mixed-precision Adam, K = 12 bytes of
- * optimizer state per parameter, over `devices` data-parallel devices:
- *   stage 0  (2 + 2 + K) P      1  (2 + 2) P + K P / N      2  2 P + (2 + K) P / N      3  (2 + 2 + K) P / N
- * The paper prints GB of 10^9 bytes. `stage` is 0 to 3, `devices` at least 1. */
-double sl_estimator_zero_paper(double params, int64_t devices, int stage);
 
 /* The arguments of DeepSpeed's estimate_zero{2,3}_model_states_mem_needs. */
 struct sl_estimator {

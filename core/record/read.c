@@ -1,6 +1,7 @@
 /* Reads a run record. Every key that keys.def requires is checked here, once, and errors name its place. */
 #include "core/record/record.h"
 
+#include <math.h>
 #include <string.h>
 
 enum shape { TEXT, BOOLEAN, INTEGER, NUMBER, OBJECT, LIST, DOCUMENT, ANY };
@@ -121,4 +122,9 @@ enum sl_status sl_record_load(struct sl_json *doc, const char *path) {
   const enum sl_status status = sl_record_check(doc);
   if (status != SL_OK) sl_json_free(doc);
   return status;
+}
+
+double sl_record_loss(const json_t *losses, size_t step) {
+  const json_t *loss = json_array_get(losses, step);
+  return json_is_number(loss) ? json_number_value(loss) : NAN;
 }

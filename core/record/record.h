@@ -29,6 +29,8 @@ enum sl_status sl_record_build(const struct sl_record_input *input, json_t **out
 enum sl_status sl_record_load(struct sl_json *doc, const char *path);
 /* Validates a parsed document. */
 enum sl_status sl_record_check(const struct sl_json *doc);
+/* The loss of a step in a record's list, where null stands for a number that is not finite: NAN. */
+double sl_record_loss(const json_t *losses, size_t step);
 /* The row of a traffic list that counts the same calls as `like`; NULL if there is none. */
 const json_t *sl_record_traffic_row(const json_t *list, const json_t *like);
 /* Does `list` have another row that differs from `row` only in the number type? */

@@ -334,3 +334,7 @@ void sl_run_close(struct sl_run *run) {
   run->evals = NULL;
   run->state = NULL;
 }
+
+enum sl_status sl_run_agree(const struct sl_run *run, enum sl_status mine) {
+  return run->exec->agree != NULL ? run->exec->agree(run->state, mine) : mine;
+}

@@ -260,3 +260,5 @@ struct sl_run {
  * exchange() until sl_run_close. */
 enum sl_status sl_run_execute(struct sl_run *run);
 void sl_run_close(struct sl_run *run);
+/* Collective, as agree() of the backend, where it has that. */
+enum sl_status sl_run_agree(const struct sl_run *run, enum sl_status mine);

@@ -66,6 +66,8 @@ struct sl_schedule {
  * size. */
 enum sl_status sl_schedule_open_named(struct sl_schedule *schedule, const char *name, int ranks, int stages,
                                       int micro_batches);
+/* Is `name` that of a file? */
+bool sl_schedule_is_file(const char *name);
 
 /* Generates the compute actions of `ranks` pipeline ranks with `stages` stages each, without STEP:
  *   gpipe           all forwards, then all backwards                                            stages 1
@@ -101,6 +103,14 @@ static inline enum sl_status sl_schedule_append(struct sl_schedule *schedule, in
   return SL_OK;
 }
 void sl_schedule_free(struct sl_schedule *schedule);
+/* Of a table with an entry for each stage and micro-batch: the index. */
+static inline size_t sl_schedule_cell(const struct sl_schedule *schedule, int stage, int micro_batch) {
+  return (size_t)stage * (size_t)schedule->micro_batches + (size_t)micro_batch;
+}
+/* Does it make the gradient that the stage before waits for? */
+static inline bool sl_action_is_backward(enum sl_action_kind kind) {
+  return kind == SL_ACTION_BACKWARD || kind == SL_ACTION_BACKWARD_INPUT;
+}
 
 /* The text form of one action, and back; IDLE is "". sl_action_parse fails with SL_ERR_INPUT and the text. */
 void sl_action_print(char *out, size_t size, const struct sl_action *action);

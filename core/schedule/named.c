@@ -79,14 +79,14 @@ fail:
   return status;
 }
 
-static bool is_csv(const char *name) {
+bool sl_schedule_is_file(const char *name) {
   const size_t n = strlen(name);
   return n > 4 && strcmp(name + n - 4, ".csv") == 0;
 }
 
 enum sl_status sl_schedule_open_named(struct sl_schedule *s, const char *name, int ranks, int stages,
                                       int micro_batches) {
-  if (!is_csv(name)) {
+  if (!sl_schedule_is_file(name)) {
     if (stages == 0) stages = sl_schedule_default_stages(name);
     return sl_schedule_generate(s, name, ranks, stages, micro_batches);
   }

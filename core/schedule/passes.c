@@ -149,17 +149,11 @@ struct player {
   struct sl_action *turn;
 };
 
-static size_t cell(const struct sl_schedule *s, int stage, int micro_batch) {
-  return (size_t)stage * (size_t)s->micro_batches + (size_t)micro_batch;
-}
-
-static bool is_backward(enum sl_action_kind kind) {
-  return kind == SL_ACTION_BACKWARD || kind == SL_ACTION_BACKWARD_INPUT;
-}
-
 static bool is_ready(const struct player *p, const struct sl_action *a) {
-  if (a->kind == SL_ACTION_FORWARD && a->stage > 0) return p->forward[cell(p->s, a->stage - 1, a->micro_batch)];
-  if (is_backward(a->kind) && a->stage < p->s->stages - 1) return p->backward[cell(p->s, a->stage + 1, a->micro_batch)];
+  if (a->kind == SL_ACTION_FORWARD && a->stage > 0)
+    return p->forward[sl_schedule_cell(p->s, a->stage - 1, a->micro_batch)];
+  if (sl_action_is_backward(a->kind) && a->stage < p->s->stages - 1)
+    return p->backward[sl_schedule_cell(p->s, a->stage + 1, a->micro_batch)];
   return true;
 }
 
@@ -174,11 +168,11 @@ static enum sl_status transfer(struct player *p, const struct sl_action *a, int 
 /* Makes the result of `a` available to its consumers. */
 static enum sl_status pass_on(struct player *p, const struct sl_action *a) {
   if (a->kind == SL_ACTION_FORWARD) {
-    p->forward[cell(p->s, a->stage, a->micro_batch)] = true;
+    p->forward[sl_schedule_cell(p->s, a->stage, a->micro_batch)] = true;
     return transfer(p, a, a->stage + 1, SL_ACTION_SEND_F, SL_ACTION_RECV_F);
   }
-  if (is_backward(a->kind)) {
-    p->backward[cell(p->s, a->stage, a->micro_batch)] = true;
+  if (sl_action_is_backward(a->kind)) {
+    p->backward[sl_schedule_cell(p->s, a->stage, a->micro_batch)] = true;
     return transfer(p, a, a->stage - 1, SL_ACTION_SEND_B, SL_ACTION_RECV_B);
   }
   return SL_OK;

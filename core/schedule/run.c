@@ -37,24 +37,16 @@ static void wake_rank_of(struct dry *d, int stage) {
   if (stage >= 0 && stage < d->s->stages) wake(d, d->s->stage_rank[stage]);
 }
 
-static size_t cell(const struct sl_schedule *s, int stage, int micro_batch) {
-  return (size_t)stage * (size_t)s->micro_batches + (size_t)micro_batch;
-}
-
-static bool is_backward(enum sl_action_kind kind) {
-  return kind == SL_ACTION_BACKWARD || kind == SL_ACTION_BACKWARD_INPUT;
-}
-
 /* The stage whose F (for a forward) or B or I (for a backward) must end before `a`; -1: none. */
 static int producer(const struct sl_schedule *s, const struct sl_action *a) {
   if (a->kind == SL_ACTION_FORWARD) return a->stage - 1;
-  return is_backward(a->kind) && a->stage < s->stages - 1 ? a->stage + 1 : -1;
+  return sl_action_is_backward(a->kind) && a->stage < s->stages - 1 ? a->stage + 1 : -1;
 }
 
 static int64_t ready_at(const struct dry *d, const struct sl_action *a) {
   const int from = producer(d->s, a);
   if (from < 0) return 0;
-  return (a->kind == SL_ACTION_FORWARD ? d->forward : d->backward)[cell(d->s, from, a->micro_batch)];
+  return (a->kind == SL_ACTION_FORWARD ? d->forward : d->backward)[sl_schedule_cell(d->s, from, a->micro_batch)];
 }
 
 static int cost_of(const struct sl_schedule_costs *costs, enum sl_action_kind kind) {
@@ -85,7 +77,7 @@ static int awaited(const struct dry *d, int rank, struct sl_action *want, unsign
     want->kind = other[a.kind - SL_ACTION_SEND_F];
   } else {
     want->stage = producer(d->s, &a);
-    want->kind = is_backward(a.kind) ? SL_ACTION_BACKWARD : SL_ACTION_FORWARD;
+    want->kind = sl_action_is_backward(a.kind) ? SL_ACTION_BACKWARD : SL_ACTION_FORWARD;
   }
   *kinds = 1u << want->kind;
   if (want->kind == SL_ACTION_BACKWARD) *kinds |= 1u << SL_ACTION_BACKWARD_INPUT;
@@ -135,8 +127,8 @@ static void advance(struct dry *d, int rank, int64_t *busy) {
     d->run->start[rank][d->at[rank]] = start;
     d->now[rank] = start + cost;
     *busy += cost;
-    if (a->kind == SL_ACTION_FORWARD) d->forward[cell(d->s, a->stage, a->micro_batch)] = d->now[rank];
-    if (is_backward(a->kind)) d->backward[cell(d->s, a->stage, a->micro_batch)] = d->now[rank];
+    if (a->kind == SL_ACTION_FORWARD) d->forward[sl_schedule_cell(d->s, a->stage, a->micro_batch)] = d->now[rank];
+    if (sl_action_is_backward(a->kind)) d->backward[sl_schedule_cell(d->s, a->stage, a->micro_batch)] = d->now[rank];
     wake_rank_of(d, a->kind == SL_ACTION_FORWARD ? a->stage + 1 : a->stage - 1);
   }
   d->at[rank]++;
@@ -172,7 +164,7 @@ static bool rendezvous(struct dry *d, int rank, const struct sl_action *a) {
   const enum sl_action_kind receive = a->kind == SL_ACTION_SEND_F ? SL_ACTION_RECV_F : SL_ACTION_RECV_B;
   if (b->kind != receive || b->stage != peer || b->micro_batch != a->micro_batch) return false;
   const size_t half = receive == SL_ACTION_RECV_F ? 0 : (size_t)d->s->stages * (size_t)d->s->micro_batches;
-  d->received[half + cell(d->s, peer, a->micro_batch)] = true;
+  d->received[half + sl_schedule_cell(d->s, peer, a->micro_batch)] = true;
   d->at[other]++;
   wake(d, other);
   return true;
@@ -187,9 +179,9 @@ static bool can_go(struct dry *d, int rank) {
   if (from < 0) return true;
   const bool forward = a->kind == SL_ACTION_FORWARD;
   if (d->s->stage_rank[from] == rank)
-    return (forward ? d->forward : d->backward)[cell(d->s, from, a->micro_batch)] >= 0;
+    return (forward ? d->forward : d->backward)[sl_schedule_cell(d->s, from, a->micro_batch)] >= 0;
   const size_t half = forward ? 0 : (size_t)d->s->stages * (size_t)d->s->micro_batches;
-  return d->received[half + cell(d->s, a->stage, a->micro_batch)];
+  return d->received[half + sl_schedule_cell(d->s, a->stage, a->micro_batch)];
 }
 
 static enum sl_status play_blocking(struct dry *d) {
@@ -197,8 +189,8 @@ static enum sl_status play_blocking(struct dry *d) {
     const int rank = next_rank(d);
     while (d->at[rank] < d->s->counts[rank] && can_go(d, rank)) {
       const struct sl_action *a = &d->s->actions[rank][d->at[rank]++];
-      if (a->kind == SL_ACTION_FORWARD) d->forward[cell(d->s, a->stage, a->micro_batch)] = 0;
-      if (is_backward(a->kind)) d->backward[cell(d->s, a->stage, a->micro_batch)] = 0;
+      if (a->kind == SL_ACTION_FORWARD) d->forward[sl_schedule_cell(d->s, a->stage, a->micro_batch)] = 0;
+      if (sl_action_is_backward(a->kind)) d->backward[sl_schedule_cell(d->s, a->stage, a->micro_batch)] = 0;
     }
     if (d->at[rank] == d->s->counts[rank]) continue;
     /* its sender, which may have been waiting for this rank to get here */

@@ -48,22 +48,20 @@ static enum sl_status check_keys(const struct sl_tokenizer *t) {
 }
 
 static enum sl_status read_added_token(struct sl_tokenizer *t, size_t i, const json_t *token) {
-  static const char *const refused[] = {"single_word", "lstrip", "rstrip"};
   const char *content = json_string_value(json_object_get(token, "content"));
   const json_t *id = json_object_get(token, "id");
   if (content == NULL || content[0] == '\0' || !json_is_integer(id) || json_integer_value(id) < 0 ||
       json_integer_value(id) > INT32_MAX)
     return sl_fail(SL_ERR_INPUT, "%s: added_tokens[%zu]: expected a content and an id", t->name, i);
-  for (size_t k = 0; k < sizeof refused / sizeof *refused; k++)
-    if (json_is_true(json_object_get(token, refused[k])))
-      return sl_fail(SL_ERR_INPUT, "%s: added_tokens[%zu].%s: is true; expected false", t->name, i, refused[k]);
-  const uint32_t number = (uint32_t)json_integer_value(id);
-  if (!json_is_true(json_object_get(token, "normalized")))
-    return sl_added_put(&t->raw, content, strlen(content), number);
+  const struct sl_added_token made = {.id = (uint32_t)json_integer_value(id),
+                                      .single_word = json_is_true(json_object_get(token, "single_word")),
+                                      .lstrip = json_is_true(json_object_get(token, "lstrip")),
+                                      .rstrip = json_is_true(json_object_get(token, "rstrip"))};
+  if (!json_is_true(json_object_get(token, "normalized"))) return sl_added_put(&t->raw, content, strlen(content), made);
   char *normal;
   size_t size;
   SL_TRY(sl_normalize(&t->normalizer, content, strlen(content), &normal, &size));
-  const enum sl_status status = sl_added_put(&t->normalized, normal != NULL ? normal : content, size, number);
+  const enum sl_status status = sl_added_put(&t->normalized, normal != NULL ? normal : content, size, made);
   free(normal);
   return status;
 }
@@ -111,8 +109,8 @@ enum sl_status sl_tokenizer_open(struct sl_tokenizer **out, const char *path) {
 
 void sl_tokenizer_close(struct sl_tokenizer *t) {
   if (t == NULL) return;
-  sl_token_map_free(&t->raw.words);
-  sl_token_map_free(&t->normalized.words);
+  sl_added_free(&t->raw);
+  sl_added_free(&t->normalized);
   sl_normalizer_free(&t->normalizer);
   sl_splitter_free(&t->splitter);
   sl_bpe_free(&t->bpe);
@@ -123,7 +121,7 @@ void sl_tokenizer_close(struct sl_tokenizer *t) {
 
 int64_t sl_tokenizer_find(const struct sl_tokenizer *t, const char *token) {
   const size_t bytes = strlen(token);
-  const int64_t raw = sl_token_map_find(&t->raw.words, token, bytes);
+  const int64_t raw = sl_added_find(&t->raw, token, bytes);
   const json_t *added;
   size_t i;
   if (raw >= 0) return raw;
@@ -157,12 +155,13 @@ typedef enum sl_status (*piece_fn)(struct job *job, const char *text, size_t siz
 /* Calls `each` for the text between added tokens. */
 static enum sl_status around(struct job *job, const struct sl_added *added, const char *text, size_t size, bool first,
                              piece_fn each) {
-  size_t from = 0, begin, end;
+  struct sl_added_place place = {0, 0};
+  size_t from = 0, begin;
   uint32_t id;
-  while (sl_added_next(added, text, size, from, &begin, &end, &id)) {
+  while (sl_added_next(added, text, size, &place, &begin, &id)) {
     if (begin > from) SL_TRY(each(job, text + from, begin - from, first && from == 0));
     SL_TRY(put_id(job->out, id));
-    from = end;
+    from = place.taken;
   }
   return from < size ? each(job, text + from, size - from, first && from == 0) : SL_OK;
 }

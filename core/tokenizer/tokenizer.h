@@ -2,7 +2,7 @@
  * Qwen2 and the like) or on characters after a meta space (Llama 2, Mistral). The ids are those of the package's
  * encode(text, add_special_tokens=False); tests/golden/tokenizers checks that. Supported are:
  *
- *   added_tokens    matched in the text, the longest first; those with single_word, lstrip or rstrip are refused
+ *   added_tokens    matched in the text, the longest first, with single_word, lstrip, rstrip and normalized
  *   normalizer      NFC, NFD, NFKC, NFKD, Prepend, Replace of a string, and sequences of them
  *   pre_tokenizer   ByteLevel, Split (except Contiguous), Digits, Metaspace, and sequences of them
  *   model           BPE, with byte_fallback, fuse_unk, unk_token and ignore_merges

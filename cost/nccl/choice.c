@@ -102,12 +102,3 @@ struct sl_nccl_choice sl_nccl_choose(const struct sl_nccl *nccl, enum sl_nccl_co
   best.channels = channels_of_call(nccl, best.algo, best.proto, bytes);
   return best;
 }
-
-double sl_nccl_peer_seconds(const struct sl_nccl *nccl, bool across, int64_t bytes) {
-  const struct sl_nccl_comm *comm = &nccl->comm;
-  const double base = sl_nccl_base_latency(SL_NCCL_RING, SL_NCCL_SIMPLE);
-  if (!across)
-    return base + sl_nccl_inside_hop(comm, SL_NCCL_RING, SL_NCCL_SIMPLE) + (double)bytes / sl_nccl_inside(comm);
-  const double nics = fmax(1, (double)comm->nics / sl_nccl_local_most(comm));
-  return base + sl_nccl_across_hop(comm, SL_NCCL_RING, SL_NCCL_SIMPLE) + (double)bytes / (nics * comm->nic);
-}

@@ -48,7 +48,3 @@ double sl_nccl_latency_of_size(const struct sl_nccl *nccl, enum sl_nccl_coll col
                                enum sl_nccl_proto proto, int64_t bytes);
 double sl_nccl_bandwidth_of_size(const struct sl_nccl *nccl, enum sl_nccl_coll coll, enum sl_nccl_algo algo,
                                  enum sl_nccl_proto proto, int64_t bytes);
-/* A send and its receive, within a node or across nodes: base and hop of a Simple ring + bytes / link. The link is that
- * of a GPU to its node, or its share of the node's NICs, at least one. NCCL's model has no such entry; this formula is
- * ours. `across` only if the communicator has several nodes. */
-double sl_nccl_peer_seconds(const struct sl_nccl *nccl, bool across, int64_t bytes);

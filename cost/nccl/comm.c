@@ -4,11 +4,6 @@
 #include <math.h>
 
 #define X(name, text) text,
-const char *sl_nccl_coll_name(enum sl_nccl_coll coll) {
-  static const char *const names[] = {SL_NCCL_COLL_MAP(X)};
-  return names[coll];
-}
-
 const char *sl_nccl_algo_name(enum sl_nccl_algo algo) {
   static const char *const names[] = {SL_NCCL_ALGO_MAP(X)};
   return names[algo];

@@ -59,7 +59,7 @@ struct sl_nccl_comm {
   enum sl_nccl_gpu gpu;
   enum sl_nccl_cpu cpu;
   int ranks, nodes;   /* nodes <= ranks; one rank per GPU */
-  double nvlink;      /* of one GPU each way to the switch, as NCCL counts it (sl_nccl_nvlink); 0: none */
+  double nvlink;      /* of one GPU each way to the switch, as NCCL counts it: slightly below the data sheet; 0: none */
   double pcie;        /* between two GPUs of a node without NVLink */
   int nics;           /* of a node, as the network plugin reports them (it may combine several cards of a GPU) */
   double nic;         /* of one NIC, each way */
@@ -73,7 +73,6 @@ struct sl_nccl_comm {
   bool ll128;   /* the path to the NIC keeps 128-byte stores whole; needed only with several nodes */
 };
 
-const char *sl_nccl_coll_name(enum sl_nccl_coll coll);
 const char *sl_nccl_algo_name(enum sl_nccl_algo algo);
 const char *sl_nccl_proto_name(enum sl_nccl_proto proto);
 

@@ -49,10 +49,8 @@ static const struct {
 enum { ONE, SEVERAL, MAX_SPEEDS = 20 }; /* a list ends with a 0, for which every row leaves room */
 static const struct {
   double list[SL_NCCL_GPU_COUNT][SEVERAL + 1][MAX_SPEEDS];
-  double nvlink[SL_NCCL_GPU_COUNT];
 } speeds = {
 #define SPEEDS(gpu, nodes, ...) .list[SL_NCCL_##gpu][nodes] = {__VA_ARGS__, 0},
-#define NVLINK(gpu, value) .nvlink[SL_NCCL_##gpu] = value,
 #include "cost/nccl/speeds.inc"
 };
 
@@ -95,8 +93,4 @@ double sl_nccl_tree_share(enum sl_nccl_proto proto, int64_t bytes) {
 
 double sl_nccl_speed(const struct sl_nccl_comm *comm, int i) {
   return speeds.list[comm->gpu][comm->nodes > 1 ? SEVERAL : ONE][i] * gigabyte;
-}
-
-double sl_nccl_nvlink(enum sl_nccl_gpu gpu, int links) {
-  return links * speeds.nvlink[gpu] * gigabyte;
 }

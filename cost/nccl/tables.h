@@ -24,5 +24,3 @@ double sl_nccl_nvls_share(enum sl_nccl_gpu gpu);
 double sl_nccl_tree_share(enum sl_nccl_proto proto, int64_t bytes);
 /* Speed number `i` that the search tries, fastest first; 0 after the last. */
 double sl_nccl_speed(const struct sl_nccl_comm *comm, int i);
-/* The bandwidth of a GPU with `links` links, in each direction, as NCCL counts it: slightly below the data sheet's. */
-double sl_nccl_nvlink(enum sl_nccl_gpu gpu, int links);

@@ -109,14 +109,6 @@ static enum sl_status bench_trillion(void) {
   for (int i = 0; i < TIMES; i++) SL_TRY(sl_fast_predict(b.fast, &c, &p));
   printf("fast: 1T on 3072: %.2f us a configuration, %.1f ms the first (step %.3f s, %.2f GB)\n",
          1e6 * (spent() - start) / TIMES, 1e3 * (start - before), p.step_time_s, 1e-9 * p.memory_bytes);
-  const double again = spent();
-  for (int i = 0; i < TIMES / 10; i++) {
-    b.cluster.device.gemm_efficiency *= 0.9999;
-    SL_TRY(sl_fast_reprice(b.fast, NULL));
-    SL_TRY(sl_fast_predict(b.fast, &c, &p));
-  }
-  printf("fast: 1T on 3072: %.2f us with new numbers (step %.3f s)\n", 1e6 * (spent() - again) / (TIMES / 10),
-         p.step_time_s);
   close_bench(&b);
   return SL_OK;
 }

@@ -2,12 +2,12 @@
    libs: calibrate sim
  * Points of a calibration: the file there and back, broken files, what may never be measured; and measured costs in a
  * prediction. */
-#include "calibrate/calibration.h"
 #include "core/job/job.h"
 #include "core/program/program.h"
 #include "cost/compute.h"
 #include "cost/error.h"
 #include "sim/sim.h"
+#include "tests/calibrate/acceptance_shapes.h"
 #include "tests/support/job_fixture.h"
 
 #include <math.h>
@@ -96,7 +96,7 @@ static void broken_files_say_where(void **unused) {
 static void no_program_of(const struct sl_job *job, const char *what) {
   const struct sl_program *p = &job->classes[0].programs[SL_PROGRAM_STEP];
   for (size_t i = 0; i < p->op_count; i++)
-    if (sl_calibration_excluded(&p->ops[i]))
+    if (is_acceptance_shape(&p->ops[i]))
       fail_msg("%s times an acceptance shape: %s (%lld, %lld, %lld, %lld)", what, sl_op_name(p->ops[i].kind),
                (long long)p->ops[i].dim[0], (long long)p->ops[i].dim[1], (long long)p->ops[i].dim[2],
                (long long)p->ops[i].dim[3]);
@@ -162,7 +162,7 @@ static void acceptance_shapes_are_known(void **unused) {
     for (size_t k = 0; k < p->op_count; k++) {
       const enum sl_op_class op_class = sl_op_class_of(p->ops[k].kind);
       if (op_class == SL_CLASS_GEMM || op_class == SL_CLASS_ATTENTION || p->ops[k].kind == SL_OP_GELU_FWD)
-        assert_true(sl_calibration_excluded(&p->ops[k]));
+        assert_true(is_acceptance_shape(&p->ops[k]));
     }
     fixture_close(&f);
   }

@@ -193,12 +193,39 @@ static void a_large_world_is_summarised(void **state) {
   }
 }
 
+/* Of a script whose seed the shell draws; what draws numbers refuses it (cases.tsv). */
+static void predictions_need_no_seed(void **state) {
+  (void)state;
+  static const char inputs[] = SL_SOURCE_DIR "/tests/bad_inputs",
+                    script[] = "--from-megatron m_seed.sh --model gpt2-tiny --kernels shardlab";
+  assert_int_equal(shardlab(inputs, "predict %s", script), 0);
+  assert_non_null(strstr(err, "m_seed.sh:3: --seed: is '$RANDOM', which only a shell can tell, so 1234 is taken"));
+  assert_int_equal(shardlab(inputs, "predict %s --seed 7 --jitter 0.1", script), 0);
+  assert_null(strstr(err, "--seed"));
+}
+
+/* What a framework has no words for; a default of the kernels that nobody asked for is no such thing. */
+static void what_is_left_out_is_a_list(void **state) {
+  (void)state;
+  assert_int_equal(shardlab(scratch,
+                            "export-config --to torchtitan --model gpt2-mini --preset fsdp2 --dtype bf16 --world 8 "
+                            "--cluster dgx-h100 --seq 64"),
+                   0);
+  assert_string_equal(only_line(), "shardlab: warning: --to torchtitan: no counterpart, so left out: the model, "
+                                   "shardlab.kernels\n");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(broken_requests),         cmocka_unit_test(help_and_version),
-      cmocka_unit_test(a_full_disk_is_said),     cmocka_unit_test(offload_is_predicted),
-      cmocka_unit_test(predicted_record),        cmocka_unit_test(a_large_world_is_summarised),
+      cmocka_unit_test(broken_requests),
+      cmocka_unit_test(help_and_version),
+      cmocka_unit_test(a_full_disk_is_said),
+      cmocka_unit_test(offload_is_predicted),
+      cmocka_unit_test(predicted_record),
+      cmocka_unit_test(a_large_world_is_summarised),
       cmocka_unit_test(json_on_standard_output),
+      cmocka_unit_test(predictions_need_no_seed),
+      cmocka_unit_test(what_is_left_out_is_a_list),
   };
   return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
 }

@@ -137,19 +137,6 @@ static void channels_of_collnet_ease(void **state) {
   assert_int_equal(sl_nccl_choose(&nccl, AR, 1 << 23).channels, 11);
 }
 
-/* NCCL has no estimate of these: ours is base, one hop and the link's bandwidth. */
-static void sends(void **state) {
-  (void)state;
-  struct sl_nccl_comm comm = nodes_of_eight(A, 2);
-  comm.nic_latency = 3e-6;
-  struct sl_nccl nccl = open_model(comm);
-  close_to(sl_nccl_peer_seconds(&nccl, false, 1 << 20), 11.8e-6 + 1048576 / 240e9, "inside", 0);
-  close_to(sl_nccl_peer_seconds(&nccl, true, 1 << 20), 28.4e-6 + 1048576 / 25e9, "across", 0);
-  comm.nics = 2; /* of which a pair has one to itself */
-  nccl = open_model(comm);
-  close_to(sl_nccl_peer_seconds(&nccl, true, 1 << 20), 28.4e-6 + 1048576 / 25e9, "few NICs", 0);
-}
-
 /* ---- what a measured network adds ---- */
 
 static void as_estimated_is_the_estimate(void **state) {
@@ -212,7 +199,7 @@ static struct sl_nccl_comm any_communicator(uint64_t *seed) {
                                .nodes = nodes,
                                .ranks = most == 1 ? nodes
                                                   : one_of(seed, nodes == 1 ? 2 : nodes * (most - 1) + 1, nodes * most),
-                               .nvlink = pcie ? 0 : sl_nccl_nvlink(gpu, one_of(seed, 4, 18)),
+                               .nvlink = pcie ? 0 : nvlink_of(gpu, one_of(seed, 4, 18)),
                                .pcie = one_of(seed, 10, 64) * 1e9,
                                .nics = one_of(seed, 1, 10),
                                .nic = one_of(seed, 10, 1000) * 1e8,
@@ -335,7 +322,6 @@ int main(void) {
       cmocka_unit_test(rings_over_nodes_have_a_plateau),
       cmocka_unit_test(channels_grow_with_bytes),
       cmocka_unit_test(channels_of_collnet_ease),
-      cmocka_unit_test(sends),
       cmocka_unit_test(as_estimated_is_the_estimate),
       cmocka_unit_test(each_measured_number_has_its_place),
       cmocka_unit_test(nvls_attains_what_the_links_carry),

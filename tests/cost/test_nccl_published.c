@@ -18,6 +18,7 @@
 
 #include "cost/nccl/attained.h"
 #include "cost/nccl/tables.h"
+#include "tests/support/nvlink.h"
 
 enum { MAX_COLUMNS = 20, MAX_ROWS = 200, MAX_SETUPS = 16, MIB = 1 << 20 };
 
@@ -90,7 +91,7 @@ static void read_setup(char *cells[]) {
   s->comm = (struct sl_nccl_comm){.gpu = gpu,
                                   .cpu = number_of(cells[5], cpus, 3),
                                   .ranks = atoi(cells[2]),
-                                  .nvlink = sl_nccl_nvlink(gpu, atoi(cells[6])),
+                                  .nvlink = nvlink_of(gpu, atoi(cells[6])),
                                   .nics = atoi(cells[7]),
                                   .nic = atof(cells[8]) * 1e9,
                                   .nic_latency = atof(cells[9]) * 1e-6,
@@ -363,12 +364,15 @@ static void errors_out_of_fold(void **state) {
 /* ---- for a reader ---- */
 
 static void print_rows(void) {
+#define X(name, text) text,
+  static const char *const names[] = {SL_NCCL_COLL_MAP(X)};
+#undef X
   for (int i = 0; i < n_rows; i++) {
     const struct measured *row = &rows[i];
     const struct sl_nccl nccl = model_of(row);
     const struct sl_nccl_choice choice = sl_nccl_choose(&nccl, row->coll, row->bytes);
     printf("%-46.46s %-14s %3d ranks %3d nodes %12" PRId64 " B %10.1f us, NCCL %10.1f, here %10.1f (%+6.1f %%) %s %s\n",
-           row->setup->hardware, sl_nccl_coll_name(row->coll), row->ranks, row->nodes, row->bytes, row->seconds * 1e6,
+           row->setup->hardware, names[row->coll], row->ranks, row->nodes, row->bytes, row->seconds * 1e6,
            choice.seconds * 1e6, predicted(row) * 1e6, 100 * error_of(row), sl_nccl_algo_name(choice.algo),
            sl_nccl_proto_name(choice.proto));
   }

@@ -21,6 +21,10 @@ QWEN2 = LLAMA3.replace(r"\p{N}{1,3}", r"\p{N}")
 EOT = AddedToken("<|endoftext|>", special=True, normalized=False)
 LONGER = AddedToken("<|endoftext|>>", special=False, normalized=False)
 PLAIN = AddedToken("caf\u00e9", special=False, normalized=True)
+STRIPS = (EOT, AddedToken("<l>", lstrip=True, normalized=False), AddedToken("<r>", rstrip=True, normalized=False),
+          AddedToken("<both>", lstrip=True, rstrip=True, normalized=True), AddedToken("word", single_word=True, normalized=False),
+          AddedToken("a word", single_word=True, lstrip=True, normalized=False), AddedToken("or", normalized=False),
+          AddedToken("caf\u00e9", single_word=True, rstrip=True, normalized=True), AddedToken("\n", normalized=False))
 
 HOSTILE = [
     "", " ", "a", "\n", "\r\n", "\r\n\r\n  x", "Hello world", " leading and trailing  ", "it's we'll I'M YOU'RE don't 's'S 'Tis",
@@ -31,6 +35,8 @@ HOSTILE = [
     "x" * 300, " " * 300 + "x", "\n" * 50, "ab" * 200, "_" * 70 + "!" * 70, "a \u2581 b\u2581c \u2581\u2581", "\u2581", "control \x01\x02\x7f\x00 end",
     "\ufeffbom \ufffd \ufffe", "def f(x):\n    return x**2  # comment\n\n\tif x: pass\n", "http://a.b/c?d=e&f=%20#g", "ſ 'ſ 'S K \u212a", "I\u0307 \u0130 ı \u03a3\u03c2 ß ẞ",
     "e\u0301\u0300\u0327 \u0344 \u1100\u1161\u11a8 \uac01", "\U00010400\U00010428 \U0001d400 \U000e0001", "a\u0300" * 40, "....,,,,;;;;''''\"\"\"\"", "  a  b   c    d", "\t \t x",
+    " <l> <r> <both> <l><r> \t<l> \u3000<both>\u00a0\u0085x <r>", "word aword word1 word_ word\u0301 word\u200d \u24b6word \u2460word -word- \U0001f171word word",
+    "  a word  a words a word", "<r> \n \n<l>x<r>\n", "caf\u00e9  caf\u00e9s cafe\u0301 \u4e2dcaf\u00e9 \u180ecaf\u00e9\u200b", "<l>", "  <r>  ", "sword word<r>  word <l>word",
 ]
 
 
@@ -71,11 +77,15 @@ def kinds():
     unknown = Tokenizer(models.BPE(unk_token="<unk>", fuse_unk=True))
     unknown.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="always", split=True)
     yield "unknown", (unknown, {}, (EOT,))
+    yield "strips", byte_level(pre_tokenizers.ByteLevel(add_prefix_space=True), normalizers.NFC(), added=STRIPS)
+    strips = Tokenizer(models.BPE(unk_token="<unk>", fuse_unk=True, byte_fallback=True))
+    strips.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="first", split=True)
+    yield "strips_meta", (strips, {}, STRIPS)
 
 
 def make(corpus):
     for name, (t, how, added) in kinds():
-        meta = name in ("llama2", "mistral", "gemma")
+        meta = name in ("llama2", "mistral", "gemma", "strips_meta")
         special = (["<unk>"] if meta or name == "unknown" else []) + ([f"<0x{i:02X}>" for i in range(256)] if meta else [])
         normalizer, pre = t.normalizer, t.pre_tokenizer
         if name == "llama2":  # its text is one word, of which a trainer would learn nothing
@@ -113,7 +123,8 @@ def ours(shardlab, tokenizer, texts):
 
 
 def drawn(rng):
-    pieces = HOSTILE + ["the", " quick", "'ll", "\u0301", "\u2581", "9", "\r\n", "\u00a0", " ", "\U0001f600", "<|endoftext|>", "\u1e0b\u0323", "\u180e"]
+    pieces = HOSTILE + ["the", " quick", "'ll", "\u0301", "\u2581", "9", "\r\n", "\u00a0", " ", "\U0001f600", "<|endoftext|>", "\u1e0b\u0323", "\u180e", "<l>", "<r>", "<both>", "word",
+                        "a word", "caf\u00e9", "\u3000", "\u0085", "\u24d0", "\u200d"]
     text = "".join(rng.choice(pieces)[: rng.randint(1, 12)] for _ in range(rng.randint(1, 12)))
     return text + "".join(chr(rng.choice([rng.randint(0, 0x7f), rng.randint(0, 0x2ff), rng.randint(0x300, 0xd7ff), rng.randint(0xe000, 0x10ffff)]))
                           for _ in range(rng.randint(0, 8)))

@@ -73,12 +73,16 @@ def check_csv(folder, record):
 
 def check_rates(profile, times, lines):
     """DeepSpeed's lines of a profile with wall_clock_breakdown: of 2 micro-batches, a backward that takes 2.5 forwards."""
-    said = {what.strip(): value.strip() for what, _, value in (line.partition(":") for line in lines) if "latency" in what or what == "samples/second"}
+    labels = [what.strip() for what, colon, value in (line.partition(":") for line in lines) if colon and ("FLOPS" in what or "latency" in what)]
+    assert len(set(labels)) == len(labels), labels  # one number a label
+    said = {what.strip(): value.strip() for what, _, value in (line.partition(":") for line in lines)}
     flops, fwd, bwd, step = 2 * profile["modules"][0]["flops"], profile["forward_time_s"], profile["backward_time_s"], profile["optimizer_time_s"]
     assert max(abs(1e3 * a - times[b]) for a, b in ((fwd, "fwd"), (bwd, "bwd"), (step, "step"))) <= 0.0051, (profile, times)
-    want = {"bwd FLOPS per GPU = 2.5 * fwd flops per GPU / bwd latency": 2.5 * flops / bwd,
-            "fwd+bwd FLOPS per GPU = 3.5 * fwd flops per GPU / (fwd+bwd latency)": 3.5 * flops / (fwd + bwd),
-            "FLOPS per GPU = 3.5 * fwd flops per GPU / iter latency": 3.5 * flops / (fwd + bwd + step), "samples/second": 8 / (fwd + bwd + step)}
+    want = {"fwd flops of the step = 2 * fwd flops per GPU": flops,
+            "fwd FLOPS per GPU = fwd flops of the step / fwd latency of the step": flops / fwd,
+            "bwd FLOPS per GPU = 2.5 * fwd flops of the step / bwd latency": 2.5 * flops / bwd,
+            "fwd+bwd FLOPS per GPU = 3.5 * fwd flops of the step / (fwd+bwd latency)": 3.5 * flops / (fwd + bwd),
+            "FLOPS per GPU = 3.5 * fwd flops of the step / iter latency": 3.5 * flops / (fwd + bwd + step), "samples/second": 8 / (fwd + bwd + step)}
     for what, value in want.items():
         got = said[what].removesuffix("FLOPS")
         unit = {"k": 1e3, "M": 1e6, "G": 1e9, "B": 1e9, "T": 1e12}.get(got[-1], 1)

@@ -38,7 +38,22 @@ def check_pictures(analyze, folder):
     assert code == 0 and out.count("*") == 4 and out.endswith("lr: nothing yet\n") and "x: 2.5 at 4, of 4" in out, (out, err)
 
 
+def check_begun(analyze, folder):
+    """What training has only just begun to write."""
+    for text in ("", "st", "step,lo", "step,loss\r"):
+        begun = folder / "begun.csv"
+        begun.write_text(text, newline="")
+        code, out, err = once(analyze, begun)
+        assert code == 0 and out == f"{begun}: nothing yet\n", (text, out, err)
+
+
 def check_errors(analyze, folder):
+    for data, place in ((b"step,x\n1,2\n\0\0", ":3: has a zero byte"), (b"\0", ":1: has a zero byte"), (bytes(range(255, 10, -1)), ":1: is '"), (b"loss", ":1: is 'loss'"),
+                        (b"steps", ":1: is 'steps'")):
+        bad = folder / "bad.bin"
+        bad.write_bytes(data)
+        code, out, err = once(analyze, bad)
+        assert code == 2 and f"{bad}{place}".encode() in err.encode() and err.count("\n") == 1, (data, code, err)
     for text, place in (("loss\n", ":1: is 'loss'"), ("step,x\n1,2,3\n", ":2: "), ("step,x\n1;2\n", ":2: "), ("1,2\n", ":1: "), ("step,x\n1,\n", ":2: "),
                         ("step,x\n99999999999999999999,1\n", ":2: "), ("step,x\n\n", ":2: ")):
         bad = folder / "bad.csv"
@@ -69,7 +84,7 @@ def check_terminal(analyze, folder):
 
 def main():
     with tempfile.TemporaryDirectory() as name:
-        for check in check_pictures, check_errors, check_terminal:
+        for check in check_pictures, check_begun, check_errors, check_terminal:
             check(sys.argv[1], pathlib.Path(name))
     print("curves are what the files say")
 

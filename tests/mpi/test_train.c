@@ -39,11 +39,13 @@ struct job {
 
 static void build(struct job *j, const char *folder, const char *run, int world, int stage, int micro, bool grads) {
   char path[4096];
+  struct sl_json doc;
   memset(j, 0, sizeof *j);
   snprintf(path, sizeof path, "%s/config.json", folder);
   must(sl_model_load(&j->model, path), "model");
   snprintf(path, sizeof path, "%s/ds_%s.json", folder, run);
-  must(sl_config_load(&j->config, path, true), "config");
+  must(sl_json_load(&doc, path), "config");
+  must(sl_config_from_json(&j->config, &doc, true), "config");
   j->config.zero.stage = stage;
   j->config.sl.seed = 1234; /* the mlp's samples */
   j->config.train_micro_batch_size_per_gpu = micro;

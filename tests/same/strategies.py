@@ -4,7 +4,7 @@ The rules are those of tests/mpi/grid3d_draw.c; core/plan/refusals.c is where th
 from same.deck import Deck
 
 ALONE, NO_PP, NO_SP, ONE_STAGE, MEGATRON, MAY_SHARD, MUST_SHARD, MICS, HPZ = (
-    "data parallel only", "no pipeline", "no sequence parallelism, every layer recomputed alike", "1f1b, one stage a rank",
+    "data parallel only", "no pipeline", "no sequence parallelism, every layer recomputed alike", "1f1b or zb-h1, one stage a rank",
     "1f1b or interleaved, dealt evenly", "shard_size", "always shard_size", "in DeepSpeed's word",
     "zero_hpz_partition_size")
 
@@ -60,7 +60,9 @@ def allows(strategy, schedule, layers):
     """Whether the strategy takes a schedule at all, and the model has a layer for each stage of one rank."""
     if SCHEDULES[schedule][0] > layers:
         return False
-    if strategy.has(ALONE, NO_PP, ONE_STAGE):
+    if strategy.has(ONE_STAGE):
+        return schedule in ("1f1b", "zb-h1")
+    if strategy.has(ALONE, NO_PP):
         return schedule == "1f1b"
     return schedule in ("1f1b", "interleaved") or not strategy.has(MEGATRON)
 

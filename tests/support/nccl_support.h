@@ -3,6 +3,7 @@
 
 #include "cost/nccl/choice.h"
 #include "cost/nccl/tables.h"
+#include "tests/support/nvlink.h"
 
 #include <math.h>
 
@@ -33,7 +34,7 @@ static inline struct sl_nccl_comm nodes_of_eight(enum sl_nccl_gpu gpu, int nodes
   return (struct sl_nccl_comm){.gpu = gpu,
                                .ranks = 8 * nodes,
                                .nodes = nodes,
-                               .nvlink = sl_nccl_nvlink(gpu, links[gpu]),
+                               .nvlink = nvlink_of(gpu, links[gpu]),
                                .nics = 8,
                                .nic = nic[gpu],
                                .nvls = gpu >= SL_NCCL_HOPPER,

@@ -53,7 +53,7 @@ static int order(const void *a, const void *b) {
   return x->to < y->to ? -1 : x->to > y->to;
 }
 
-static bool meets(const struct sl_cuda_link *a, const struct sl_cuda_link *b) {
+static bool share_a_stage(const struct sl_cuda_link *a, const struct sl_cuda_link *b) {
   return a->from == b->from || a->from == b->to || a->to == b->from || a->to == b->to;
 }
 
@@ -61,7 +61,8 @@ static bool meets(const struct sl_cuda_link *a, const struct sl_cuda_link *b) {
 static int first_round(const struct sl_cuda_links *links, size_t i) {
   for (int round = 0;; round++) {
     bool taken = false;
-    for (size_t k = 0; k < i; k++) taken |= links->items[k].round == round && meets(&links->items[k], &links->items[i]);
+    for (size_t k = 0; k < i; k++)
+      taken |= links->items[k].round == round && share_a_stage(&links->items[k], &links->items[i]);
     if (!taken) return round;
   }
 }

@@ -403,11 +403,13 @@ static void examples(void **state) {
                {"ds_zero3", 3, 0}, {"ds_sgd_fp16_zero2", 2, 1}, {"ds_zero3_offload", 3, 0}};
   for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
     struct sl_config c;
+    struct sl_json doc;
     char path[512];
     snprintf(path, sizeof path, "%s/examples/%s.json", SL_SOURCE_DIR, table[i].file);
     warning_count = 0;
     sl_error_clear();
-    if (sl_config_load(&c, path, true) != SL_OK) fail_msg("%s", sl_error_message());
+    if (sl_json_load(&doc, path) != SL_OK) fail_msg("%s", sl_error_message());
+    if (sl_config_from_json(&c, &doc, true) != SL_OK) fail_msg("%s", sl_error_message());
     assert_int_equal(warning_count, table[i].warnings);
     assert_int_equal(c.zero.stage, table[i].stage);
     assert_int_equal(sl_config_resolve_batch(&c, 2), SL_OK);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/interop/megatron.h"
+#include "core/interop/paths.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,17 +25,35 @@ static inline void keep(void *context, const char *text) {
   snprintf(warned + used, sizeof warned - used, "%s%s", used > 0 ? "\n" : "", text);
 }
 
+/* Reads it and keeps the warnings. */
+static inline enum sl_status read_as_asked(const struct sl_megatron_source *source, struct sl_megatron_made *made) {
+  warned[0] = '\0';
+  sl_error_clear();
+  sl_warn_set_sink(keep, NULL);
+  const enum sl_status status = sl_megatron_read(source, made);
+  sl_warn_set_sink(NULL, NULL);
+  return status;
+}
+
 /* Reads a script, called run.sh, or arguments. An error is in the words of the arguments, as the command's are. */
 static inline enum sl_status read_source(const char *text, bool is_script, bool strict, struct sl_megatron_made *made) {
   const char *name = is_script ? "run.sh" : "--from-megatron";
   const struct sl_megatron_source source = {
       .name = name, .text = text, .is_script = is_script, .wants_model = true, .strict = strict};
-  warned[0] = '\0';
-  sl_error_clear();
-  sl_warn_set_sink(keep, NULL);
-  const enum sl_status status = sl_megatron_read(&source, made);
-  sl_warn_set_sink(NULL, NULL);
-  return status;
+  return read_as_asked(&source, made);
+}
+
+/* Reads a script that must be right. */
+static inline void read_as(const char *text, json_t **config, json_t **model) {
+  struct sl_megatron_made made;
+  if (read_source(text, true, false, &made) != SL_OK) fail_msg("%s", sl_error_message());
+  *config = made.config;
+  *model = made.model;
+  json_decref(made.names);
+}
+
+static inline long long integer(const json_t *root, const char *path) {
+  return json_integer_value(sl_interop_get(root, path));
 }
 
 /* `text` is refused with a message that has `says` in it. */

@@ -1,25 +1,12 @@
 /* label: unit
  * Megatron-LM's arguments as launch scripts give them: variables, comments, continued lines; what is not modelled is
  * refused by name, and what has no counterpart is said once. */
-#include "core/interop/paths.h"
 #include "tests/core/interop/megatron_reading.h"
 
 #define SIZES                                                                                                          \
   "--micro-batch-size 1 --num-layers 8 --hidden-size 64 --num-attention-heads 4 --max-position-embeddings 128"
 #define ROPE "--position-embedding-type rope "
 #define DRY "--hidden-dropout 0"
-
-static void read_as(const char *text, json_t **config, json_t **model) {
-  struct sl_megatron_made made;
-  if (read_source(text, true, false, &made) != SL_OK) fail_msg("%s", sl_error_message());
-  *config = made.config;
-  *model = made.model;
-  json_decref(made.names);
-}
-
-static long long integer(const json_t *root, const char *path) {
-  return json_integer_value(sl_interop_get(root, path));
-}
 
 static void a_launch_script_is_read(void **state) {
   (void)state;
@@ -44,19 +31,6 @@ static void a_launch_script_is_read(void **state) {
   assert_string_equal(warned, "run.sh: no counterpart, so without effect: --frobnicate");
   json_decref(config);
   json_decref(model);
-}
-
-/* Megatron-DeepSpeed's names of what DeepSpeed does. */
-static void the_forks_arguments_are_deepspeeds(void **state) {
-  (void)state;
-  json_t *config, *model;
-  read_as("--micro-batch-size 1 --deepspeed --no-pipeline-parallel --ds-sequence-parallel-size 4 "
-          "--checkpoint-activations --partition-activations",
-          &config, &model);
-  assert_int_equal(integer(config, "shardlab.cp"), 4);
-  assert_string_equal(json_string_value(sl_interop_get(config, "shardlab.cp_comm_type")), "a2a");
-  assert_true(json_is_true(sl_interop_get(config, "activation_checkpointing.partition_activations")));
-  json_decref(config);
 }
 
 static void defaults_are_megatrons(void **state) {
@@ -309,7 +283,14 @@ static void what_is_not_modelled_is_named(void **state) {
       {"--recompute-granularity full --recompute-num-layers 4",
        "run.sh:1: --recompute-num-layers: is '4'; expected 1: pieces of several layers, or some layers alone, are not "
        "modelled"},
-      {"--micro-batch-size 1\n--recompute-granularity full", "run.sh: --recompute-method: is missing; expected a word"},
+      {"--micro-batch-size 1\n--recompute-granularity full",
+       "run.sh:2: --recompute-granularity: is 'full'; expected --recompute-method uniform beside it: full needs "
+       "uniform or block, and block is not modelled"},
+      {"--recompute-granularity selective --recompute-method uniform",
+       "run.sh:1: --recompute-method: is 'uniform'; expected none: recompute method is not yet supported for "
+       "selective recomputing granularity"},
+      {"--recompute-activations --recompute-method block",
+       "run.sh:1: --recompute-method: is 'block'; expected none: recompute method is not yet"},
       {"--micro-batch-size 1 --ds-sequence-parallel-size 2",
        "run.sh:1: --ds-sequence-parallel-size: is '2'; expected 1 without --deepspeed"},
       {"--micro-batch-size 1 --partition-activations",
@@ -374,7 +355,6 @@ static void what_has_no_effect_is_named(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(a_launch_script_is_read),
-                                     cmocka_unit_test(the_forks_arguments_are_deepspeeds),
                                      cmocka_unit_test(defaults_are_megatrons),
                                      cmocka_unit_test(fp8_is_delayed_scaling),
                                      cmocka_unit_test(gradients_have_the_type_that_is_said),

@@ -21,15 +21,23 @@ static json_t *parse(const char *what) {
   return root;
 }
 
+#define USUAL                                                                                                          \
+  "{\"zero_optimization\": {\"reduce_bucket_size\": 7, \"offload_optimizer\": {\"device\": \"none\"}}, \"shardlab\": " \
+  "{"                                                                                                                  \
+  "\"tp\": 1, \"pp\": 1, \"cp\": 1, \"cp_comm_type\": \"all_gather\", \"sequence_parallel\": false, "                  \
+  "\"shard_size\": 0}}"
+
 /* Fills `text` and `left_out`. `model`: for Megatron-LM; NULL: for Accelerate. */
 static enum sl_status write_as(const char *what, const char *model) {
   json_t *config = parse(what), *shape = model != NULL ? parse(model) : NULL, *unsaid = json_array(), *path;
+  json_t *usual = parse(USUAL);
   FILE *out = fmemopen(text, sizeof text, "w");
   size_t i;
   assert_non_null(out);
   const enum sl_status status = model != NULL ? sl_megatron_write(config, config, shape, out, unsaid)
-                                              : sl_accelerate_write(config, config, 8, 1, out, unsaid);
+                                              : sl_accelerate_write(config, config, usual, 8, 1, out, unsaid);
   fclose(out);
+  json_decref(usual);
   left_out[0] = '\0';
   json_array_foreach(unsaid, i, path) {
     if (i > 0) strcat(left_out, " ");
@@ -47,46 +55,34 @@ static enum sl_status write_as(const char *what, const char *model) {
 #define CORE "\"kernels\": \"megatron-core\""
 #define MANY "\"tp\": 2, \"pp\": 2, \"sequence_parallel\": true, \"recompute\": \"full\""
 #define ONE "\"tp\": 1, \"pp\": 1, \"cp\": 1, \"sequence_parallel\": false, \"recompute\": \"none\""
-#define NAMED "shardlab.tp shardlab.pp shardlab.sequence_parallel shardlab.recompute"
 
-/* A key is named exactly where the distributed_type has none for it; what is not used is not missed. */
+/* A key of the script's is named exactly where the distributed_type has none for it; what is not used is not missed. */
 static void accelerate_names_what_its_type_lacks(void **state) {
   (void)state;
   static const struct {
     const char *config, *left_out, *writes;
   } cases[] = {
-      {AS("", MANY ", " EAGER), NAMED, "DEEPSPEED"},
+      {AS("", "\"recompute\": \"full\", " EAGER), "shardlab.recompute", "DEEPSPEED"},
       {AS("deepspeed-3", ONE ", " EAGER), "", "DEEPSPEED"},
-      {AS("", "\"shard_size\": 4, \"attention\": \"flash\", " EAGER), "shardlab.shard_size shardlab.attention", ""},
+      {AS("", "\"shard_size\": 0, \"attention\": \"flash\", " EAGER), "shardlab.shard_size shardlab.attention", ""},
+      {"{\"zero_optimization\": {\"reduce_bucket_size\": 7}, \"gradient_clipping\": 1.0, "
+       "\"shardlab\": {\"preset\": \"\", " EAGER "}}",
+       "zero_optimization.reduce_bucket_size", "DEEPSPEED"},
       {AS("", "\"cp\": 2, \"cp_comm_type\": \"a2a\", " EAGER), "", "parallelism_config_sp_size: 2"},
-      {AS("", "\"cp\": 2, \"cp_comm_type\": \"all_gather\", " EAGER), "shardlab.cp shardlab.cp_comm_type", ""},
-      {"{\"communication_data_type\": \"fp32\", \"gradient_clipping\": 1.0, \"shardlab\": {\"preset\": \"\", " EAGER
-       "}}",
-       "communication_data_type", "gradient_clipping: 1"},
-      {AS("ddp", MANY ", " EAGER), NAMED, "MULTI_GPU"},
+      {AS("", "\"cp\": 1, \"cp_comm_type\": \"all_gather\", " EAGER), "", ""},
+      {AS("ddp", ONE ", \"cp_comm_type\": \"a2a\", \"schedule\": \"gpipe\", " EAGER), "shardlab.schedule", "MULTI_GPU"},
       {"{\"torch_autocast\": {\"enabled\": true, \"dtype\": \"bf16\"}, \"shardlab\": {\"preset\": \"ddp\", " ONE
        ", " EAGER "}}",
        "", "mixed_precision: 'bf16'"},
-      {AS("fsdp", MANY ", " EAGER), "shardlab.tp shardlab.pp shardlab.sequence_parallel",
-       "fsdp_activation_checkpointing: true"},
-      {AS("fsdp2", MANY ", \"cp\": 2, \"cp_comm_type\": \"a2a\", " EAGER),
-       "shardlab.pp shardlab.sequence_parallel shardlab.cp_comm_type", "parallelism_config_tp_size: 2"},
+      {AS("fsdp", "\"recompute\": \"full\", " EAGER), "", "fsdp_activation_checkpointing: true"},
+      {AS("fsdp2", "\"tp\": 2, \"recompute\": \"none\", " EAGER), "", "parallelism_config_tp_size: 2"},
       {"{\"gradient_clipping\": 1.0, \"shardlab\": {\"preset\": \"fsdp\", \"recompute\": \"none\", " EAGER "}}",
        "gradient_clipping", "FSDP"},
       {AS("megatron-lm", MANY ", \"attention\": \"flash\", " CORE), "", "megatron_lm_pp_degree: 2"},
       {AS("megatron-lm", ONE ", " EAGER), "shardlab.kernels", "MEGATRON_LM"},
-      {"{\"fp16\": {\"enabled\": true}, " SUMS("fp32") ", \"shardlab\": {\"preset\": \"megatron-lm\", " ONE ", " CORE
-                                                       "}}",
-       "communication_data_type data_types.grad_accum_dtype", "MEGATRON_LM"},
       {"{\"fp16\": {\"enabled\": true}, " SUMS("fp16") ", \"shardlab\": {\"preset\": \"megatron-lm\", " ONE ", " CORE
                                                        "}}",
        "", "mixed_precision: 'fp16'"},
-      {"{\"bf16\": {\"enabled\": true}, " SUMS("bf16") ", \"shardlab\": {\"preset\": \"megatron-lm\", " ONE ", " CORE
-                                                       "}}",
-       "communication_data_type data_types.grad_accum_dtype", "MEGATRON_LM"},
-      {"{\"zero_optimization\": {\"offload_optimizer\": {\"device\": \"cpu\"}, \"offload_param\": {\"device\": "
-       "\"none\"}}, \"shardlab\": {\"preset\": \"megatron-lm\", " ONE ", " CORE "}}",
-       "zero_optimization.offload_optimizer.device", "MEGATRON_LM"},
       {"{\"zero_optimization\": {\"offload_optimizer\": {\"device\": \"cpu\"}, \"offload_param\": {\"device\": "
        "\"cpu\"}}, \"shardlab\": {\"preset\": \"fsdp\", \"recompute\": \"none\", " EAGER "}}",
        "", "fsdp_offload_params: true"},
@@ -97,6 +93,46 @@ static void accelerate_names_what_its_type_lacks(void **state) {
     if (strstr(text, cases[i].writes) == NULL) fail_msg("%s: wrote %s", cases[i].config, text);
     if (cases[i].writes[0] == '\0') assert_null(strstr(text, "parallelism_config"));
   }
+}
+
+/* What would be another plan when it is read again is no file. */
+static void accelerate_loses_no_plan(void **state) {
+  (void)state;
+#define DEEPSPEED_HAS ": with distributed_type DEEPSPEED it cannot be expressed"
+  static const struct {
+    const char *config, *says;
+  } cases[] = {
+      {AS("", MANY ", " EAGER), "shardlab.tp: is 2; expected 1" DEEPSPEED_HAS},
+      {AS("", "\"pp\": 2, " EAGER), "shardlab.pp: is 2; expected 1" DEEPSPEED_HAS},
+      {AS("", "\"shard_size\": 4, " EAGER), "shardlab.shard_size: is 4; expected 0" DEEPSPEED_HAS},
+      {AS("", "\"cp\": 2, \"cp_comm_type\": \"all_gather\", " EAGER), "shardlab.cp: is 2; expected 1" DEEPSPEED_HAS},
+      {"{\"communication_data_type\": \"fp32\", \"shardlab\": {\"preset\": \"\", " EAGER "}}",
+       "communication_data_type: is fp32; expected none" DEEPSPEED_HAS},
+      {"{\"zero_optimization\": {\"reduce_bucket_size\": 8}, \"shardlab\": {\"preset\": \"\", " EAGER "}}",
+       "zero_optimization.reduce_bucket_size: is 8; expected 7" DEEPSPEED_HAS " but in a deepspeed_config_file"},
+      {AS("ddp", MANY ", " EAGER), "shardlab.tp: is 2; expected 1: with distributed_type MULTI_GPU it cannot"},
+      {AS("fsdp", MANY ", " EAGER), "shardlab.tp: is 2; expected 1: with distributed_type FSDP it cannot"},
+      {AS("fsdp2", MANY ", " EAGER), "shardlab.pp: is 2; expected 1: with distributed_type FSDP version 2 it cannot"},
+      {AS("fsdp2", "\"recompute\": \"none\", \"cp\": 2, \"cp_comm_type\": \"a2a\", " EAGER),
+       "shardlab.cp_comm_type: is a2a; expected all_gather"},
+      {"{\"gradient_accumulation_steps\": 2, \"shardlab\": {\"preset\": \"fsdp\", \"recompute\": \"none\", " EAGER "}}",
+       "shardlab.no_sync: is false; expected true: sync_each_batch is an argument of the script's, so it cannot be"},
+      {"{\"fp16\": {\"enabled\": true}, " SUMS("fp32") ", \"shardlab\": {\"preset\": \"megatron-lm\", " ONE ", " CORE
+                                                       "}}",
+       "communication_data_type: is fp32; expected none"},
+      {"{\"bf16\": {\"enabled\": true}, " SUMS("bf16") ", \"shardlab\": {\"preset\": \"megatron-lm\", " ONE ", " CORE
+                                                       "}}",
+       "communication_data_type: is bf16; expected none"},
+      {"{\"zero_optimization\": {\"offload_optimizer\": {\"device\": \"cpu\"}}, \"shardlab\": {\"preset\": "
+       "\"megatron-lm\", " ONE ", " CORE "}}",
+       "zero_optimization.offload_optimizer.device: is cpu; expected none: with distributed_type MEGATRON_LM"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    sl_error_clear();
+    if (write_as(cases[i].config, NULL) != SL_ERR_INPUT) fail_msg("%s: wrote %s", cases[i].config, text);
+    if (strstr(sl_error_message(), cases[i].says) == NULL) fail_msg("%s: %s", cases[i].config, sl_error_message());
+  }
+  sl_error_clear();
 }
 
 /* Megatron-LM's arguments say whose kernels run, where they are its own. */
@@ -177,7 +213,8 @@ static void numbers_are_short(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(accelerate_names_what_its_type_lacks), cmocka_unit_test(megatron_says_its_kernels),
-      cmocka_unit_test(megatron_has_no_mapping_beside_cp), cmocka_unit_test(numbers_are_short)};
+      cmocka_unit_test(accelerate_names_what_its_type_lacks), cmocka_unit_test(accelerate_loses_no_plan),
+      cmocka_unit_test(megatron_says_its_kernels), cmocka_unit_test(megatron_has_no_mapping_beside_cp),
+      cmocka_unit_test(numbers_are_short)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -37,7 +37,7 @@ static const struct refusal {
     {"\"preset\": \"deepspeed-pipeline\"", "\"zero_optimization\": {\"stage\": 3}", 2,
      "ZeRO-2 and ZeRO-3 are incompatible with pipeline parallelism; preset deepspeed-pipeline"},
     {"\"preset\": \"deepspeed-pipeline\", \"pp\": 3, \"virtual_stages\": 2", "", 2, "one stage a rank"},
-    {"\"preset\": \"deepspeed-pipeline\", \"pp\": 3, \"schedule\": \"zb-h1\"", "", 2, "TrainSchedule, which is 1f1b"},
+    {"\"preset\": \"deepspeed-pipeline\", \"pp\": 3, \"schedule\": \"gpipe\"", "", 2, "TrainSchedule, which is 1f1b"},
     {"\"preset\": \"mics\"", "\"zero_optimization\": {\"stage\": 3}", 6,
      "mics_shard_size: is missing; expected the ranks of a group that shards, --shard-size 8"},
     {"\"preset\": \"zero++\"", "\"zero_optimization\": {\"stage\": 3}", 6,
@@ -91,6 +91,7 @@ static void neighbours_pass(void **state) {
   static const char *const sections[] = {
       "\"preset\": \"fsdp2\", \"pp\": 6, \"tp\": 2",
       "\"preset\": \"deepspeed-pipeline\", \"pp\": 3",
+      "\"preset\": \"deepspeed-pipeline\", \"pp\": 3, \"schedule\": \"zb-h1\"",
       "\"preset\": \"megatron-lm\", \"pp\": 3, \"virtual_stages\": 2, \"schedule\": \"interleaved\"",
       "\"preset\": \"megatron-lm\", \"pp\": 7",
       "\"preset\": \"accelerate-megatron\", \"pp\": 2, \"tp\": 2, \"sequence_parallel\": true",
