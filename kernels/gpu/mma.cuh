@@ -58,10 +58,11 @@ template <typename T> inline void emulated_mma(float (&c)[4], const uint32_t (&a
 template <bool TRANS, typename T> inline void emulated_ldmatrix(uint32_t (&x)[4], const T *row) {
   if ((uintptr_t)row % 16 != 0) sl_emulate::complain("ldmatrix: a row that is not aligned to 16 bytes");
   sl_emulate::bring(row);
-  const unsigned g = sl_emulate::lane() / 4, t = sl_emulate::lane() % 4;
+  const unsigned lane = sl_emulate::lane(), g = lane / 4, t = lane % 4;
+  const void *rows[4][2];
+  sl_emulate::brought_rows(rows, TRANS ? 2 * t : g, TRANS ? 2 * t + 1 : g);
   for (unsigned m = 0; m < 4; m++) {
-    const T *const first = sl_emulate::brought<const T *>(8 * m + (TRANS ? 2 * t : g));
-    const T *const second = TRANS ? sl_emulate::brought<const T *>(8 * m + 2 * t + 1) : first;
+    const T *const first = static_cast<const T *>(rows[m][0]), *const second = static_cast<const T *>(rows[m][1]);
     x[m] = (uint32_t)first[TRANS ? g : 2 * t].bits | (uint32_t)second[TRANS ? g : 2 * t + 1].bits << 16;
   }
 }

@@ -90,12 +90,15 @@ template <typename T> inline float factor_number(uint64_t factor, unsigned r, un
 template <typename T, bool ROWS>
 inline void emulated_wgmma(float (&c)[8][4], const float (&a)[2][16], uint64_t b, bool add) {
   const unsigned column = 2 * (sl_emulate::lane() % 4);
-  for (unsigned i = 0; i < 32; i++) {
-    const unsigned n = i / 4 * 8 + column + i % 2;
-    float &to = c[i / 4][i % 4], sum = add ? to : 0;
-    for (unsigned k = 0; k < 16; k++)
-      sum += a[i % 4 / 2][k] * (ROWS ? factor_number<T>(b, k, n) : factor_number<T>(b, n, k));
-    to = sum;
+  for (unsigned i = 0; i < 16; i++) {
+    const unsigned n = i / 2 * 8 + column + i % 2;
+    float &upper = c[i / 2][i % 2], &lower = c[i / 2][2 + i % 2];
+    float sums[2] = {add ? upper : 0, add ? lower : 0};
+    for (unsigned k = 0; k < 16; k++) {
+      const float right = ROWS ? factor_number<T>(b, k, n) : factor_number<T>(b, n, k);
+      sums[0] += a[0][k] * right, sums[1] += a[1][k] * right;
+    }
+    upper = sums[0], lower = sums[1];
   }
 }
 

@@ -130,7 +130,7 @@ def faults(page, binaries, folder):
         if any(command.startswith(name) for name in NOT_RUN) or (command in seen and output is None):
             continue
         seen.add(command)
-        again = output is not None and command.startswith("shardlab validate")
+        again = command.startswith("shardlab validate")
         done = run_once(command, binaries, folder) if again else run(command, output, binaries, folder)
         where = f"{page.name}:{number}: {command}"
         if done.returncode != 0 and not slow(command, done):

@@ -103,6 +103,7 @@ run_test() {
   offload_train_[0-9]*) ranks "${1#offload_train_}" test_offload_train ;;
   rank_order_train_*) ranks "${1#rank_order_train_}" test_rank_order_train ;;
   test_bounds_*) ASAN_OPTIONS=detect_leaks=0 CASES_SANITIZED=1 timeout 200 "$copy/build/bin/$1" ;; # as ctest starts it
+  test_races_*) TSAN_OPTIONS=halt_on_error=1 CASES_SANITIZED=threads timeout 300 "$copy/build/bin/$1" ;; # the same
   *) # a test that a mutant ends early leaves its files
     rm -rf "$copy/scratch"
     mkdir "$copy/scratch"

@@ -21,8 +21,12 @@ void device_write(void *device, const void *host, size_t bytes) {
 void device_read(void *host, const void *device, size_t bytes) {
   std::memcpy(host, device, bytes);
 }
-void device_turn_order(int turned) {
+int device_turn_order(int turned) {
   sl_emulate::set_reverse(turned);
+  return 1;
+}
+void device_run_few_blocks(int few) {
+  sl_emulate::few_blocks = few != 0;
 }
 void device_give_warpgroups(int given) {
   sl_emulate::warpgroups = given != 0;

@@ -18,7 +18,7 @@ dim3 gridDim, blockDim;
 namespace sl_emulate {
 
 position *now;
-bool warpgroups;
+bool warpgroups, few_blocks;
 int (*take)(cudaStream_t to, void (*act)(void *context, int run), void *context, size_t threads, size_t bytes);
 
 namespace {
@@ -81,11 +81,13 @@ state states[1024]; /* of the fibers; side by side, for they are looked through 
 void *scheduler_identity;
 fiber *running;
 size_t count;
+uint64_t block_turn; /* blocks run so far */
 jump scheduler;
 void (*the_body)(void *);
 void *the_context;
 unsigned char *shared_memory;
 std::map<const void *, size_t> asked; /* dynamic shared memory, by kernel */
+dim3 numbered(0, 0, 0);               /* the block whose places in it the fibers have */
 int reversed;
 
 /* Not where a __builtin_setjmp is: the compiler would take its second return for impossible. */
@@ -174,6 +176,7 @@ bool run_warp(size_t from) {
 }
 
 void run_block(dim3 block) {
+  block_turn++;
   for (size_t i = 0; i < count; i++) prepare(&fibers[i], block);
   std::memset(states, READY, count);
   arrive(&launch_place);
@@ -194,6 +197,30 @@ const fiber *first_of_warp() {
   return &fibers[(size_t)(running - fibers.data()) / 32 * 32];
 }
 
+/* What a warp's tiles of one exchange gave. */
+struct warp_product {
+  float sums[16][8];
+  unsigned exchange; /* of the block's threads, counted from 1 */
+  uint64_t block;    /* its turn */
+} products[32];
+/* The tiles that lie in the slots of a warp. */
+void multiply(float (&sums)[16][8], const fiber *warp, unsigned turn) {
+  float right[16][8];
+  for (unsigned l = 0; l < 32; l++) {
+    const tiles *const its = reinterpret_cast<const tiles *>(warp[l].slots[turn]);
+    for (unsigned i = 0; i < 4; i++) right[l % 4 * 2 + i % 2 + i / 2 * 8][l / 4] = its->b[i];
+  }
+  for (unsigned r = 0; r < 16; r++) {
+    float row[8] = {};
+    for (unsigned k = 0; k < 16; k++) { /* a[0..1]: row g; a[2..3]: row g + 8; a[4..7]: the same, columns + 8 */
+      const tiles *const its = reinterpret_cast<const tiles *>(warp[r % 8 * 4 + k % 8 / 2].slots[turn]);
+      const float left = its->a[k / 8 * 4 + r / 8 * 2 + k % 2];
+      for (unsigned n = 0; n < 8; n++) row[n] += left * right[k][n];
+    }
+    std::memcpy(sums[r], row, sizeof row);
+  }
+}
+
 typedef uint64_t sixteen __attribute__((vector_size(16)));
 
 /* At any address. A struct, for a template argument loses the attributes of a type that is only named anew. */
@@ -205,7 +232,11 @@ template <typename V> void copy_words(void *to, const void *from, size_t bytes) 
     static_cast<volatile anywhere<V> *>(to)[i].value = static_cast<const volatile anywhere<V> *>(from)[i].value;
 }
 void copy(void *to, const void *from, size_t bytes) {
-  if (bytes % sizeof(sixteen) == 0)
+  if (bytes == sizeof(uint32_t)) /* most of them are numbers */
+    copy_words<uint32_t>(to, from, sizeof(uint32_t));
+  else if (bytes == sizeof(uint64_t))
+    copy_words<uint64_t>(to, from, sizeof(uint64_t));
+  else if (bytes % sizeof(sixteen) == 0)
     copy_words<sixteen>(to, from, bytes);
   else if (bytes % sizeof(uint32_t) == 0)
     copy_words<uint32_t>(to, from, bytes);
@@ -244,17 +275,33 @@ void put_slot(const void *from, size_t bytes) {
 void take_slot(unsigned l, void *to, size_t bytes) {
   copy(to, first_of_warp()[l].slots[running->exchanges % 2], bytes);
 }
+uint64_t trade(uint64_t mine, unsigned from) {
+  put_slot(&mine, sizeof mine);
+  leave(AT_WARP);
+  take_slot(from, &mine, sizeof mine);
+  return mine;
+}
+void brought_rows(const void *(&rows)[4][2], unsigned first, unsigned second) {
+  const fiber *const warp = first_of_warp();
+  const unsigned turn = running->exchanges % 2;
+  for (unsigned m = 0; m < 4; m++) {
+    std::memcpy(&rows[m][0], warp[8 * m + first].slots[turn], sizeof(void *));
+    std::memcpy(&rows[m][1], warp[8 * m + second].slots[turn], sizeof(void *));
+  }
+}
+/* The first lane that gets here multiplies for its warp, row by row: a product of each lane's own would gather the same
+ * numbers from four lanes for each of its sums. */
 sums product(const tiles &mine, sums c) {
   bring(mine);
   const fiber *const warp = first_of_warp();
-  const unsigned turn = running->exchanges % 2, g = lane() / 4, t = lane() % 4;
-  for (unsigned k = 0; k < 16; k++) {
-    const unsigned owner = k % 8 / 2, at = 4 * (k / 8) + k % 2; /* of the upper row; the lower one's is 2 further */
-    const auto of = [&](unsigned l) { return reinterpret_cast<const tiles *>(warp[4 * l + owner].slots[turn]); };
-    const float upper = of(g)->a[at], lower = of(g)->a[at + 2];
-    const float left = of(2 * t)->b[2 * (k / 8) + k % 2], right = of(2 * t + 1)->b[2 * (k / 8) + k % 2];
-    c.c[0] += upper * left, c.c[1] += upper * right, c.c[2] += lower * left, c.c[3] += lower * right;
+  warp_product &whole = products[(size_t)(warp - fibers.data()) / 32];
+  if (whole.exchange != running->exchanges || whole.block != block_turn) {
+    whole.exchange = running->exchanges, whole.block = block_turn;
+    multiply(whole.sums, warp, running->exchanges % 2);
   }
+  const unsigned g = lane() / 4, t = lane() % 4;
+  c.c[0] += whole.sums[g][2 * t], c.c[1] += whole.sums[g][2 * t + 1];
+  c.c[2] += whole.sums[g + 8][2 * t], c.c[3] += whole.sums[g + 8][2 * t + 1];
   return c;
 }
 void *dynamic_shared() {
@@ -277,6 +324,11 @@ int check(const void *kernel, dim3 blocks, dim3 threads, size_t shared) {
   return fits ? cudaSuccess : cudaErrorInvalidValue;
 }
 
+static bool left_out(size_t k, size_t total) {
+  constexpr size_t ends = 3, between = 6;
+  return few_blocks && k >= ends && k + ends < total && k % (total / between + 1) != 0;
+}
+
 void run(dim3 blocks, dim3 threads, size_t shared, void (*body)(void *), void *context) {
   gridDim = blocks, blockDim = threads;
   count = (size_t)threads.x * threads.y * threads.z;
@@ -288,11 +340,14 @@ void run(dim3 blocks, dim3 threads, size_t shared, void (*body)(void *), void *c
   }
   scheduler_identity = own_identity();
   the_body = body, the_context = context;
-  for (unsigned i = 0; i < count; i++)
-    fibers[i].at.thread = dim3(i % threads.x, i / threads.x % threads.y, i / (threads.x * threads.y));
+  if (threads.x != numbered.x || threads.y != numbered.y || threads.z != numbered.z)
+    for (unsigned i = 0; i < count; i++)
+      fibers[i].at.thread = dim3(i % threads.x, i / threads.x % threads.y, i / (threads.x * threads.y));
+  numbered = threads;
   const size_t total = (size_t)blocks.x * blocks.y * blocks.z;
   for (size_t k = 0; k < total; k++) {
     const size_t b = reversed ? total - 1 - k : k;
+    if (left_out(b, total)) continue;
     void *memory = nullptr; /* not a byte more, for a checker */
     if (posix_memalign(&memory, 64, shared > 0 ? shared : 1) != 0) std::abort();
     shared_memory = static_cast<unsigned char *>(memory);

@@ -61,6 +61,8 @@ void meet_warp(); /* all lanes have arrived, but it orders no memory */
  * one. */
 void put_slot(const void *from, size_t bytes);
 void take_slot(unsigned lane, void *to, size_t bytes);
+/* Of every eighth of the warp's lanes the addresses that two have brought. */
+void brought_rows(const void *(&rows)[4][2], unsigned first, unsigned second);
 unsigned lane();
 void *dynamic_shared();
 [[noreturn]] void complain(const char *what); /* about the running block; ends the program */
@@ -103,6 +105,8 @@ int check(const void *kernel, dim3 blocks, dim3 threads, size_t shared);
 void run(dim3 blocks, dim3 threads, size_t shared, void (*body)(void *), void *context);
 /* Whether the device has sm_90a's instructions (kernels/gpu/wgmma.cuh). */
 extern bool warpgroups;
+/* Whether of many blocks only some run, of which the first and the last. */
+extern bool few_blocks;
 /* 1: threads and blocks in reverse order. */
 void set_reverse(int reverse);
 /* If set, it receives every launch, with its number of threads, and every fill, with its number of bytes, to be put
@@ -121,9 +125,15 @@ template <typename T> T brought(unsigned lane) {
   take_slot(lane, &y, sizeof y);
   return y;
 }
+/* The same of one lane's word, in one call. */
+uint64_t trade(uint64_t mine, unsigned from);
 template <typename T> T exchange(T x, unsigned from) {
-  bring(x);
-  return brought<T>(from % 32);
+  static_assert(sizeof(T) <= sizeof(uint64_t), "a word");
+  uint64_t bits = 0;
+  memcpy(&bits, &x, sizeof x);
+  bits = trade(bits, from % 32);
+  memcpy(&x, &bits, sizeof x);
+  return x;
 }
 
 /* A lane's numbers of the tiles of mma.m16n8k16, in the order of its registers (kernels/gpu/mma.cuh), and their c + a

@@ -6,8 +6,15 @@
 set -euo pipefail
 . "$(dirname "$0")/stand_in_bundle.sh"
 tests=$5
-export CASES_SANITIZED=1 # a look at each kernel is enough here: test_emulated_cuda_* look twice, and at fp16
-for test in kernels attention quantize control; do cp "$tests/test_emulated_cuda_$test" "$bundle/bin/test_cuda_$test"; done
+export CASES_SANITIZED=1 # a look is enough here: test_emulated_cuda_* look twice, at fp16, and in all cases
+few() { # TEST PROGRAM CASES [FAULT]: test_cuda_TEST is a program of the tests, in few cases, with what befalls one of them
+  printf '#!/bin/bash\n%s\nif [ "$1" = --list ]; then %q --list | grep -E "^(%s)-"; else exec %q "$@"; fi\n' "${4:-}" "$tests/$2" "$3" \
+    "$tests/$2" >"$bundle/bin/test_cuda_$1"
+  chmod +x "$bundle/bin/test_cuda_$1"
+}
+few kernels test_emulated_cuda_kernels "norms|activations|rope|embedding"
+few attention test_emulated_cuda_attention "flash|limits"
+for test in quantize control; do cp "$tests/test_emulated_cuda_$test" "$bundle/bin/test_cuda_$test"; done
 
 # The program, with what $here/fault, where it stands, does to a stage first.
 mv "$bundle/bin/shardlab" "$bundle/bin/shardlab.program"
@@ -52,18 +59,13 @@ grep -q '^gemm+gelu.*	0	' "$here/whole/ops/ops.tsv" || fail "epilogues: $(cat "$
 mkdir "$here/unpacked" && tar -C "$here/unpacked" -xzf "$here/whole.tar.gz"
 if grep -rlF "$here" "$here/unpacked"; then fail "a folder of this machine stands there"; fi
 
-# A wrong kernel: its case in all types, the worst tensor first; the others pass, and a second look is at those alone. The cases
-# that take long have run above, and are not named again.
-few() { # PROGRAM FAULT: test_cuda_kernels of fewer cases, with what befalls one of them
-  printf '#!/bin/bash\n%s\nif [ "$1" = --list ]; then %q --list | grep -vE "^(norm|embedding)"; else exec %q "$@"; fi\n' "$2" "$1" "$1" \
-    >"$bundle/bin/test_cuda_kernels"
-}
-few "$tests/test_planted_cuda_kernels" ""
-printf '#!/bin/sh\n[ "$1" != --list ] || echo limits-fp32\n' >"$bundle/bin/test_cuda_attention" # the real one takes time
+# A wrong kernel: its case in all types, the worst tensor first; the others pass, and a second look is at those alone.
+few kernels test_planted_cuda_kernels "activations|rope|swiglu|sums"
+few attention test_emulated_cuda_attention limits
 export STAGES="kernels arena"
 first wrong 1
 verdicts wrong "fit passed" "kernels FAILED" "kernels-again FAILED" "arena passed"
-line wrong kernels 'FAILED +[0-9]+  43 of 45 cases passed; not activations-[a-z0-9]*, activations-[a-z0-9]*: gelu'
+line wrong kernels 'FAILED +[0-9]+  18 of 20 cases passed; not activations-[a-z0-9]*, activations-[a-z0-9]*: gelu'
 line wrong kernels-again 'FAILED +[0-9]+  0 of 2 cases passed'
 awk -F'\t' 'NR > 1 && $4 > 1 && ($1 != "activations" || $3 !~ /^gelu/) || NR == 2 && !($4 > 1) { exit 1 }' \
   "$here/wrong/kernels/kernels.tsv" || fail "errors: $(head "$here/wrong/kernels/kernels.tsv")"
@@ -72,10 +74,10 @@ CASES_REPORT=$here/report "$bundle/bin/test_cuda_kernels" --case activations-fp3
   fail "not the worst error: $(sort -t'	' -k4,4gr "$here/report" | head -1)"
 
 # An illegal address in a kernel's test, which is the end of its process: one case in one type, and no other.
-few "$tests/test_emulated_cuda_kernels" '[ "$2" != rope-bf16 ] || kill -SEGV $$'
+few kernels test_emulated_cuda_kernels "activations|rope|swiglu|sums" '[ "$2" != rope-bf16 ] || kill -SEGV $$'
 first address 1
 verdicts address "fit passed" "kernels FAILED" "kernels-again FAILED" "arena passed"
-line address kernels 'FAILED +[0-9]+  44 of 45 cases passed; not rope-bf16: ended by signal 11'
+line address kernels 'FAILED +[0-9]+  19 of 20 cases passed; not rope-bf16: ended by signal 11'
 
 # An illegal address in a step; then a device that takes long to start, in time and not.
 export STAGES="machine arena ops"

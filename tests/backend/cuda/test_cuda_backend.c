@@ -41,7 +41,6 @@ static void equals_pytorch(const struct one *c) {
 
 static void one_rank_equals_pytorch(void **state) {
   (void)state;
-  equals_pytorch(&(struct one){"gpt2_odd", "adamw_clip", 1, 0, 2, 1, 1, -1, -1, -1, NULL});
   equals_pytorch(&(struct one){"llama_odd", "sgd", 1, 0, 1, 1, 1, -1, -1, -1, NULL});
   equals_pytorch(&(struct one){"mlp", "adamw_clip", 1, 0, 1, 1, 1, -1, -1, -1, NULL});
 }
@@ -49,14 +48,13 @@ static void one_rank_equals_pytorch(void **state) {
 static void every_zero_stage_equals_pytorch(void **state) {
   (void)state;
   for (int stage = 0; stage <= 3; stage++) {
-    if (stage > 0) equals_pytorch(&(struct one){"gpt2_odd", "adamw_clip", 2, stage, 1, 1, 1, -1, -1, -1, NULL});
+    if (stage % 3 > 0) equals_pytorch(&(struct one){"gpt2_odd", "adamw_clip", 2, stage, 1, 1, 1, -1, -1, -1, NULL});
     if (stage % 3 == 0) equals_pytorch(&(struct one){"mlp", "sgd_clip", 4, stage, 1, 1, 1, -1, -1, -1, NULL});
   }
 }
 
-static void pipelines_and_tensor_parallel_ranks_equal_pytorch(void **state) {
+static void tensor_parallel_ranks_equal_pytorch(void **state) {
   (void)state;
-  equals_pytorch(&(struct one){"gpt2_odd", "adamw_clip", 2, 0, 2, 1, 2, -1, -1, -1, NULL});
   equals_pytorch(&(struct one){"gpt2_odd", "adamw_clip", 5, 0, 1, 5, 1, -1, -1, -1, NULL});
 }
 
@@ -70,8 +68,8 @@ static void any_order_of_streams_equals_pytorch(void **state) {
     equals_pytorch(&(struct one){"mlp", "sgd_clip", 4, 2 + round % 2, 1, 1, 1, -1, -1, -1, NULL});
 }
 
-/* Behind each step, and training is what it is without. The first batch is that of the first step, whose loss has
- * fallen since. */
+/* Behind each step, and training is what it is without: of GPT-2 on one rank, with ZeRO-3 and on a pipeline. The first
+ * batch is that of the first step, whose loss has fallen since. */
 static void evaluations_change_nothing(void **state) {
   (void)state;
   static const char own[] = "{\"eval_interval\": 1, \"eval_iters\": 1}";
@@ -257,7 +255,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(one_rank_equals_pytorch),
       cmocka_unit_test(every_zero_stage_equals_pytorch),
-      cmocka_unit_test(pipelines_and_tensor_parallel_ranks_equal_pytorch),
+      cmocka_unit_test(tensor_parallel_ranks_equal_pytorch),
       cmocka_unit_test(any_order_of_streams_equals_pytorch),
       cmocka_unit_test(evaluations_change_nothing),
       cmocka_unit_test(a_padded_vocabulary_equals_pytorch),

@@ -93,17 +93,16 @@ static void all_schedules_launch_the_same(enum family family, const char *kernel
 static void every_row_counts_once(void **state) {
   (void)state;
   static const char *const recompute[] = {"none", "selective", "full", "selective_op"};
-  for (int i = 0; i < FAMILIES * SL_KERNELS_COUNT; i++) {
-    for (size_t r = 0; r < sizeof recompute / sizeof *recompute; r++) {
-      const enum family family = (enum family)(i % FAMILIES);
-      const char *kernels = sl_kernel_set((enum sl_kernel_choice)(i / FAMILIES))->name;
-      char layout[256];
-      for (int tp = 0; tp < 3; tp++) { /* without tensor parallelism, with it, and with sequence parallelism, too */
-        snprintf(layout, sizeof layout, "\"recompute\": \"%s\", \"tp\": %d, \"sequence_parallel\": %s", recompute[r],
-                 tp > 0 ? 2 : 1, tp > 1 ? "true" : "false");
-        all_schedules_launch_the_same(family, kernels, tp > 0 ? 2 : 1, layout);
-      }
-    }
+  enum { WAYS = sizeof recompute / sizeof *recompute };
+  /* tp: without tensor parallelism, with it, and with sequence parallelism, too */
+  for (int i = 0; i < FAMILIES * SL_KERNELS_COUNT * WAYS * 3; i += SL_EVERY) {
+    const int tp = i % 3, which = i / 3 / WAYS;
+    char layout[256];
+    snprintf(layout, sizeof layout, "\"recompute\": \"%s\", \"tp\": %d, \"sequence_parallel\": %s",
+             recompute[i / 3 % WAYS], tp > 0 ? 2 : 1, tp > 1 ? "true" : "false");
+    all_schedules_launch_the_same((enum family)(which % FAMILIES),
+                                  sl_kernel_set((enum sl_kernel_choice)(which / FAMILIES))->name, tp > 0 ? 2 : 1,
+                                  layout);
   }
 }
 

@@ -1,8 +1,10 @@
 /* Numbers for the tests of the GPU kernels: a tensor on the device in some number type, together with the same numbers
  * in double for the host's double kernels. Every case runs twice, and the device's bits of the second run must equal
- * those of the first. With CASES_SANITIZED=1 in the environment it runs once and not in fp16: a sanitizer learns
- * nothing from the second run, nor from the addresses of bf16 again. With CASES_SANITIZED=threads it runs in bf16
- * alone, unless 16 bits have another kernel than fp32: threads wait for each other in all types alike.
+ * those of the first; emulated, fp16 runs once, for of order bf16 says as much. With CASES_SANITIZED=1 in the
+ * environment it runs once and not in fp16: a sanitizer learns nothing from the second run, nor from the addresses of
+ * bf16 again. With CASES_SANITIZED=threads it runs in bf16 alone, unless 16 bits have another kernel than fp32: threads
+ * wait for each other in all types alike. And only threads of a block can race: of many blocks, which differ in
+ * addresses alone, some run, and no numbers are compared.
  *
  * A mismatch is reported, and the case goes on and fails at its end, because the first wrong tensor alone says little
  * about a wrong kernel. With CASES_REPORT=FILE each check adds a line to FILE at once, since the next kernel may crash

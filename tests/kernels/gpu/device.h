@@ -15,8 +15,10 @@ void device_delete(void *p);
 void device_write(void *device, const void *host, size_t bytes);
 /* Also waits for all work, and ends the test program if that failed. */
 void device_read(void *host, const void *device, size_t bytes);
-/* Where the order of threads can be chosen: uses another one from now on. */
-void device_turn_order(int turned);
+/* Where the order of threads can be chosen: uses another one from now on. Returns 0 where it cannot. */
+int device_turn_order(int turned);
+/* Where blocks run one after another: few of many from now on, or all; what a launch left out keeps what it held. */
+void device_run_few_blocks(int few);
 /* Where the device can be chosen: one with sm_90a's instructions (kernels/gpu/wgmma.cuh), or without, from now on. */
 void device_give_warpgroups(int given);
 
