@@ -213,7 +213,8 @@ static void a_configuration_comes_from_a_pipe(void **state) {
   static const struct {
     const char *flags, *says;
   } cases[] = {{"", "micro-batch 3 x 1"},
-               {"--sweep grad-accum=1,2,3 --jobs 2", "3 fit, 0 do not, 0 are no plan"},
+               {"--sweep grad-accum=11,12,13,14,15,16,17,18 --jobs 4 --model gpt2 --world 64 --tp 4 --pp 4",
+                "8 fit, 0 do not, 0 are no plan"},
                {"--max-micro-batch", "largest micro-batch that fits: "},
                {"--micro-batch 128 --model gpt2", "  fits with  --micro-batch "}};
   write_file("piped.json", "# as DeepSpeed reads it\ntrain_micro_batch_size_per_gpu: 3\n");

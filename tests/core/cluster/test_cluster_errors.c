@@ -35,6 +35,17 @@ static void the_outermost_span_may_be_the_cluster(void **state) {
   sl_cluster_free(&c);
 }
 
+/* 0 stands for a number that is not given, whatever the range of those that are. */
+static void numbers_that_are_not_given_are_0(void **state) {
+  (void)state;
+  struct sl_cluster c;
+  const char *text = "{" GPU ",\"sm_count\":7,\"compute_capability\":0,\"odd_gemm_slowdown\":0.0,"
+                     "\"flash2_forward_efficiency\":0}," LINKS "}";
+  assert_int_equal(parse(&c, text), SL_OK);
+  assert_true(c.device.compute_capability == 0 && c.device.odd_gemm_slowdown == 0);
+  sl_cluster_free(&c);
+}
+
 static const struct {
   const char *text, *message;
 } broken_files[] = {
@@ -123,6 +134,7 @@ static void broken_files_say_where_and_what(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_outermost_span_may_be_the_cluster),
+      cmocka_unit_test(numbers_that_are_not_given_are_0),
       cmocka_unit_test(broken_files_say_where_and_what),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
