@@ -1,4 +1,4 @@
 # What is empty yet has no name.
 # file: analysis/watch.c
 # tests: watch_curves
-s/curve->name\[0\] != '\\0' ? curve->name : sl_printable_of(path).text);/curve->name);/
+s/curve->name\[0\] != '\\0' ? curve->name : sl/curve->name[0] != '\\0' || path != NULL ? curve->name : sl/
