@@ -43,9 +43,9 @@ configure() { cmake -S "$copy/tree" -B "$copy/build" -G Ninja -DCMAKE_BUILD_TYPE
 
 need_cuda() { # of the cuda backend only the objects are built; without nvcc and NCCL its mutants are left out
   local name left=()
-  wanted | grep -qxE 'test_cuda_(backend|graph|launches|offload)' || return 0
-  cuda=AUTO
   # not grep -q, which goes at the first hit: what writes to it would fail, and with it all
+  wanted | grep -xE 'test_cuda_(backend|graph|launches|offload)' >/dev/null || return 0
+  cuda=AUTO
   configure && cmake --build "$copy/build" --target help | grep '^test_cuda_backend:' >/dev/null && return
   for name in "${names[@]}"; do
     if header "tests/mutants/$name.sed" tests | grep -qwE 'test_cuda_(backend|graph|launches|offload)'; then
