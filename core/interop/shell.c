@@ -1,13 +1,10 @@
 /* Splits a launch script into commands and their words; see shell.h. */
 #include "core/interop/shell.h"
 
-#include "core/interop/arithmetic.h"
 #include "core/interop/shell_conditions.h"
 #include "core/interop/shell_expand.h"
 #include "core/interop/shell_program.h"
 
-#include <ctype.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,12 +12,10 @@
 
 /* Ends a word of the shell, and with it an assignment. */
 static enum sl_status end_shell_word(struct sl_shell_reader *r) {
-  r->value.blank_after = r->assigns && r->length == 0 && r->value.list.count > 0;
-  if (r->length > 0 && !r->assigns && r->redirects) {
-    r->length = 0;
-    r->redirects = false;
-  }
+  const bool ends = r->length > 0;
+  r->value.blank_after = r->assigns && !ends && r->value.list.count > 0;
   SL_TRY(sl_shell_end_word(r));
+  if (ends && !r->assigns) r->redirects = false;
   return r->assigns && !r->in_array ? sl_shell_end_assignment(r) : SL_OK;
 }
 

@@ -5,11 +5,17 @@
 #include <string.h>
 
 /* The words after which another command begins. */
-static const char *const leading[] = {"if", "then", "elif", "else", "while", "until", "do", "{", "!", NULL};
+static const char *const leading[] = {"if", "then", "elif", "else", "while", "until", "do", "{", "!", "time"};
 
-static bool is_one_of(const char *word, const char *const *words) {
-  while (*words != NULL && strcmp(word, *words) != 0) words++;
-  return *words != NULL;
+bool sl_shell_leads(const char *word) {
+  size_t i = 0;
+  while (i < sizeof leading / sizeof *leading && strcmp(word, leading[i]) != 0) i++;
+  return i < sizeof leading / sizeof *leading;
+}
+
+/* Does it begin a list of commands of its own? */
+static bool opens_list(const char *word) {
+  return sl_shell_leads(word) && strcmp(word, "!") != 0 && strcmp(word, "time") != 0;
 }
 
 static struct sl_shell_frame *top(struct sl_shell_conditions *c, char kind) {
@@ -61,8 +67,8 @@ void sl_shell_conditions_word(struct sl_shell_conditions *c, const char *word) {
   if (branches != NULL && strcmp(word, "elif") == 0) branches->branch = sl_truth_not(branches->taken);
   if (branches != NULL && strcmp(word, "else") == 0) choose(branches, SL_YES);
   if (branches != NULL && strcmp(word, "then") == 0) choose(branches, c->value);
-  c->begins = is_one_of(word, leading);
-  if (c->begins && strcmp(word, "!") != 0) begin_list(c);
+  c->begins = sl_shell_leads(word);
+  if (opens_list(word)) begin_list(c);
 }
 
 /* ---- commands ---- */
@@ -94,7 +100,7 @@ bool sl_shell_conditions_command(struct sl_shell_conditions *c, const struct sl_
     read_patterns(cases, command, cases->subject.text == NULL ? read_subject(cases, command) : 0);
     return false;
   }
-  while (from < command->count && is_one_of(command->words[from].text, leading)) from++;
+  while (from < command->count && sl_shell_leads(command->words[from].text)) from++;
   if (from > 0 && strcmp(command->words[from - 1].text, "!") == 0) from--;
   if (from == command->count) return runs != SL_NO;
   const enum sl_truth value = sl_shell_test(command, from);

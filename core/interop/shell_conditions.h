@@ -26,6 +26,8 @@ struct sl_shell_conditions {
   int depth; /* of frames, those beyond SL_SHELL_FRAMES included, which decide nothing */
 };
 
+/* Is it a reserved word behind which a command begins? */
+bool sl_shell_leads(const char *word);
 void sl_shell_conditions_open(struct sl_shell_conditions *c);
 /* A word outside of quotation marks. */
 void sl_shell_conditions_word(struct sl_shell_conditions *c, const char *word);

@@ -1,6 +1,8 @@
 /* See shell_program.h. */
 #include "core/interop/shell_program.h"
 
+#include "core/interop/shell_conditions.h"
+
 #include <string.h>
 
 enum { ENOUGH = 4096 };
@@ -35,13 +37,10 @@ static size_t find_program(const struct sl_shell_list *command, bool (*is_progra
 
 /* Does the command show words instead of running them? */
 static bool only_says(const struct sl_shell_list *command) {
-  static const char *const reserved[] = {"if", "then", "elif", "else", "while", "until", "do", "{", "!", "time"};
-  for (size_t i = 0, k = 0; i < command->count; i++) {
-    const char *word = command->words[i].text;
-    for (k = 0; k < sizeof reserved / sizeof *reserved && strcmp(word, reserved[k]) != 0;) k++;
-    if (k == sizeof reserved / sizeof *reserved) return strcmp(word, "echo") == 0 || strcmp(word, "printf") == 0;
-  }
-  return false;
+  size_t i = 0;
+  while (i < command->count && sl_shell_leads(command->words[i].text)) i++;
+  const char *name = i < command->count ? command->words[i].text : "";
+  return strcmp(name, "echo") == 0 || strcmp(name, "printf") == 0;
 }
 
 static bool trains(const struct sl_shell_list *command, size_t from) {

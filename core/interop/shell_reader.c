@@ -53,9 +53,12 @@ enum sl_status sl_shell_end_word(struct sl_shell_reader *r) {
   struct sl_shell_list *list = target(r);
   r->word[r->length] = '\0';
   r->length = 0;
-  if (list->count == SL_SHELL_WORDS || ++r->read > MOST_READ)
+  if (list->count == SL_SHELL_WORDS)
     return sl_fail(SL_ERR_INPUT, "%s:%d: a command or a variable has more than %d words", r->name, r->began,
                    SL_SHELL_WORDS);
+  if (++r->read > MOST_READ)
+    return sl_fail(SL_ERR_INPUT, "%s:%d: more than %d words, those of values that are used again included", r->name,
+                   r->began, MOST_READ);
   if (!drops) {
     sl_words_add(&r->texts, r->word);
     SL_TRY(sl_words_check(&r->texts));

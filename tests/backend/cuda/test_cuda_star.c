@@ -34,6 +34,11 @@ static int free_port(void) {
   return ntohs(at.sin_port);
 }
 
+static struct sockaddr_in here(int port) {
+  return (struct sockaddr_in){
+      .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = htons((uint16_t)port)};
+}
+
 static void nap(int ms) {
   nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000L}, NULL);
 }
@@ -166,8 +171,7 @@ static void a_world_that_never_comes_is_given_up(void **state) {
 static void nobody_waits_longer_than_the_limit(void **state) {
   (void)state;
   const int port = free_port(), listener = socket(AF_INET, SOCK_STREAM, 0);
-  struct sockaddr_in at = {
-      .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = htons((uint16_t)port)};
+  struct sockaddr_in at = here(port);
   int callers[4];
   struct sl_star star;
   assert_int_equal(bind(listener, (struct sockaddr *)&at, sizeof at), 0);
@@ -194,8 +198,7 @@ static void no_rank_is_beyond_the_world(void **state) {
   fflush(NULL);
   const pid_t peer = fork();
   if (peer == 0) {
-    struct sockaddr_in at = {
-        .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = htons((uint16_t)port)};
+    struct sockaddr_in at = here(port);
     const int fd = socket(AF_INET, SOCK_STREAM, 0);
     alarm(20);
     while (connect(fd, (struct sockaddr *)&at, sizeof at) != 0) nap(10);
@@ -243,15 +246,14 @@ static void too_few_files_are_named(void **state) {
   for (int i = 0; i < 3; i++) waitpid(others[i], &how, 0);
 }
 
-/* Somebody else's connection is turned away, and the ranks meet all the same. */
+/* Somebody else's connection is turned away, and the ranks connect all the same. */
 static void a_stranger_is_turned_away(void **state) {
   (void)state;
   const int port = free_port();
   fflush(NULL);
   const pid_t peer = fork();
   if (peer == 0) {
-    struct sockaddr_in at = {
-        .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = htons((uint16_t)port)};
+    struct sockaddr_in at = here(port);
     struct sl_star star;
     alarm(20);
     sl_error_clear();
@@ -273,7 +275,7 @@ static void a_stranger_is_turned_away(void **state) {
 
 /* Rank 0 takes the meeting point for one address of its own, and rank 1 for another, as where a node's hosts file calls
  * itself 127.0.1.1. */
-static enum sl_status meet_apart(bool spread, double limit_s) {
+static enum sl_status connect_apart(bool spread, double limit_s) {
   const int port = free_port();
   struct sl_star star;
   int how;
@@ -293,8 +295,8 @@ static enum sl_status meet_apart(bool spread, double limit_s) {
 
 static void rank_0_hears_other_nodes_at_every_address(void **state) {
   (void)state;
-  if (meet_apart(true, 10) != SL_OK) fail_msg("%s", sl_error_message());
-  assert_int_equal(meet_apart(false, 0.5), SL_ERR_PEER); /* on one node nobody else is to reach it */
+  if (connect_apart(true, 10) != SL_OK) fail_msg("%s", sl_error_message());
+  assert_int_equal(connect_apart(false, 0.5), SL_ERR_PEER); /* on one node nobody else is to reach it */
 }
 
 int main(void) {

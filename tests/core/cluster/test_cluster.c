@@ -17,14 +17,7 @@
 
 #include <cmocka.h>
 
-static enum sl_status parse(struct sl_cluster *cluster, const char *text) {
-  struct sl_json doc;
-  enum sl_status status = sl_json_parse(&doc, "c.json", text, strlen(text));
-  if (status != SL_OK) return status;
-  status = sl_cluster_from_json(cluster, &doc);
-  sl_json_free(&doc);
-  return status;
-}
+#include "tests/core/cluster/parsing.h"
 
 static void near(double got, double want) {
   if (!(fabs(got - want) <= 1e-12 * fabs(want))) fail_msg("%.17g, expected %.17g", got, want);

@@ -11,14 +11,7 @@
 
 #include <cmocka.h>
 
-static enum sl_status parse(struct sl_cluster *cluster, const char *text) {
-  struct sl_json doc;
-  enum sl_status status = sl_json_parse(&doc, "c.json", text, strlen(text));
-  if (status != SL_OK) return status;
-  status = sl_cluster_from_json(cluster, &doc);
-  sl_json_free(&doc);
-  return status;
-}
+#include "tests/core/cluster/parsing.h"
 
 #define DEVICE "\"device\":{\"kind\":\"gpu\",\"memory_GiB\":1,\"peak_TFLOPS\":{\"fp32\":1},\"memory_bandwidth_GBps\":1}"
 #define LINKS "\"links\":[{\"bandwidth_GBps\":1,\"latency_us\":1}]"

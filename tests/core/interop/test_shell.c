@@ -52,6 +52,7 @@ static void the_training_is_found(void **state) {
       {"A=\"--num-layers 2\"\nexport NCCL_DEBUG=INFO\nrun --micro-batch-size 1",
        "--num-layers 2 run --micro-batch-size 1"},
       {"cat <<EOF > x.json\npretrain_gpt.py --tp 4\nEOF\npython pretrain_gpt.py --tp 2", "pretrain_gpt.py --tp 2"},
+      {"time python pretrain_gpt.py --tp 2\ntime echo pretrain_gpt.py --tp 8", "pretrain_gpt.py --tp 2"},
       {"echo python pretrain_gpt.py --tp 2 > job.sh", "pretrain_gpt.py --tp 2"},
       {"--num-layers 2\n--tp 4", "--num-layers 2 --tp 4"}};
   READ_ALL(cases);
@@ -169,6 +170,13 @@ static void what_grows_is_refused(void **state) {
   list[3 + 2 * 4097] = '\0';
   assert_int_equal(sl_shell_read(&shell, "run.sh", list, true), SL_OK);
   sl_shell_free(&shell);
+  size_t used = strlen(list);
+  list = realloc(list, used + 400);
+  assert_non_null(list);
+  for (int i = 0; i < 70; i++) used += (size_t)sprintf(list + used, "\n$A");
+  assert_int_equal(sl_shell_read(&shell, "run.sh", list, true), SL_ERR_INPUT);
+  assert_non_null(strstr(sl_error_message(), "more than 262144 words, those of values that are used again included"));
+  sl_error_clear();
   free(list);
 }
 
