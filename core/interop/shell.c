@@ -22,6 +22,7 @@ static enum sl_status end_shell_word(struct sl_shell_reader *r) {
 static enum sl_status end_command(struct sl_shell_reader *r) {
   SL_TRY(end_shell_word(r));
   if (!r->is_script) return SL_OK;
+  r->over = r->program.rank > 0 && sl_shell_conditions_exit(&r->conditions, &r->command);
   if (r->command.count > 0 && sl_shell_conditions_command(&r->conditions, &r->command))
     SL_TRY(sl_shell_program_command(&r->program, &r->command));
   r->command.count = 0;
@@ -111,7 +112,10 @@ static enum sl_status separate(struct sl_shell_reader *r) {
     return sl_shell_end_assignment(r);
   }
   SL_TRY(end_command(r));
-  r->at += sl_shell_conditions_pass(&r->conditions, r->at);
+  if (r->over)
+    r->at = r->end;
+  else
+    r->at += sl_shell_conditions_pass(&r->conditions, r->at);
   return SL_OK;
 }
 

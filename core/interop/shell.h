@@ -30,7 +30,8 @@ struct sl_shell {
  * in doubt.
  *
  * With `is_script` the words are those of the last command that runs a pretrain_*.py, from that file on: neither what
- * `echo` and `printf` say nor what other commands are given. A warning names two such commands whose arguments differ.
+ * `echo` and `printf` say nor what other commands are given, nor what stands behind an `exit` that follows it. A warning
+ * names two such commands whose arguments differ.
  * Failing that they are those of the last command with a .py file and --num-layers or --micro-batch-size, and failing
  * that all words beginning with the first argument in commands and variables that have one. Without `is_script` they
  * are all of `text`.

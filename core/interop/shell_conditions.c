@@ -56,11 +56,15 @@ static void choose(struct sl_shell_frame *f, enum sl_truth value) {
 
 void sl_shell_conditions_word(struct sl_shell_conditions *c, const char *word) {
   struct sl_shell_frame *branches = top(c, 'i'), *cases = top(c, 'c');
+  if (c->begins && strcmp(word, "function") == 0) c->function = true;
+  if (c->function && strcmp(word, "{") == 0) c->begins = true;
   if (!c->begins || (cases != NULL && (cases->patterns || cases->subject.text == NULL) && strcmp(word, "esac") != 0))
     return;
   if (strcmp(word, "if") == 0) push(c, 'i');
   if (strcmp(word, "case") == 0) push(c, 'c');
-  if (strcmp(word, "{") == 0) push(c, '{');
+  if (strcmp(word, "{") == 0) push(c, '{'), c->function = false;
+  if (strcmp(word, "do") == 0) c->loops++;
+  if (strcmp(word, "done") == 0 && c->loops > 0) c->loops--;
   if (strcmp(word, "fi") == 0) pop(c, 'i');
   if (strcmp(word, "esac") == 0) pop(c, 'c');
   if (strcmp(word, "}") == 0) pop(c, '{');
@@ -111,6 +115,15 @@ bool sl_shell_conditions_command(struct sl_shell_conditions *c, const struct sl_
   return runs != SL_NO;
 }
 
+bool sl_shell_conditions_exit(struct sl_shell_conditions *c, const struct sl_shell_list *command) {
+  size_t from = 0;
+  while (from < command->count && sl_shell_leads(command->words[from].text)) from++;
+  if (from == command->count || strcmp(command->words[from].text, "exit") != 0) return false;
+  for (int i = 0; i < c->depth && i < SL_SHELL_FRAMES; i++)
+    if (c->frames[i].kind == '{') return false;
+  return c->loops == 0 && c->subshells == 0 && sl_shell_conditions_run(c) == SL_YES;
+}
+
 int sl_shell_conditions_pass(struct sl_shell_conditions *c, const char *at) {
   const bool twice = strchr("&|;", *at) != NULL && at[1] == *at, ends = *at == ';' || *at == '\n';
   struct sl_shell_frame *cases = top(c, 'c');
@@ -124,6 +137,10 @@ int sl_shell_conditions_pass(struct sl_shell_conditions *c, const char *at) {
     choose(cases, cases->matched);
     cases->patterns = false;
     begin_list(c);
+  } else if (*at == '(' && !(cases != NULL && cases->patterns)) {
+    c->subshells++;
+  } else if (*at == ')' && c->subshells > 0) {
+    c->subshells--;
   }
   if (cases != NULL && *at == ';' && twice) cases->patterns = true, cases->matched = SL_NO, cases->branch = SL_YES;
   if (twice || ends || strchr("()|", *at) != NULL) c->begins = true;

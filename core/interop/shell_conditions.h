@@ -23,7 +23,10 @@ struct sl_shell_conditions {
   bool either;         /* ... by || */
   enum sl_truth value; /* of the commands that && and || have joined so far */
   struct sl_shell_frame frames[SL_SHELL_FRAMES];
-  int depth; /* of frames, those beyond SL_SHELL_FRAMES included, which decide nothing */
+  int depth;     /* of frames, those beyond SL_SHELL_FRAMES included, which decide nothing */
+  bool function; /* the next { begins the body of a function */
+  int loops;     /* between do and done, so many times ... */
+  int subshells; /* ... and between ( and ) */
 };
 
 /* Is it a reserved word behind which a command begins? */
@@ -33,6 +36,9 @@ void sl_shell_conditions_open(struct sl_shell_conditions *c);
 void sl_shell_conditions_word(struct sl_shell_conditions *c, const char *word);
 /* All words of a command, at its end; whether they are a command that runs, or may. */
 bool sl_shell_conditions_command(struct sl_shell_conditions *c, const struct sl_shell_list *command);
+/* Is it an `exit` behind which nothing of the script runs? Those of loops, functions and subshells may not run, or end
+ * only these. */
+bool sl_shell_conditions_exit(struct sl_shell_conditions *c, const struct sl_shell_list *command);
 /* What separates words at `at`, outside of quotation marks: how many bytes of it belong together. */
 int sl_shell_conditions_pass(struct sl_shell_conditions *c, const char *at);
 /* Does what is read run? */

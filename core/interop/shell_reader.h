@@ -20,6 +20,7 @@ struct sl_shell_reader {
   const char *counted;                /* up to where lines are counted */
   int line;
   bool is_script;
+  bool over;                                    /* it has ended itself, behind the command that runs the training */
   struct sl_shell_input inputs[SL_SHELL_DEPTH]; /* of the texts around the default that is read */
   int depth;
   struct sl_shell_conditions conditions;

@@ -64,14 +64,34 @@ struct linker {
   uint32_t blocks;                  /* ... bit l: on lane l */
 };
 
+/* Adds `by` to what is known. Of a lane of which nothing is known, no more becomes known by going on. */
+static inline void sl_clock_advance(uint32_t clock[SL_LANE_COUNT], const uint32_t by[SL_LANE_COUNT]) {
+  for (int lane = 0; lane < SL_LANE_COUNT; lane++) clock[lane] += by[lane] & -(uint32_t)(clock[lane] != 0);
+}
+
 /* The clock of an issue that is not copied, at the end of what is linked. */
 static inline uint32_t *sl_clock_of(const struct linker *k, uint32_t issue) {
   return &k->clocks[(size_t)(issue - k->copied.issue) * SL_LANE_COUNT];
 }
 
+/* An issue that is not part of a repetition in front of it. */
+static inline struct sl_issue *sl_issue_at(const struct linker *k, uint32_t issue) {
+  return &k->p->issues[issue - sl_issues_repeated(k->p)];
+}
+
 /* Where lane_rows has op `op` of a lane. */
 static inline uint32_t sl_lane_place(const struct linker *k, int lane, uint32_t op) {
   return op < k->kept.lane_ops[lane] ? op : op - k->copied.lane_ops[lane];
+}
+
+/* The row of op `count - 1` of `lane`. Rows are in the order of issues. */
+static inline uint32_t sl_row_behind(const struct linker *k, int lane, uint32_t count) {
+  return k->lane_rows[lane][sl_lane_place(k, lane, count - 1)];
+}
+
+/* What is known when that op starts. */
+static inline const uint32_t *sl_clock_behind(const struct linker *k, int lane, uint32_t count) {
+  return &k->clocks[(size_t)sl_row_behind(k, lane, count) * SL_LANE_COUNT];
 }
 
 /* The slot that an instance uses, in class->slot_offsets. */

@@ -70,7 +70,7 @@ static enum sl_status record_pieces(struct linker *k, const struct sl_use *use, 
 
 enum sl_status sl_lives_record(struct linker *k, uint32_t issue) {
   const struct sl_program *p = k->p;
-  const struct sl_issue *e = &p->issues[issue - sl_issues_repeated(p)];
+  const struct sl_issue *e = sl_issue_at(k, issue);
   const struct sl_op *op = &p->ops[e->op];
   const struct sl_instance *n = &p->instances[e->instance];
   const struct sl_use *uses = &k->uses[k->first_use[e->op]];

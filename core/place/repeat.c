@@ -1,5 +1,6 @@
-/* Finds the steady part of a schedule; see repeat.h. The search begins in the middle, where a schedule is steady if it
- * ever is, and extends the period to both sides for as long as slots correspond consistently. */
+/* Finds what repeats in a schedule; see repeat.h. The search begins in the middle, where a schedule is steady if it ever
+ * is, and extends the period to both sides for as long as slots correspond consistently. What is in front of that run
+ * and behind it is searched in the same way. */
 #include "core/place/repeat.h"
 
 #include <stdlib.h>
@@ -23,7 +24,10 @@ struct finder {
   uint64_t *used; /* by first op of an instance: which slot numbers its ops use */
   bool *listed;   /* ... and whether that has been determined */
   int32_t width;  /* slots of a pool, at most */
+  bool *seen;     /* by slot of a pool, while its cycles are looked at */
   struct turn pools[MOST_NUMBERS];
+  uint32_t begin, behind; /* the instances in question */
+  bool open;              /* a run may be open */
   uint32_t period;
   int32_t micro_batches;
 };
@@ -100,17 +104,16 @@ static bool closed(const struct finder *f) {
 
 /* The run of period f->period around `middle`; returns its length in instances, 0: there is none. */
 static uint32_t run_around(struct finder *f, uint32_t middle, uint32_t *first, uint32_t *end) {
-  const uint32_t count = (uint32_t)f->p->instance_count;
   f->micro_batches = f->p->instances[middle + f->period].micro_batch - f->p->instances[middle].micro_batch;
   for (uint32_t i = 0; i < f->period; i++)
     if (!same_ops(f, middle + i)) return 0;
   forget_turns(f);
   uint32_t at = middle;
-  while (at + f->period < count && same_ops(f, at) && turns(f, at)) at++;
+  while (at + f->period < f->behind && same_ops(f, at) && turns(f, at)) at++;
   *end = at + f->period;
-  for (at = middle; at > 0 && same_ops(f, at - 1) && turns(f, at - 1);) at--;
+  for (at = middle; at > f->begin && same_ops(f, at - 1) && turns(f, at - 1);) at--;
   *first = at;
-  return closed(f) && *end - *first >= FEWEST_PERIODS * f->period ? *end - *first : 0;
+  return *end - *first >= FEWEST_PERIODS * f->period && (f->open || closed(f)) ? *end - *first : 0;
 }
 
 /* ---- turns ---- */
@@ -125,20 +128,24 @@ uint32_t sl_repeat_multiple(uint32_t a, uint32_t b) {
   return multiple < LONGEST_TURN ? (uint32_t)multiple : LONGEST_TURN;
 }
 
-/* The number of periods after which all slots of a pool map to themselves. */
+/* The number of periods after which all slots of a pool that are in cycles map to themselves. */
 static uint32_t turn_of(const struct finder *f, const struct turn *t) {
   uint32_t all = 1;
-  for (int32_t s = 0; t->next != NULL && s < f->width; s++) {
-    uint32_t own = 1;
-    for (int32_t at = t->next[s]; at >= 0 && at != s; at = t->next[at]) own++;
-    all = sl_repeat_multiple(all, own);
+  if (t->next == NULL) return 1;
+  memset(f->seen, 0, (size_t)f->width * sizeof *f->seen);
+  for (int32_t s = 0; s < f->width; s++) {
+    uint32_t own = 0;
+    int32_t at = s;
+    for (; at >= 0 && !f->seen[at]; at = t->next[at]) f->seen[at] = true, own++;
+    if (own > 0 && at == s) all = sl_repeat_multiple(all, own);
   }
   return all;
 }
 
-/* The slot that `s` becomes after `periods` of them. */
+/* The slot that `s` becomes after `periods` of them; -1: the run has ended by then. */
 static int32_t after(const struct turn *t, int32_t s, uint32_t periods) {
-  for (; periods > 0 && t->next[s] >= 0; periods--) s = t->next[s];
+  if (t->next[s] < 0 && t->back[s] < 0) return s; /* the run does not use it */
+  for (; periods > 0 && s >= 0; periods--) s = t->next[s];
   return s;
 }
 
@@ -154,15 +161,18 @@ static enum sl_status take(const struct finder *f, struct sl_repeat *r) {
     if (own <= SHORT_TURN) periods = sl_repeat_multiple(periods, own);
     all = sl_repeat_multiple(all, own);
   }
-  r->period *= periods;
-  r->micro_batches *= (int32_t)periods;
+  r->open = !closed(f);
+  r->period = f->period * periods;
+  r->micro_batches = f->micro_batches * (int32_t)periods;
   r->turn = sl_repeat_multiple(all, periods) / periods;
   SL_TRY(sl_calloc(&r->next, f->c->slot_count, sizeof *r->next));
   for (uint32_t s = 0; s < f->c->slot_count; s++) r->next[s] = s;
   for (size_t i = 0; i < f->c->buffer_count; i++) {
     const struct sl_buffer *b = &f->c->buffers[i];
-    for (int32_t s = 0; b->slots > 1 && s < b->slots && s < f->width; s++)
-      r->next[b->first_slot + s] = (uint32_t)(b->first_slot + after(&f->pools[pool_of_buffer(b)], s, periods));
+    for (int32_t s = 0; b->slots > 1 && s < b->slots && s < f->width; s++) {
+      const int32_t to = after(&f->pools[pool_of_buffer(b)], s, periods);
+      r->next[b->first_slot + s] = to >= 0 ? (uint32_t)(b->first_slot + to) : SL_NO_SLOT;
+    }
   }
   return SL_OK;
 }
@@ -174,6 +184,7 @@ static enum sl_status open_finder(struct finder *f, int numbers) {
     if (f->p->slots[i] >= f->width) f->width = f->p->slots[i] + 1;
   SL_TRY(sl_calloc(&f->used, f->p->op_count, sizeof *f->used));
   SL_TRY(sl_calloc(&f->listed, f->p->op_count, sizeof *f->listed));
+  SL_TRY(sl_calloc(&f->seen, (size_t)f->width, sizeof *f->seen));
   for (int k = 0; k < numbers; k++) {
     SL_TRY(sl_calloc(&f->pools[k].next, (size_t)f->width, sizeof *f->pools[k].next));
     SL_TRY(sl_calloc(&f->pools[k].back, (size_t)f->width, sizeof *f->pools[k].back));
@@ -184,6 +195,7 @@ static enum sl_status open_finder(struct finder *f, int numbers) {
 static void close_finder(struct finder *f) {
   free(f->used);
   free(f->listed);
+  free(f->seen);
   for (int k = 0; k < MOST_NUMBERS; k++) {
     free(f->pools[k].next);
     free(f->pools[k].back);
@@ -201,12 +213,12 @@ static int slot_numbers(const struct sl_class *c) {
   return numbers;
 }
 
-/* Finds the shortest period whose run is a quarter of the program, otherwise the one with the longest run, and that
- * run; false: there is none. */
-static bool find_best(struct finder *f, uint32_t middle, uint32_t *first, uint32_t *end) {
-  const uint32_t count = (uint32_t)f->p->instance_count;
+/* Finds the shortest period whose run is a quarter of the instances in question, otherwise the one with the longest run,
+ * and that run; false: there is none. */
+static bool find_best(struct finder *f, uint32_t *first, uint32_t *end) {
+  const uint32_t count = f->behind - f->begin, middle = f->begin + count / 2;
   uint32_t best = 0, longest = 0;
-  for (f->period = 1; middle + 2 * f->period < count; f->period++) {
+  for (f->period = 1; middle + 2 * f->period < f->behind; f->period++) {
     const uint32_t length = run_around(f, middle, first, end);
     if (length <= longest) continue;
     best = f->period, longest = length;
@@ -218,18 +230,66 @@ static bool find_best(struct finder *f, uint32_t middle, uint32_t *first, uint32
   return true;
 }
 
-enum sl_status sl_repeat_find(const struct sl_class *c, const struct sl_program *p, struct sl_repeat *out) {
+/* The run around the middle of instances from `begin` on, before `behind`; its period is 0 if there is none. */
+static enum sl_status find_run(struct finder *f, uint32_t begin, uint32_t behind, struct sl_repeat *out) {
+  *out = (struct sl_repeat){.turn = 1};
+  f->begin = begin, f->behind = behind;
+  if (begin == behind || !find_best(f, &out->first, &out->end)) return SL_OK;
+  return take(f, out);
+}
+
+/* The same for a run that may be open, in which no slot turns. */
+static enum sl_status find_open(struct finder *f, uint32_t begin, uint32_t behind, struct sl_repeat *out) {
+  f->open = true;
+  SL_TRY(find_run(f, begin, behind, out));
+  out->open = true;
+  if (out->turn == 1) return SL_OK;
+  free(out->next);
+  *out = (struct sl_repeat){.turn = 1};
+  return SL_OK;
+}
+
+/* The run becomes the list's. */
+static enum sl_status add(struct sl_repeats *all, struct sl_repeat *run) {
+  if (run->period == 0) return SL_OK;
+  const enum sl_status status = sl_room(&all->runs, &all->capacity, all->count + 1, sizeof *all->runs);
+  if (status == SL_OK)
+    all->runs[all->count++] = *run;
+  else
+    free(run->next);
+  return status;
+}
+
+static enum sl_status add_open(struct finder *f, uint32_t begin, uint32_t behind, struct sl_repeats *all) {
+  struct sl_repeat run;
+  SL_TRY(find_open(f, begin, behind, &run));
+  return add(all, &run);
+}
+
+/* Without a run around the middle, each half is searched. */
+static enum sl_status find_all(struct finder *f, struct sl_repeats *all) {
+  const uint32_t count = (uint32_t)f->p->instance_count;
+  struct sl_repeat run;
+  SL_TRY(find_run(f, 0, count, &run));
+  if (run.period == 0) SL_TRY(find_open(f, 0, count, &run));
+  const uint32_t first = run.period > 0 ? run.first : count / 2, end = run.period > 0 ? run.end : first;
+  const enum sl_status status = add_open(f, 0, first, all);
+  if (status != SL_OK) {
+    free(run.next);
+    return status;
+  }
+  SL_TRY(add(all, &run));
+  return add_open(f, end, count, all);
+}
+
+enum sl_status sl_repeat_find(const struct sl_class *c, const struct sl_program *p, struct sl_repeats *out) {
   enum sl_status status = SL_OK;
   struct finder f = {.c = c, .p = p};
-  const uint32_t middle = (uint32_t)p->instance_count / 2;
   const int numbers = slot_numbers(c);
-  *out = (struct sl_repeat){.turn = 1};
+  *out = (struct sl_repeats){0};
   if (numbers > MOST_NUMBERS) return SL_OK;
   SL_GO(open_finder(&f, numbers));
-  if (!find_best(&f, middle, &out->first, &out->end)) goto done;
-  out->period = f.period;
-  out->micro_batches = f.micro_batches;
-  SL_GO(take(&f, out));
+  SL_GO(find_all(&f, out));
 done:
   close_finder(&f);
   return status;
@@ -244,7 +304,8 @@ void sl_repeat_whole_turns(const struct sl_class *c, struct sl_repeat *r, uint32
   for (uint32_t s = 0; s < c->slot_count; s++) r->next[s] = s;
 }
 
-void sl_repeat_free(struct sl_repeat *r) {
-  free(r->next);
-  *r = (struct sl_repeat){0};
+void sl_repeat_free(struct sl_repeats *repeats) {
+  for (size_t i = 0; i < repeats->count; i++) free(repeats->runs[i].next);
+  free(repeats->runs);
+  *repeats = (struct sl_repeats){0};
 }

@@ -2,8 +2,8 @@
  *
  * Most lifetimes that are in progress when copying is considered began before periods were identical, and end in a
  * period that is copied, so none need be derived from beginning to end. But whatever happens to a slot in an identical
- * period happened in the last one to another slot of its cycle. So what the last period alone adds to each lifetime, its
- * pieces, is recorded once more, and lifetimes are put together from these, each shifted by the periods between. */
+ * period happened in the last one to another slot of its cycle. So lifetimes are put together from what the last period
+ * alone adds to each (place/added.h), shifted by the periods between. */
 #include "core/place/turning.h"
 
 #include <stdlib.h>
@@ -64,74 +64,20 @@ static void measure_gaps(struct sl_turning *t, const struct sl_periods *s) {
     uint32_t ahead = length, back = length;     /* that many: there is none */
     for (uint32_t i = 0; i < 2 * length; i++) { /* twice around, since what comes first may be behind the end */
       const uint32_t place = i < length ? i : i - length, up = slots[place], down = slots[length - 1 - place];
-      back = t->newest_piece[up] >= 0 ? 0 : back + (back < length);
-      ahead = t->newest_piece[down] >= 0 ? 0 : ahead + (ahead < length);
+      back = t->added.newest[up] >= 0 ? 0 : back + (back < length);
+      ahead = t->added.newest[down] >= 0 ? 0 : ahead + (ahead < length);
       t->back[up] = back, t->ahead[down] = ahead;
     }
   }
 }
 
 static enum sl_status list_pieces(struct sl_turning *t, const struct sl_periods *s) {
-  struct linker view = *s->k;
-  const struct sl_mark *here = &s->marks[s->count - 1];
-  const size_t slots = view.rank_class->slot_count;
-  SL_TRY(sl_malloc(&t->newest_piece, slots, sizeof *t->newest_piece));
+  const size_t slots = s->k->rank_class->slot_count;
   SL_TRY(sl_malloc(&t->ahead, slots, sizeof *t->ahead));
   SL_TRY(sl_malloc(&t->back, slots, sizeof *t->back));
-  for (size_t i = 0; i < slots; i++) t->newest_piece[i] = -1;
-  view.lives = &t->pieces;
-  view.last_life = t->newest_piece;
-  for (uint32_t issue = here[-1].issue; issue < here->issue; issue++) SL_TRY(sl_lives_record(&view, issue));
+  SL_TRY(sl_added_open(&t->added, s));
   measure_gaps(t, s);
   return SL_OK;
-}
-
-static const struct sl_life *newest_piece(const struct sl_turning *t, uint32_t slot) {
-  return t->newest_piece[slot] >= 0 ? &t->pieces.items[t->newest_piece[slot]] : NULL;
-}
-
-static const struct sl_life *oldest_piece(const struct sl_turning *t, uint32_t slot) {
-  const struct sl_life *piece = newest_piece(t, slot);
-  while (piece != NULL && piece->before >= 0) piece = &t->pieces.items[piece->before];
-  return piece;
-}
-
-/* Does a lifetime begin with this piece? Only the oldest one of a slot may go on with one from before. */
-static bool begins(const struct sl_periods *s, const struct sl_life *piece) {
-  const struct linker *k = s->k;
-  if (piece->before >= 0) return true;
-  for (int32_t i = k->last_life[piece->slot]; i >= 0 && k->lives->items[i].first >= piece->first;) {
-    if (k->lives->items[i].first == piece->first) return true;
-    i = k->lives->items[i].before;
-  }
-  return false;
-}
-
-/* A lifetime as it is `periods` later, or earlier, if negative, where all are identical; its slot stays. */
-static struct sl_life shifted(const struct sl_turning *t, const struct sl_life *life, int64_t periods) {
-  const uint32_t times = (uint32_t)periods;
-  struct sl_life out = *life;
-  out.first += times * t->step.issue;
-  out.last += times * t->step.issue;
-  for (int lane = 0; lane < SL_LANE_COUNT; lane++) out.known[lane] += times * t->step.lane_ops[lane];
-  for (uint32_t lanes = out.lanes; lanes != 0; lanes &= lanes - 1) {
-    const int lane = __builtin_ctz(lanes);
-    out.done[lane] += times * t->step.lane_ops[lane];
-  }
-  if (out.micro_batch >= 0) out.micro_batch += (int32_t)periods * t->micro_batches;
-  return out;
-}
-
-/* Makes one lifetime of its earlier and its later part. */
-static void join(struct sl_life *earlier, const struct sl_life *later) {
-  earlier->last = later->last;
-  earlier->lanes |= later->lanes;
-  for (int lane = 0; lane < SL_LANE_COUNT; lane++)
-    earlier->known[lane] = later->known[lane] < earlier->known[lane] ? later->known[lane] : earlier->known[lane];
-  for (uint32_t lanes = later->lanes; lanes != 0; lanes &= lanes - 1) {
-    const int lane = __builtin_ctz(lanes);
-    earlier->done[lane] = later->done[lane];
-  }
 }
 
 /* The next piece that goes on with the newest lifetime of a slot, more than *after periods from now; *after becomes how
@@ -139,11 +85,12 @@ static void join(struct sl_life *earlier, const struct sl_life *later) {
 static const struct sl_life *next_piece(const struct sl_turning *t, const struct sl_periods *s, uint32_t slot,
                                         uint32_t *after) {
   const uint32_t length = s->turns[slot].length, reached = sl_slot_turned(s, slot, -(int64_t)*after);
-  if (*after > 0 && newest_piece(t, reached)->before >= 0) return NULL; /* another one began in the same period */
+  if (*after > 0 && sl_added_newest(&t->added, reached)->before >= 0)
+    return NULL; /* another one began in the same period */
   *after += 1 + t->back[sl_slot_turned(s, reached, -1)];
   if (*after > length) return NULL;
-  const struct sl_life *piece = oldest_piece(t, sl_slot_turned(s, slot, -(int64_t)*after));
-  return begins(s, piece) ? NULL : piece;
+  const struct sl_life *piece = sl_added_oldest(&t->added, sl_slot_turned(s, slot, -(int64_t)*after));
+  return sl_added_begins(s, piece) ? NULL : piece;
 }
 
 /* A slot's newest lifetime with all that coming periods add to it. */
@@ -151,8 +98,8 @@ static struct sl_life finished(const struct sl_turning *t, const struct sl_perio
   struct sl_life out = s->k->lives->items[s->k->last_life[slot]];
   uint32_t after = 0;
   for (const struct sl_life *piece; (piece = next_piece(t, s, slot, &after)) != NULL;) {
-    const struct sl_life more = shifted(t, piece, after);
-    join(&out, &more);
+    const struct sl_life more = sl_added_shifted(&t->added, piece, after);
+    sl_added_join(&out, &more);
   }
   return out;
 }
@@ -164,11 +111,11 @@ static bool renewed(const struct sl_turning *t, const struct sl_periods *s, uint
   uint32_t ago = t->ahead[slot];
   for (bool found = false; ago < length; found = true) {
     const uint32_t reached = sl_slot_turned(s, slot, ago);
-    const struct sl_life *piece = newest_piece(t, reached);
-    struct sl_life part = shifted(t, piece, (int64_t)copies - ago);
-    if (found) join(&part, out);
+    const struct sl_life *piece = sl_added_newest(&t->added, reached);
+    struct sl_life part = sl_added_shifted(&t->added, piece, (int64_t)copies - ago);
+    if (found) sl_added_join(&part, out);
     *out = part;
-    if (begins(s, piece)) return true;
+    if (sl_added_begins(s, piece)) return true;
     ago += 1 + t->ahead[sl_slot_turned(s, reached, 1)];
   }
   return false;
@@ -259,9 +206,7 @@ static bool put_together(struct sl_turning *t, const struct sl_periods *s, uint3
 
 enum sl_status sl_turning_open(struct sl_turning *t, const struct sl_periods *s, uint32_t copies) {
   const size_t slots = s->k->rank_class->slot_count;
-  const struct sl_mark *here = &s->marks[s->count - 1];
-  *t = (struct sl_turning){
-      .goes_on = s->longest == 1, .step = sl_mark_distance(here - 1, here, 1), .micro_batches = s->r.micro_batches};
+  *t = (struct sl_turning){.goes_on = s->longest == 1};
   if (t->goes_on || !ripe(s)) return SL_OK;
   SL_TRY(sl_malloc(&t->over, slots, sizeof *t->over));
   SL_TRY(sl_malloc(&t->renewed, slots, sizeof *t->renewed));
@@ -277,8 +222,7 @@ void sl_turning_close(struct sl_turning *t) {
   free(t->renewed);
   free(t->moved);
   free(t->newest);
-  free(t->pieces.items);
-  free(t->newest_piece);
+  sl_added_close(&t->added);
   free(t->ahead);
   free(t->back);
 }

@@ -2,29 +2,22 @@
  * core/place. */
 #pragma once
 
-#include "core/place/periods.h"
+#include "core/place/added.h"
 
 /* What is known about the slots that change when copying is considered; of the others nothing is filled in. */
 struct sl_turning {
   bool goes_on; /* they can be assumed to go on as they did in the last period; only then the rest is filled in */
   bool unseen;  /* not yet, because too few of the periods in which they meet have been derived */
-  struct sl_mark step;      /* a period, ... */
-  int32_t micro_batches;    /* ... and those that it advances by */
   struct sl_life *over;     /* per slot: its newest lifetime, finished */
   struct sl_life *renewed;  /* per slot: the newest lifetime of what it is after the copies */
   struct sl_history *moved; /* per slot: room for its history after the copies, and ... */
   int32_t *newest;          /* ... for its newest lifetime then */
   /* below: while that is found out */
-  struct sl_lives pieces; /* what the last period alone adds to the lifetimes of each slot ... */
-  int32_t *newest_piece;  /* ... of which this is the last; -1: nothing */
+  struct sl_added added; /* by the last period */
   /* per slot: in how many periods it becomes one that has pieces, and how many ago it was one; its cycle's length:
    * never */
   uint32_t *ahead, *back;
 };
-
-static inline bool sl_slot_changes(const struct sl_periods *s, size_t slot) {
-  return s->r.next[slot] != slot;
-}
 
 /* The slot that `slot` becomes after `steps` periods; before, if negative. */
 static inline uint32_t sl_slot_turned(const struct sl_periods *s, size_t slot, int64_t steps) {

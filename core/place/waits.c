@@ -9,7 +9,7 @@
 #include "core/place/waits.h"
 
 #include "core/op/wire.h"
-#include "core/place/periods.h"
+#include "core/place/chains.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -147,19 +147,9 @@ static enum sl_status access_slot(struct linker *k, const struct sl_use *use, ui
 
 /* ---- waits ---- */
 
-/* The row of op `count - 1` of `lane`. Rows are in the order of issues. */
-static uint32_t row_behind(const struct linker *k, int lane, uint32_t count) {
-  return k->lane_rows[lane][sl_lane_place(k, lane, count - 1)];
-}
-
-/* What is known when that op starts. */
-static const uint32_t *clock_behind(const struct linker *k, int lane, uint32_t count) {
-  return &k->clocks[(size_t)row_behind(k, lane, count) * SL_LANE_COUNT];
-}
-
 /* Adds what is known once op `count - 1` of `lane` is complete. */
 static void learn(const struct linker *k, uint32_t clock[SL_LANE_COUNT], int lane, uint32_t count) {
-  const uint32_t *other = clock_behind(k, lane, count);
+  const uint32_t *other = sl_clock_behind(k, lane, count);
   for (int i = 0; i < SL_LANE_COUNT; i++) raise(&clock[i], other[i]);
   raise(&clock[lane], count);
 }
@@ -177,7 +167,7 @@ static enum sl_status add_waits(struct linker *k, struct sl_issue *e, struct nee
       const int lane = __builtin_ctz(lanes);
       if (count[lane] <= clock[lane])
         needs->lanes &= ~(UINT32_C(1) << lane);
-      else if (best < 0 || row_behind(k, lane, count[lane]) > row_behind(k, best, count[best]))
+      else if (best < 0 || sl_row_behind(k, lane, count[lane]) > sl_row_behind(k, best, count[best]))
         best = lane;
     }
     if (best < 0) break;
@@ -269,7 +259,7 @@ static enum sl_status link_op(struct linker *k, uint32_t op_index, uint32_t inst
   needs.lanes = 0;
   const uint32_t place = sl_lane_place(k, (int)op->lane, own);
   SL_TRY(sl_room(&k->lane_rows[op->lane], &k->lane_capacity[op->lane], (size_t)place + 1, sizeof(uint32_t)));
-  struct sl_issue *e = &p->issues[issue - sl_issues_repeated(p)];
+  struct sl_issue *e = sl_issue_at(k, issue);
   p->issue_count++;
   *e = (struct sl_issue){.op = op_index, .instance = instance, .lane_index = own & 0xffffff};
   k->rank_class->work.derived++;
@@ -281,7 +271,7 @@ static enum sl_status link_op(struct linker *k, uint32_t op_index, uint32_t inst
   needs.lanes &= ~(UINT32_C(1) << op->lane); /* FIFO */
   uint32_t *clock = sl_clock_of(k, issue);
   if (own > 0)
-    memcpy(clock, clock_behind(k, (int)op->lane, own), SL_LANE_COUNT * sizeof *clock);
+    memcpy(clock, sl_clock_behind(k, (int)op->lane, own), SL_LANE_COUNT * sizeof *clock);
   else
     memset(clock, 0, SL_LANE_COUNT * sizeof *clock);
   clock[op->lane] = own;
@@ -294,17 +284,20 @@ static enum sl_status link_op(struct linker *k, uint32_t op_index, uint32_t inst
 
 /* ---- all ops ---- */
 
-static enum sl_status link_instances(struct linker *k, bool all) {
+/* *met becomes false if copies may have left out that two slots overlap in time. */
+static enum sl_status link_instances(struct linker *k, enum sl_copying copying, bool *met) {
   enum sl_status status = SL_OK;
   const struct sl_program *p = k->p;
   struct sl_periods periods;
-  SL_GO(sl_periods_open(&periods, k, sl_program_is_step(p->kind) && !all));
+  SL_GO(sl_periods_open(&periods, k, sl_program_is_step(p->kind) ? copying : SL_COPY_NOTHING));
   for (uint32_t i = 0; i < p->instance_count; i++) {
     SL_GO(sl_periods_skip(&periods, &i));
     if (i == p->instance_count) break;
     const struct sl_instance *n = &p->instances[i];
     for (int32_t o = 0; o < n->op_count; o++) SL_GO(link_op(k, (uint32_t)(n->first_op + o), i));
   }
+  sl_chains_end(&periods);
+  *met = sl_chains_met(&periods);
 done:
   sl_periods_close(&periods);
   return status;
@@ -334,31 +327,58 @@ static void close_histories(struct linker *k, size_t slots) {
   free(k->first_spans);
 }
 
+/* Links all instances of k->p, whose issue list has room for them. */
+static enum sl_status link_program(struct linker *k, enum sl_copying copying, bool *met) {
+  enum sl_status status;
+  const size_t slots = k->rank_class->slot_count;
+  SL_GO(open_histories(k, slots));
+  SL_GO(sl_calloc(&k->last_life, slots, sizeof *k->last_life));
+  SL_GO(sl_malloc(&k->clocks, k->p->issue_capacity, SL_LANE_COUNT * sizeof *k->clocks)); /* most are never written */
+  for (size_t i = 0; i < slots; i++) k->last_life[i] = -1;
+  for (int g = 0; g < SL_GROUP_COUNT; g++)
+    k->places[g] = sl_plan_group(k->plan, (enum sl_group)g, k->rank_class->first_rank).size;
+  SL_GO(list_uses(k));
+  SL_GO(link_instances(k, copying, met));
+done:
+  for (int lane = 0; lane < SL_LANE_COUNT; lane++) free(k->lane_rows[lane]);
+  close_histories(k, slots);
+  free(k->last_life);
+  free(k->clocks);
+  free(k->uses);
+  free(k->first_use);
+  return status;
+}
+
+/* How much memory an allocator reserves (place/reserve.h) follows from every lifetime that fills a pipeline. With
+ * activations in host memory, slots of messages are held without being used: copies that leave lifetimes out would have
+ * to be derived once more. */
+static enum sl_copying copying_of(const struct sl_plan *plan, const struct sl_build_options *options) {
+  const bool reserves = plan->config->sl.kernels != SL_KERNELS_SHARDLAB && !options->unplaced;
+  if (options->memory_curve) return SL_COPY_NOTHING;
+  return reserves || plan->config->activations.on_host ? SL_COPY_WHOLE : SL_COPY_SHORT;
+}
+
 enum sl_status sl_waits_derive(const struct sl_plan *plan, struct sl_class *rank_class, const enum sl_scope *scopes,
                                const struct sl_build_options *options, struct sl_program *p, struct sl_lives *lives) {
-  enum sl_status status;
-  const size_t slots = rank_class->slot_count, issues = count_issues(p);
-  struct linker k = {
-      .plan = plan, .rank_class = rank_class, .scopes = scopes, .p = p, .lives = lives, .repeated = options->repeated};
+  const size_t issues = count_issues(p), before = lives->count;
   /* sl_issue keeps a lane's index in 24 bits, and steps have fewer (lower/step.c) */
   if (issues >= 1u << 24)
     return sl_fail(SL_ERR_INPUT, "a program has %zu ops; expected fewer than %u", issues, 1u << 24);
-  SL_GO(sl_malloc(&p->issues, issues, sizeof *p->issues));
+  SL_TRY(sl_malloc(&p->issues, issues, sizeof *p->issues));
   p->issue_capacity = issues;
-  SL_GO(open_histories(&k, slots));
-  SL_GO(sl_calloc(&k.last_life, slots, sizeof *k.last_life));
-  SL_GO(sl_malloc(&k.clocks, issues, SL_LANE_COUNT * sizeof *k.clocks)); /* most are never written */
-  for (size_t i = 0; i < slots; i++) k.last_life[i] = -1;
-  for (int g = 0; g < SL_GROUP_COUNT; g++)
-    k.places[g] = sl_plan_group(plan, (enum sl_group)g, rank_class->first_rank).size;
-  SL_GO(list_uses(&k));
-  SL_GO(link_instances(&k, options->memory_curve));
-done:
-  for (int lane = 0; lane < SL_LANE_COUNT; lane++) free(k.lane_rows[lane]);
-  close_histories(&k, slots);
-  free(k.last_life);
-  free(k.clocks);
-  free(k.uses);
-  free(k.first_use);
-  return status;
+  enum sl_copying copying = copying_of(plan, options);
+  for (bool met = false; !met; copying = SL_COPY_WHOLE) {
+    struct linker k = {.plan = plan,
+                       .rank_class = rank_class,
+                       .scopes = scopes,
+                       .p = p,
+                       .lives = lives,
+                       .repeated = options->repeated};
+    lives->count = before;
+    p->issue_count = p->wait_count = 0;
+    p->repeated = (struct sl_repetition){0};
+    memset(p->lane_ops, 0, sizeof p->lane_ops);
+    SL_TRY(link_program(&k, copying, &met));
+  }
+  return SL_OK;
 }

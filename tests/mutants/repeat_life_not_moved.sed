@@ -1,4 +1,4 @@
 # A life that is open at the copied periods counts as begun before them.
-# file: core/place/periods.c
+# file: core/place/copies.c
 # tests: test_repeat
 s/life->first += jump->issue;//

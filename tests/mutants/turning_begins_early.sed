@@ -1,4 +1,4 @@
 # A lifetime behind the copied periods begins with the last thing that happens in it.
 # file: core/place/turning.c
 # tests: test_repeat
-s/    if (begins(s, piece)) return true;/    return true;/
+s/    if (sl_added_begins(s, piece)) return true;/    return true;/

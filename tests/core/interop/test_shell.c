@@ -124,6 +124,32 @@ static void conditions_are_decided(void **state) {
   READ_ALL(cases);
 }
 
+/* Only an exit that certainly runs, and ends the script, behind a training. */
+static void nothing_runs_behind_an_exit(void **state) {
+  (void)state;
+#define ONE "python pretrain_gpt.py --a 1\n"
+#define TWO "\npython pretrain_gpt.py --a 2"
+  static const struct script cases[] = {
+      {ONE "exit 0" TWO, "pretrain_gpt.py --a 1"},
+      {ONE "exit" TWO "\necho '", "pretrain_gpt.py --a 1"},
+      {ONE "if [ 1 = 1 ]; then exit 1; fi" TWO, "pretrain_gpt.py --a 1"},
+      {ONE "true && exit 1" TWO, "pretrain_gpt.py --a 1"},
+      {ONE "function f { exit 1; }\nexit" TWO, "pretrain_gpt.py --a 1"},
+      {ONE "case x in (x) true ;; esac\nexit" TWO, "pretrain_gpt.py --a 1"},
+      {ONE "for i in 1; do true; done; (true); exit" TWO, "pretrain_gpt.py --a 1"},
+      {"exit 0" TWO, "pretrain_gpt.py --a 2"},
+      {ONE "if [ 1 = 2 ]; then exit 1; fi" TWO, "pretrain_gpt.py --a 2"},
+      {ONE "if [ -f x ]; then exit 1; fi" TWO, "pretrain_gpt.py --a 2"},
+      {ONE "[ -f x ] || exit 1" TWO, "pretrain_gpt.py --a 2"},
+      {ONE "f() { exit 1; }" TWO, "pretrain_gpt.py --a 2"},
+      {ONE "function f { exit 1; }" TWO, "pretrain_gpt.py --a 2"},
+      {ONE "function f\n{\n  exit 1\n}" TWO, "pretrain_gpt.py --a 2"},
+      {ONE "for i in $LIST; do exit 1; done" TWO, "pretrain_gpt.py --a 2"},
+      {ONE "(exit 1)" TWO, "pretrain_gpt.py --a 2"},
+      {ONE "echo exit" TWO, "pretrain_gpt.py --a 2"}};
+  READ_ALL(cases);
+}
+
 static void lines_are_those_of_the_words(void **state) {
   (void)state;
   struct sl_shell shell;
@@ -183,7 +209,8 @@ static void what_grows_is_refused(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_training_is_found),       cmocka_unit_test(variables_are_replaced),
-      cmocka_unit_test(conditions_are_decided),      cmocka_unit_test(lines_are_those_of_the_words),
+      cmocka_unit_test(conditions_are_decided),      cmocka_unit_test(nothing_runs_behind_an_exit),
+      cmocka_unit_test(lines_are_those_of_the_words),
       cmocka_unit_test(what_is_not_closed_is_named), cmocka_unit_test(what_grows_is_refused)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
