@@ -8,7 +8,7 @@
  *                "limit_all_gathers": true, "no_sync": false, "gradient_as_bucket_view": false,
  *                "unshard_ahead": 3, "store_dropout_masks": false, "make_vocab_size_divisible_by": null, "tf32": false,
  *                "fp8": false, "fp8_recipe": "tensorwise", "fp8_format": "hybrid", "fp8_margin": 0,
- *                "fp8_amax_compute_algo": "max", "fp8_amax_history_len": 1024, "async_tp": false,
+ *                "fp8_amax_compute_algo": "max", "fp8_amax_history_len": 1024, "fp8_param_gather": false, "async_tp": false,
  *                "tp_comm_overlap": false, "overlap_param_gather": false, "seed": 1234, "seq_len": 0, "eval_interval": 0, "eval_iters": 100,
  *                "attention": "flash-on-gpu", "fuse_epilogues": "gpu", "cuda_graph": true, "shuffle": true}
  *
@@ -233,6 +233,7 @@ struct sl_config {
     int fp8_margin;
     enum sl_fp8_amax fp8_amax_compute_algo;
     int fp8_amax_history_len;
+    bool fp8_param_gather; /* Megatron-LM's: weights of linear layers are kept and gathered in fp8 alone */
     /* of torch's compiled kernels: sequence-parallel transfers in pieces that overlap with products */
     bool async_tp;
     bool tp_comm_overlap;        /* Megatron-LM's userbuffers, with any kernels: likewise */

@@ -219,6 +219,7 @@ const struct sl_field sl_fields[] = {
   M("shardlab", "fp8_margin", INT, sl.fp8_margin, D("0"), RANGE(0, SL_MAX_FP8_MARGIN)),
   M("shardlab", "fp8_amax_compute_algo", WORD, sl.fp8_amax_compute_algo, D("\"max\""), WORDS("max|most_recent")),
   M("shardlab", "fp8_amax_history_len", INT, sl.fp8_amax_history_len, D("1024"), RANGE(1, SL_MAX_FP8_HISTORY)),
+  M("shardlab", "fp8_param_gather", BOOL, sl.fp8_param_gather, D("false")),
   M("shardlab", "async_tp", BOOL, sl.async_tp, D("false")),
   M("shardlab", "tp_comm_overlap", BOOL, sl.tp_comm_overlap, D("false")),
   M("shardlab", "eval_interval", INT, sl.eval_interval, D("0"), GE(0)),

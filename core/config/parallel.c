@@ -139,6 +139,9 @@ static void warn_unused_fp8(const struct sl_config *c) {
                         c->sl.fp8_amax_compute_algo != SL_FP8_MAX, c->sl.fp8_amax_history_len != 1024};
   for (int i = 0; i < 4; i++)
     if (other[i] && !c->sl.fp8) sl_config_warn(c, keys[i], "has no effect without shardlab.fp8");
+  if (c->sl.fp8_param_gather && (!c->sl.fp8 || c->sl.kernels != SL_KERNELS_MEGATRON_CORE))
+    sl_config_warn(c, "shardlab.fp8_param_gather",
+                   "has no effect without shardlab.fp8 and the kernels \"megatron-core\"");
 }
 
 /* Settings of what is not asked for. */

@@ -32,7 +32,11 @@ enum sl_status sl_megatron_read_fp8(json_t *config, const struct sl_arguments *a
   if (sl_arguments_has(a, "fp8-amax-compute-algo")) SL_TRY(sl_arguments_text(a, "fp8-amax-compute-algo", &algorithm));
   if (strcmp(algorithm, "max") != 0 && strcmp(algorithm, "most_recent") != 0)
     return sl_arguments_fail(a, "fp8-amax-compute-algo", "max or most_recent");
+  const bool gathers = sl_arguments_has(a, "fp8-param-gather");
+  if (gathers && !sl_arguments_has(a, "use-distributed-optimizer"))
+    return sl_arguments_fail(a, "fp8-param-gather", "--use-distributed-optimizer beside it");
   sl_interop_put(config, "shardlab.fp8", json_true());
+  if (gathers) sl_interop_put(config, "shardlab.fp8_param_gather", json_true());
   sl_interop_put(config, "shardlab.fp8_format", json_string(format));
   sl_interop_put(config, "shardlab.fp8_margin", json_integer(margin));
   sl_interop_put(config, "shardlab.fp8_amax_history_len", json_integer(length));
@@ -47,6 +51,7 @@ void sl_megatron_write_fp8(const json_t *config, FILE *out) {
           (long long)json_integer_value(sl_interop_get(config, "shardlab.fp8_margin")),
           (long long)json_integer_value(sl_interop_get(config, "shardlab.fp8_amax_history_len")),
           json_string_value(sl_interop_get(config, "shardlab.fp8_amax_compute_algo")));
+  if (json_is_true(sl_interop_get(config, "shardlab.fp8_param_gather"))) fputs("--fp8-param-gather\n", out);
 }
 
 bool sl_megatron_says_fp8(const char *path) {
@@ -55,6 +60,7 @@ bool sl_megatron_says_fp8(const char *path) {
                                      "shardlab.fp8_margin",
                                      "shardlab.fp8_amax_history_len",
                                      "shardlab.fp8_amax_compute_algo",
+                                     "shardlab.fp8_param_gather",
                                      NULL};
   return sl_interop_among(keys, path);
 }

@@ -5,6 +5,7 @@
  *   --fp8-margin                    fp8_margin
  *   --fp8-amax-history-len          fp8_amax_history_len: 1 unless it is given
  *   --fp8-amax-compute-algo         fp8_amax_compute_algo: most_recent unless it is given
+ *   --fp8-param-gather              fp8_param_gather
  *
  * Source: megatron/core/transformer/transformer_config.py (d98e8a64dd). Without --fp8-format the others do nothing there
  * either. */

@@ -26,6 +26,7 @@ static const struct sl_megatron_tie others[] = {
     {"shardlab.fp8_margin", "fp8-margin"},
     {"shardlab.fp8_amax_history_len", "fp8-amax-history-len"},
     {"shardlab.fp8_amax_compute_algo", "fp8-amax-compute-algo"},
+    {"shardlab.fp8_param_gather", "fp8-param-gather"},
     {"optimizer.type", "optimizer"},
     {"optimizer.params.betas", "adam-beta1"},
     {"optimizer.params.betas", "adam-beta2"},

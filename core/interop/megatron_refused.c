@@ -69,7 +69,6 @@ const struct sl_megatron_refusal sl_megatron_refused[] = {
     {"ddp-param-name-patterns-for-fp32-local-accumulation", NULL},
     {"fp8-hybrid", NULL},
     {"fp8-e4m3", NULL},
-    {"fp8-param-gather", NULL},
     {"fp8-output-proj", NULL},
     {"keep-fp8-transpose-cache", NULL},
     {"keep-fp8-transpose-cache-when-using-custom-fsdp", NULL},

@@ -13,7 +13,7 @@
 
 #include "core/lower/build.h"
 
-/* Makes the buffers, if the program has casts. */
+/* Makes the buffers, if the program has casts, and those of the weights that Transformer Engine keeps. */
 enum sl_status sl_scaling_open(struct sl_lowering *lowering);
 /* Before the first step, and behind an evaluation, whose magnitudes do not count: no magnitudes. */
 enum sl_status sl_scaling_forget(const struct sl_lowering *lowering, struct sl_program *program, enum sl_phase phase);

@@ -1,5 +1,6 @@
 /* Ops and operands that all files lowering a sharding strategy use; see lower.h. */
 #include "core/lower/lower.h"
+#include "core/plan/kernels.h"
 
 struct sl_op sl_zero_op(enum sl_op_kind kind, enum sl_dtype dtype, enum sl_phase phase, int64_t count) {
   struct sl_op op = sl_op_plain(kind, dtype, phase);
@@ -55,12 +56,27 @@ enum sl_status sl_zero_state(struct sl_lowering *l, enum sl_role role, enum sl_r
   return sl_build_buffer(l, &l->rank_class->role[role].buffer, scope, category, dtype, count, "%s", name);
 }
 
+/* Megatron-LM's buffers of weights in fp8 have one byte an element, and all others, such as embeddings, buffers of their
+ * own (param_and_grad_buffer.py, param_dtype torch.uint8). Norms and biases between the weights are counted with them:
+ * less than a hundredth. */
+static bool gathers_fp8(const struct sl_lowering *l, const struct sl_unit *u) {
+  const struct sl_config *config = l->plan->config;
+  int64_t weights = 0;
+  if (!config->sl.fp8_param_gather || u->owner >= 0 || sl_config_product_dtype(config) != SL_F8 ||
+      sl_kernel_set(config->sl.kernels)->fp8_casts != SL_CASTS_TRANSFORMER_ENGINE_CACHED)
+    return false;
+  for (int i = u->first_tensor; i < u->first_tensor + u->tensor_count; i++)
+    if (l->pp_rank->tensors[i].linear >= 0) weights += l->pp_rank->tensors[i].numel;
+  return weights > u->numel - u->numel / 100;
+}
+
 enum sl_status sl_zero_gather_unit(struct sl_lowering *l, struct sl_program *p, const struct sl_unit *u,
                                    enum sl_phase phase) {
   const int32_t param = l->rank_class->role[SL_ROLE_PARAM].buffer;
   const struct sl_param_group *group = &sl_layout_of(l->pp_rank, u)->group;
   const int64_t whole = u->owner >= 0 ? u->numel : u->part * group->members;
-  struct sl_op op = sl_zero_collective(l, u->owner >= 0 ? SL_OP_BROADCAST : SL_OP_ALL_GATHER, group->shard, l->dtype,
+  const enum sl_dtype dtype = gathers_fp8(l, u) ? SL_F8 : l->dtype;
+  struct sl_op op = sl_zero_collective(l, u->owner >= 0 ? SL_OP_BROADCAST : SL_OP_ALL_GATHER, group->shard, dtype,
                                        phase, SL_PAYLOAD_PARAMETER, whole);
   if (u->owner >= 0) {
     op.peer = u->owner;

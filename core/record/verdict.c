@@ -52,6 +52,8 @@ static void say_types(struct line *line, const struct sl_config *config) {
   if (config->autocast_dtype != SL_F32) say(line, " with autocast to %s", sl_dtype_name(config->autocast_dtype));
   if (products == SL_TF32) say(line, " with tf32 products");
   if (products == SL_F8) say(line, " with fp8 products (%s)", by_row ? "rowwise" : casts[by]);
+  if (products == SL_F8 && by == SL_CASTS_TRANSFORMER_ENGINE_CACHED && config->sl.fp8_param_gather)
+    say(line, " and parameters");
 }
 
 static void say_recompute(struct line *line, const struct sl_config *config) {

@@ -191,6 +191,7 @@ static const struct key {
     {"shardlab", "fp8_margin", "2", BF16 ", " PLAN("\"fp8\": true")},
     {"shardlab", "fp8_amax_compute_algo", "\"most_recent\"", BF16 ", " PLAN("\"fp8\": true")},
     {"shardlab", "fp8_amax_history_len", "16", BF16 ", " PLAN("\"fp8\": true")},
+    {"shardlab", "fp8_param_gather", "true", BF16 ", " PLAN("\"fp8\": true, \"kernels\": \"megatron-core\"")},
     {"shardlab", "tp_comm_overlap", "true", PLAN("\"tp\": 2, \"sequence_parallel\": true")},
     {"shardlab", "overlap_param_gather", "true", PLAN("\"preset\": \"megatron-distributed-optimizer\"")},
     {"shardlab", "async_tp", "true", PLAN("\"tp\": 2, \"sequence_parallel\": true, \"kernels\": \"torch-compile\"")},

@@ -93,6 +93,8 @@ def megatron_config(r):
     if word == "bf16" and r.random() < 0.3:
         ours.update(fp8=True, fp8_format=r.choice(["hybrid", "e4m3"]), fp8_margin=r.choice([0, 2]), fp8_amax_history_len=r.choice([1, 16, 1024]),
                     fp8_amax_compute_algo=r.choice(["max", "most_recent"]))
+        if (ours["preset"], ours["kernels"]) == ("megatron-distributed-optimizer", "megatron-core"):
+            ours["fp8_param_gather"] = r.random() < 0.5
     if overlaps is not None:
         ds["zero_optimization"] = {"overlap_comm": overlaps}
     return ds, tp * pp * dp * cp

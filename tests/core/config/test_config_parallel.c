@@ -137,6 +137,8 @@ static void settings_without_effect_are_named(void **state) {
       {"\"fp8_amax_history_len\": 1", "\"fp8\": true", "fp8_amax_history_len: has no effect without shardlab.fp8"},
       {"\"fp8_amax_compute_algo\": \"most_recent\"", "\"fp8\": true",
        "fp8_amax_compute_algo: has no effect without shardlab.fp8"},
+      {"\"fp8_param_gather\": true", "\"fp8\": true, \"kernels\": \"megatron-core\"",
+       "fp8_param_gather: has no effect without shardlab.fp8 and the kernels \"megatron-core\""},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     for (int beside = 0; beside < 2; beside++) {

@@ -62,7 +62,8 @@ static void fp8_is_delayed_scaling(void **state) {
       {"--fp8-format e5m2", "run.sh:1: --fp8-format: is 'e5m2'; expected hybrid or e4m3"},
       {"--fp8-format hybrid --fp8-amax-compute-algo min", "--fp8-amax-compute-algo: is 'min'; expected max or"},
       {"--fp8-format hybrid --first-last-layers-bf16", "--first-last-layers-bf16: "},
-      {"--fp8-format hybrid --fp8-param-gather", "--fp8-param-gather: "}};
+      {"--fp8-format hybrid --fp8-param-gather",
+       "--fp8-param-gather: is given; expected --use-distributed-optimizer beside it"}};
   json_t *config, *model;
   char text[600];
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
