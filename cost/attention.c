@@ -23,7 +23,8 @@ static double materialised_seconds(const struct sl_cost_rank *rank, const struct
   const int64_t batch = work->dim[0] * work->dim[2], t = work->dim[1], head = work->dim[3];
   const double pair =
       sl_gemm_padded_flops(d, work->dtype, batch, t, t, head) + sl_gemm_padded_flops(d, work->dtype, batch, t, head, t);
-  const double given = d->batched_gemm_efficiency > 0 ? d->batched_gemm_efficiency : d->attention_efficiency;
+  const double batched = d->batched_gemm_efficiency > 0 ? d->batched_gemm_efficiency : d->attention_efficiency;
+  const double given = sl_gemm_on_cuda_cores(d, work->dtype) ? d->gemm_efficiency : batched; /* of tensor cores */
   const double flops = (work->kind == SL_OP_ATTENTION_BWD ? 2 : 1) * pair;
   if (rank->kernel_costs.unaligned_batches_on_cuda_cores && !sl_gemm_is_aligned(work->dtype, head))
     return flops / (rank->peak[SL_F32] * d->gemm_efficiency);

@@ -37,10 +37,20 @@ static double waves_of(double tiles, int sms) {
   return waves < 8 ? ceil(waves) : waves + 0.5;
 }
 
+bool sl_gemm_on_cuda_cores(const struct sl_device *device, enum sl_dtype dtype) {
+  return dtype == SL_F32 && device->compute_capability > 0 && device->peak[SL_F16] > device->peak[SL_F32];
+}
+
+/* In steps of k. */
+static double ramp_of(const struct sl_device *device, const struct generation *g, enum sl_dtype dtype) {
+  if (dtype == SL_F8) return 2 * g->ramp;
+  return sl_gemm_on_cuda_cores(device, dtype) ? g->ramp * device->peak[SL_F32] / device->peak[SL_F16] : g->ramp;
+}
+
 double sl_gemm_padded_flops(const struct sl_device *device, enum sl_dtype dtype, int64_t batch, int64_t m, int64_t n,
                             int64_t k) {
   const struct generation *g = generation_of(device);
-  const double ramp = dtype == SL_F8 ? 2 * g->ramp : g->ramp;
+  const double ramp = ramp_of(device, g, dtype);
   double best = INFINITY;
   for (const struct tile *t = g->tile; t < g->tile + TILES && t->m > 0; t++) {
     const double tiles = (double)batch * ceil((double)m / t->m) * ceil((double)n / t->n);
@@ -71,7 +81,7 @@ static double at_least_1(double factor) {
 }
 
 double sl_gemm_slowdown(const struct sl_device *device, enum sl_dtype dtype, int64_t rows) {
-  if (sl_gemm_is_aligned(dtype, rows)) return 1;
+  if (sl_gemm_on_cuda_cores(device, dtype) || sl_gemm_is_aligned(dtype, rows)) return 1;
   const bool odd = rows * sl_dtype_bytes(dtype) % 4 != 0 && device->odd_gemm_slowdown > 0;
   return at_least_1(odd ? device->odd_gemm_slowdown : device->unaligned_gemm_slowdown);
 }

@@ -18,9 +18,13 @@ static bool flash(const struct sl_transformer *g) {
 }
 
 static struct sl_op attention_op(const struct sl_transformer *g, enum sl_op_kind kind, const struct sl_node *n) {
+  const struct sl_config *config = g->l->plan->config;
   const struct sl_context_share share = sl_context_share(g);
   struct sl_op op = sl_transformer_op(g, kind, n->layer, -1);
-  op.flags = flash_kernel[g->l->plan->config->sl.attention];
+  op.flags = flash_kernel[config->sl.attention];
+  /* PyTorch's batched products obey allow_tf32 like all others; our kernel computes in fp32 */
+  if (!flash(g) && config->sl.kernels != SL_KERNELS_SHARDLAB && sl_config_product_dtype(config) == SL_TF32)
+    op.dtype = SL_TF32;
   op.dim[0] = g->b, op.dim[1] = share.t, op.dim[2] = share.h, op.dim[3] = g->d, op.dim[4] = share.g;
   if (share.cp > 1) op.dim[SL_OP_CP] = share.cp;
   op.dim[5] = sl_model_window(g->l->plan->model, n->layer);

@@ -15,9 +15,9 @@ enum { HOOKS_OF_A_UNIT = 5 };
 /* Hooks of a block, forward or backward. */
 static int64_t hooks_of(const struct sl_lowering *l) {
   const struct sl_strategy *s = &l->plan->strategy;
-  if (!s->shard_params || l->plan->config->sl.kernels == SL_KERNELS_SHARDLAB) return 0;
+  if (s->hooked == SL_UNITS_WHOLE || l->plan->config->sl.kernels == SL_KERNELS_SHARDLAB) return 0;
   if (!sl_model_reads_tokens(l->plan->model)) return 0;
-  return s->units == SL_UNITS_LAYER ? HOOKS_OF_A_UNIT : MODULES_OF_A_BLOCK + l->plan->model->block_tensors;
+  return s->hooked == SL_UNITS_LAYER ? HOOKS_OF_A_UNIT : MODULES_OF_A_BLOCK + l->plan->model->block_tensors;
 }
 
 /* A checkpoint's backward runs the hooks of a forward, too. */

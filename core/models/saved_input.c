@@ -16,6 +16,14 @@ static int64_t part(const struct sl_transformer *g) {
   return g->s * g->c / sharers(g);
 }
 
+/* DeepSpeed copies with .cpu() and .to(device): the host waits for each, and so do the kernels behind it
+ * (runtime/activation_checkpointing/checkpointing.py, partition_activations and move_to_device). Our own copies run
+ * beside compute. */
+static unsigned waits(const struct sl_transformer *g) {
+  const bool ours = g->l->plan->config->sl.kernels == SL_KERNELS_SHARDLAB;
+  return on_host(g) && !ours ? SL_OP_AFTER_COMPUTE | SL_OP_BLOCKING : 0;
+}
+
 enum sl_status sl_saved_input_keep(struct sl_transformer *g, int layer, struct sl_operand x, int32_t *kept) {
   struct sl_lowering *l = g->l;
   *kept = -1;
@@ -25,6 +33,7 @@ enum sl_status sl_saved_input_keep(struct sl_transformer *g, int layer, struct s
   if (on_host(g)) sl_build_move(l, *kept, SL_SPACE_HOST);
   struct sl_op op = sl_build_copy(l, x.buffer, *kept, part(g), g->phase);
   op.layer = layer;
+  op.flags |= waits(g);
   x.slice.access = SL_READ;
   if (sharers(g) > 1) {
     op.place_group = SL_GROUP_TP;
@@ -42,6 +51,7 @@ enum sl_status sl_saved_input_fetch(struct sl_transformer *g, int layer, int32_t
     SL_TRY(sl_transformer_temporary(g, &here, part(g), layer, "x_in.fetched"));
     struct sl_op op = sl_build_copy(l, kept, here, part(g), g->phase);
     op.layer = layer;
+    op.flags |= waits(g);
     SL_TRY(SL_BUILD_DRAFT(g->drafts, op, sl_build_read(l, kept), sl_build_write(l, here)));
   }
   *x = sl_build_read(l, here);

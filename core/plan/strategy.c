@@ -265,6 +265,7 @@ enum sl_status sl_strategy_choose(struct sl_strategy *s, struct sl_config *confi
   s->pair_messages |= s->pipeline_engine;
   s->blocking_messages = scaling;
   s->overlap_param_gather = config->sl.overlap_param_gather;
+  s->hooked = s->shard_params ? s->units : SL_UNITS_WHOLE;
   preset.row = *s;
   sl_strategy_warn_overruled(&preset, config);
   overrule(config, s);

@@ -65,6 +65,8 @@ struct sl_strategy {
   bool nothing_to_shard; /* one data-parallel rank: what was asked to be sharded is whole, and zero_stage 0 */
   enum sl_units units;
   bool shard_params; /* parameters are whole only around their use */
+  /* whose hooks in Python would gather them, even where one rank holds all; SL_UNITS_WHOLE: there are none */
+  enum sl_units hooked;
   /* Gradients are reduced into the member's shard after every micro-batch. FSDP2 with a pipeline instead accumulates
    * whole gradients and reduces once: torch/distributed/pipelining/stage.py, backward_maybe_with_nosync
    * (set_requires_gradient_sync(False) until the last backward), torch/distributed/fsdp/_fully_shard/_fsdp_param.py,

@@ -153,6 +153,26 @@ static void whole_waves_of_the_largest_tile(void **state) {
   near(sl_gemm_padded_flops(&a100.device, SL_BF16, 27, 512, 256, 1024), 2.0 * 256 * 128 * (1024 + 96) * 108);
 }
 
+/* fp32 on CUDA cores: a step of k takes sixteen times as long, what comes before and after it does not; and no row is
+ * loaded by 16 bytes. */
+static void cuda_cores_have_another_pace(void **state) {
+  (void)state;
+  struct sl_cluster a100 = gpu_cluster(8, 108);
+  a100.device.peak[SL_F16] = 312e12;
+  a100.device.peak[SL_F32] = 19.5e12;
+  assert_true(sl_gemm_on_cuda_cores(&a100.device, SL_F32));
+  assert_false(sl_gemm_on_cuda_cores(&a100.device, SL_TF32) || sl_gemm_on_cuda_cores(&a100.device, SL_BF16));
+  near(sl_gemm_padded_flops(&a100.device, SL_F32, 1, 54 * 256, 2 * 128, 1024), 2.0 * 54 * 256 * 2 * 128 * (1024 + 6));
+  near(sl_gemm_slowdown(&a100.device, SL_F32, 4095), 1);
+  near(sl_gemm_slowdown(&a100.device, SL_TF32, 4095), 2.5);
+  struct sl_work work = {.kind = SL_OP_ATTENTION_FWD, .dtype = SL_F32, .dim = {1, 256, 54, 128}};
+  const struct sl_cost_rank rank = rank_of(&a100);
+  const double seconds = sl_attention_seconds(&rank, &work);
+  const double pair = sl_gemm_padded_flops(&a100.device, SL_F32, 54, 256, 256, 128) +
+                      sl_gemm_padded_flops(&a100.device, SL_F32, 54, 256, 128, 256);
+  near(seconds, pair / (19.5e12 * a100.device.gemm_efficiency)); /* not the share of tensor cores, .4 */
+}
+
 static void a_tile_too_many_takes_a_wave(void **state) {
   (void)state;
   const struct sl_cluster a100 = gpu_cluster(8, 108);
@@ -331,6 +351,7 @@ int main(void) {
       cmocka_unit_test(a_ring_passes_its_messages_one_by_one),
       cmocka_unit_test(stalls_grow_with_nodes),
       cmocka_unit_test(whole_waves_of_the_largest_tile),
+      cmocka_unit_test(cuda_cores_have_another_pace),
       cmocka_unit_test(a_tile_too_many_takes_a_wave),
       cmocka_unit_test(a_small_product_with_a_long_sum_is_split),
       cmocka_unit_test(hopper_has_tiles_of_192),

@@ -94,6 +94,10 @@ static void torchtitans_settings_are_ours(void **state) {
       {"[activation_checkpoint]\nmode='selective'\nselective_ac_option='op'", 8, "shardlab.recompute",
        "\"selective_op\""},
       {"[compile]\nenable=true\ncomponents=['model']", 8, "shardlab.kernels", "\"torch-compile-blocks\""},
+      /* before June 2025 the loss was compiled in some months alone */
+      {"[training]\nlocal_batch_size=2\ncompile=true", 8, "shardlab.kernels", "\"torch-compile\""},
+      {"[training]\nbatch_size=2\ncompile=true", 8, "shardlab.kernels", "\"torch-compile-blocks\""},
+      {"[training]\nbatch_size=2\nlocal_batch_size=2\ncompile=true", 8, "shardlab.kernels", "\"torch-compile\""},
       {"[model]\nconverters=['float8']\n[quantize.linear.float8]\nrecipe_name='rowwise'", 8, "shardlab.fp8_recipe",
        "\"rowwise\""},
       {"[model]\nconverters=' float8,'", 8, "shardlab.fp8", "true"}, /* of March 2025 */

@@ -15,21 +15,21 @@
 
 enum { LAYERS = 12, MODULES = 13, TENSORS = 12, UNIT = 5 }; /* of a block of GPT-2 */
 
-static void open_job(struct fixture *f, const char *keys, int stage, int micro_batches) {
+static void open_on(struct fixture *f, int world, const char *keys, int stage, int micro_batches) {
   char config[512];
   snprintf(config, sizeof config,
            "{\"train_micro_batch_size_per_gpu\": 1, \"gradient_accumulation_steps\": %d, \"bf16\": {\"enabled\": "
            "true}, \"optimizer\": {\"type\": \"AdamW\"}, \"zero_optimization\": {\"stage\": %d}, \"shardlab\": "
            "{\"seq_len\": 16%s}}",
            micro_batches, stage, keys);
-  if (fixture_open(f, "gpt2", config, "dgx-a100-80g", 2, NULL) != SL_OK) fail_msg("%s", sl_error_message());
+  if (fixture_open(f, "gpt2", config, "dgx-a100-80g", world, NULL) != SL_OK) fail_msg("%s", sl_error_message());
 }
 
 /* Hooks of a step. */
-static int64_t hooks_of(const char *keys, int stage, int micro_batches) {
+static int64_t hooks_on(int world, const char *keys, int stage, int micro_batches) {
   struct fixture f;
   int64_t hooks = 0;
-  open_job(&f, keys, stage, micro_batches);
+  open_on(&f, world, keys, stage, micro_batches);
   const struct sl_program *p = fixture_step(&f);
   for (size_t i = 0; i < p->issue_count; i++) {
     const struct sl_op *op = &p->ops[sl_issue_find(p, i).stored->op];
@@ -39,6 +39,10 @@ static int64_t hooks_of(const char *keys, int stage, int micro_batches) {
   return hooks;
 }
 
+static int64_t hooks_of(const char *keys, int stage, int micro_batches) {
+  return hooks_on(2, keys, stage, micro_batches);
+}
+
 #define EAGER ", \"kernels\": \"torch-eager\""
 
 static void every_module_and_tensor_has_them(void **state) {
@@ -46,6 +50,8 @@ static void every_module_and_tensor_has_them(void **state) {
   const int64_t once = LAYERS * (MODULES + TENSORS);
   assert_int_equal(hooks_of(EAGER, 3, 1), 2 * once);
   assert_int_equal(hooks_of(EAGER, 3, 5), 5 * 2 * once);
+  assert_int_equal(hooks_on(1, EAGER, 3, 1), 2 * once); /* with nobody to gather from */
+  assert_int_equal(hooks_on(1, EAGER, 2, 1), 0);
   assert_int_equal(hooks_of(EAGER ", \"recompute\": \"full\"", 3, 1), 3 * once);
   assert_int_equal(hooks_of(EAGER ", \"recompute\": \"selective\"", 3, 1), 2 * once);
   assert_int_equal(hooks_of(EAGER ", \"recompute\": \"full\", \"recompute_every\": 2", 3, 1), 2 * once + once / 2);
@@ -72,7 +78,7 @@ static void others_have_none(void **state) {
 
 static double step_seconds(const char *keys, int stage) {
   struct fixture f;
-  open_job(&f, keys, stage, 1);
+  open_on(&f, 2, keys, stage, 1);
   struct sl_run run = {.exec = &sl_exec_sim, .job = &f.job, .options = {.fold = true, .fail_rank = -1}, .steps = 1};
   if (sl_run_execute(&run) != SL_OK) fail_msg("%s", sl_error_message());
   const double seconds = run.results[0].end_s - run.results[0].start_s;

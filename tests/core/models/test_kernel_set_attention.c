@@ -135,12 +135,69 @@ static void attention_is_the_frameworks_choice(void **state) {
   }
 }
 
+/* Products of materialised attention are of the type of all others in PyTorch; our kernel has none in tf32. */
+static void materialised_attention_obeys_tf32(void **state) {
+  (void)state;
+  static const struct {
+    const char *words;
+    enum sl_dtype type;
+  } cases[] = {{"\"tf32\": true, \"kernels\": \"torch-eager\"", SL_TF32},
+               {"\"tf32\": false, \"kernels\": \"torch-eager\"", SL_F32},
+               {"\"tf32\": true, \"kernels\": \"shardlab\"", SL_F32}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct fixture f;
+    char config[256];
+    int found = 0;
+    snprintf(config, sizeof config,
+             "{\"train_micro_batch_size_per_gpu\": 1, \"shardlab\": {\"attention\": \"materialised\", \"seq_len\": 64, "
+             "%s}}",
+             cases[i].words);
+    if (fixture_open(&f, "gpt2", config, "dgx-a100-80g", 1, NULL) != SL_OK) fail_msg("%s", sl_error_message());
+    const struct sl_program *p = fixture_step(&f);
+    for (size_t k = 0; k < p->op_count; k++) {
+      if (p->ops[k].kind != SL_OP_ATTENTION_FWD && p->ops[k].kind != SL_OP_ATTENTION_BWD) continue;
+      assert_int_equal(p->ops[k].dtype, cases[i].type);
+      found++;
+    }
+    assert_int_equal(found, 24);
+    fixture_close(&f);
+  }
+}
+
+/* DeepSpeed's host waits for every copy of a checkpointed input; ours run beside compute. */
+static void copies_of_checkpoints_are_waited_for_where_the_framework_waits(void **state) {
+  (void)state;
+  static const char *const kernels[] = {"shardlab", "megatron-deepspeed"};
+  for (int i = 0; i < 2; i++) {
+    struct fixture f;
+    char config[320];
+    int found = 0;
+    snprintf(config, sizeof config,
+             "{\"train_micro_batch_size_per_gpu\": 1, \"bf16\": {\"enabled\": true}, \"activation_checkpointing\": "
+             "{\"cpu_checkpointing\": true}, \"shardlab\": {\"recompute\": \"full\", \"seq_len\": 64, \"kernels\": "
+             "\"%s\"}}",
+             kernels[i]);
+    if (fixture_open(&f, "gpt2", config, "dgx-a100-80g", 1, NULL) != SL_OK) fail_msg("%s", sl_error_message());
+    const struct sl_program *p = fixture_step(&f);
+    for (size_t k = 0; k < p->op_count; k++) {
+      if (p->ops[k].lane != SL_LANE_D2H && p->ops[k].lane != SL_LANE_H2D) continue;
+      assert_int_equal(p->ops[k].flags & (SL_OP_AFTER_COMPUTE | SL_OP_BLOCKING),
+                       i == 0 ? 0 : SL_OP_AFTER_COMPUTE | SL_OP_BLOCKING);
+      found++;
+    }
+    assert_int_equal(found, 24);
+    fixture_close(&f);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(flash_backward_has_room_for_its_parts),
       cmocka_unit_test(selective_recomputation_repeats_flash_where_the_framework_does),
       cmocka_unit_test(context_parallelism_is_the_frameworks),
       cmocka_unit_test(attention_is_the_frameworks_choice),
+      cmocka_unit_test(materialised_attention_obeys_tf32),
+      cmocka_unit_test(copies_of_checkpoints_are_waited_for_where_the_framework_waits),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
