@@ -26,10 +26,16 @@
 #include "core/op/operands.h"
 #include "core/plan/kernels.h"
 
-/* Do reduced own parts of some group arrive elsewhere than they are kept, because of another type or host memory? */
+/* Do reduced own parts of some group arrive elsewhere than they are kept, because of another type or host memory, or
+ * because each backward's are summed over replicas before they are added to those of earlier ones? */
 static bool any_passes_through(const struct sl_lowering *l) {
-  bool any = sl_gradients_sharded(l) && l->plan->strategy.offload_optimizer;
-  for (int g = 0; g < l->pp_rank->group_count; g++) any |= sl_gradients_recast(l, &l->pp_rank->layouts[g]);
+  const struct sl_strategy *s = &l->plan->strategy;
+  const bool adds = s->replica_sums == SL_REPLICAS_ARRIVED && sl_gradients_sharded(l) && l->plan->n_micro > 1;
+  bool any = sl_gradients_sharded(l) && s->offload_optimizer;
+  for (int g = 0; g < l->pp_rank->group_count; g++) {
+    const struct sl_param_group *group = &l->pp_rank->layouts[g].group;
+    any |= sl_gradients_recast(l, &l->pp_rank->layouts[g]) || (adds && group->members < group->ranks);
+  }
   return any;
 }
 
@@ -241,7 +247,8 @@ static enum sl_status reduce_units(struct sl_lowering *l, struct sl_program *p, 
 }
 
 /* Is the own part of bucket `b` complete, so that it can be summed over replicas? Where it is summed as it arrived, in
- * a buffer of its own, it is, for this backward; where it is added to those of earlier ones, only in the last. */
+ * a buffer of its own, it is, for this backward (torch's all_reduce_grads); where it is added to those of earlier ones,
+ * only in the last. */
 static bool own_part_complete(const struct sl_lowering *l, const struct sl_bucket *b) {
   const struct sl_pass *pass = &l->zero->reduce->pass;
   const bool adds = sums_kept(l) || (l->homes->arrived < 0 && !l->homes->by_call);

@@ -1,4 +1,4 @@
 # FSDP has hooks of every module.
 # file: core/models/hooks.c
 # tests: test_hooks
-s/s->units == SL_UNITS_LAYER ? HOOKS_OF_A_UNIT : //
+s/s->hooked == SL_UNITS_LAYER ? HOOKS_OF_A_UNIT : //

@@ -258,11 +258,13 @@ static void fsdp_sums_across_unit_by_unit(void **unused) {
   }
 }
 
-/* Where own parts are added to those of earlier backwards, they are summed across in the last one alone. */
-static void what_accumulates_is_summed_across_in_the_last_backward(void **unused) {
+/* FSDP2 sums each backward's parts across, though they are added to those of earlier ones in the same type; Megatron-LM's
+ * add up in its buffer, and are summed across in the last backward alone. */
+static void what_accumulates_is_summed_across_as_the_framework_does(void **unused) {
   (void)unused;
   enum { WORLD = 32, SHARDS = 8, ACROSS = WORLD / SHARDS };
-  static const char *const presets[] = {"fsdp2", "megatron-distributed-optimizer"};
+  static const char *const presets[] = {"fsdp2", "fsdp-hybrid-shard", "megatron-distributed-optimizer"};
+  static const int times[] = {3, 3, 1};
   for (size_t i = 0; i < sizeof presets / sizeof *presets; i++) {
     struct fixture f;
     char config[400];
@@ -273,7 +275,8 @@ static void what_accumulates_is_summed_across_in_the_last_backward(void **unused
              SHARDS, presets[i]);
     if (fixture_open(&f, "gpt2", config, "dgx-a100-80g", WORLD, NULL) != SL_OK || sl_check(&f.job) != SL_OK)
       fail_msg("%s: %s", presets[i], sl_error_message());
-    assert_bytes(run(&f).reduced[SL_GROUP_REPLICATE], 4 * 2 * (ACROSS - 1.0) / ACROSS * (double)M / SHARDS, presets[i]);
+    assert_bytes(run(&f).reduced[SL_GROUP_REPLICATE], times[i] * 4 * 2 * (ACROSS - 1.0) / ACROSS * (double)M / SHARDS,
+                 presets[i]);
     fixture_close(&f);
   }
 }
@@ -411,7 +414,7 @@ int main(void) {
       cmocka_unit_test(groups_that_shard_among_themselves_reduce_across_once),
       cmocka_unit_test(mics_sums_across_bucket_by_bucket),
       cmocka_unit_test(fsdp_sums_across_unit_by_unit),
-      cmocka_unit_test(what_accumulates_is_summed_across_in_the_last_backward),
+      cmocka_unit_test(what_accumulates_is_summed_across_as_the_framework_does),
       cmocka_unit_test(no_sync_keeps_whole_gradients_and_reduces_once),
       cmocka_unit_test(no_sync_keeps_what_a_forward_gathered),
       cmocka_unit_test(reduced_parts_arrive_unit_by_unit),
