@@ -96,7 +96,7 @@ const struct sl_option sl_options_table[] = {
     {"recompute-modules", TEXT, OVERRIDES(recompute_modules, "shardlab.recompute_modules"), NULL, "LIST", 0, 0, JOBS,
      "what selective recomputes: --recompute-modules core_attn,layernorm"},
     {"recompute-every", INTEGER, OVERRIDES(recompute_every, "shardlab.recompute_every"), NULL, "N", 1, SL_MAX_LAYERS,
-     JOBS, "recompute layers 0, N, 2N ... only"},
+     JOBS, "recompute every N-th layer of a pipeline rank only"},
     {"shard-size", INTEGER, OVERRIDES(shard_size, "shardlab.shard_size|zero_optimization.mics_shard_size"), NULL, "N",
      0, SL_MAX_DEGREE, JOBS, "shard inside groups of N data-parallel ranks, replicate across them; 0: all"},
     {"csv", FLAG, FIELD(csv), NULL, "", 0, 0, SL_CMD_SHOW, "`show schedule` prints PyTorch's CSV"},

@@ -172,8 +172,8 @@ enum sl_status sl_setup_job(struct sl_setup *setup, const struct sl_options *opt
                                          .repeated = use >= SL_SETUP_SIMULATION};
   enum sl_status status;
   SL_TRY(sl_setup_plan(setup, options));
-  /* the size of scratch memory depends on the threads */
-  if (options->threads > 0) setup->plan.threads = (int)options->threads;
+  /* the size of a CPU's scratch memory depends on the threads */
+  if (options->threads > 0 && setup->cluster.device.kind == SL_DEVICE_CPU) setup->plan.threads = (int)options->threads;
   if (use != SL_SETUP_RANK) keep_memory();
   status = sl_job_build(&setup->job, &setup->plan, &build);
   if (status != SL_OK) sl_setup_free(setup);

@@ -26,7 +26,8 @@ static bool is_one_of(const char *text, const char *const *words) {
 static enum sl_status check_words(const struct sl_table_row *r) {
   static const char *const archs[] = {"gpt", "llama", NULL};
   static const char *const recomputes[] = {"none", "selective", "full", "unknown", NULL};
-  static const char *const precisions[] = {"fp32", "tf32", "fp16", "bf16", "fp8", "bf16-autocast", "fp16-autocast", NULL};
+  static const char *const precisions[] = {"fp32", "tf32",          "fp16",          "bf16",
+                                           "fp8",  "bf16-autocast", "fp16-autocast", NULL};
   static const char *const types[] = {"", "fp32", "bf16", "fp16", NULL};
   static const char *const recipes[] = {"", "tensorwise", "rowwise", NULL};
   static const char *const attentions[] = {
@@ -219,6 +220,14 @@ static bool shards_in_groups(const struct sl_table_row *r) {
   return r->shard_size != SL_TABLE_UNKNOWN && r->shard_size < sl_product(r->dp, r->cp);
 }
 
+/* NeMo's precision recipes set fp8_params and Megatron Bridge's fp8_param_gather, which Megatron-LM alone leaves off
+ * (bf16_with_fp8_mixed of nemo/collections/llm/recipes/precision/mixed_precision.py and of
+ * megatron/bridge/training/mixed_precision.py). */
+static bool gathers_fp8(const struct sl_table_row *r) {
+  const bool recipes = strcmp(r->framework, "nemo") == 0 || strcmp(r->framework, "megatron-bridge") == 0;
+  return recipes && r->zero_stage == 1;
+}
+
 /* FSDP's hybrid sharding is a preset of its own; others take a size. */
 static const char *preset_of(const struct sl_table_row *r, const struct sl_table_framework *f) {
   const char *preset = f->presets[r->zero_stage];
@@ -243,7 +252,9 @@ static json_t *section_of(const struct sl_table_row *r, const struct sl_table_fr
   if (f->launch_blocking) json_object_set_new(section, "launch_blocking", json_true());
   if (r->tp > 1 && r->pp > 1 && f->scatter_gather)
     json_object_set_new(section, "scatter_gather_tensors_in_pipeline", json_true());
-  if (strcmp(r->precision, "fp8") == 0) json_object_set_new(section, "fp8", json_true());
+  const bool fp8 = strcmp(r->precision, "fp8") == 0;
+  if (fp8) json_object_set_new(section, "fp8", json_true());
+  if (fp8 && gathers_fp8(r)) json_object_set_new(section, "fp8_param_gather", json_true());
   if (strcmp(r->fp8_recipe, "rowwise") == 0) json_object_set_new(section, "fp8_recipe", json_string("rowwise"));
   if (r->async_tp == 1) json_object_set_new(section, "async_tp", json_true());
   if (r->overlap_param_gather == 1 && r->zero_stage < 3) /* FSDP's gathers always overlap */
@@ -291,7 +302,8 @@ static enum sl_status make_config(struct sl_config *config, const struct sl_tabl
   const bool mixed = bf16 || strcmp(r->precision, "fp16") == 0;
   if (mixed) json_object_set_new(root, bf16 ? "bf16" : "fp16", json_pack("{s:b}", "enabled", 1));
   if (strstr(r->precision, "-autocast") != NULL)
-    json_object_set_new(root, "torch_autocast", json_pack("{s:b, s:s%}", "enabled", 1, "dtype", r->precision, (size_t)4));
+    json_object_set_new(root, "torch_autocast",
+                        json_pack("{s:b, s:s%}", "enabled", 1, "dtype", r->precision, (size_t)4));
   if (f->stage_in_config) json_object_set_new(root, "zero_optimization", zero_of(r, f));
   if (f->grad_type == NULL && r->grad_reduce_dtype[0] != '\0')
     json_object_set_new(root, "communication_data_type", json_string(r->grad_reduce_dtype));

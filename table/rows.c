@@ -1,6 +1,8 @@
 /* Makes typed rows of a table's cells, by the list of columns; see rows.h. */
 #include "table/rows.h"
 
+#include "core/base/nearest.h"
+
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -90,6 +92,24 @@ static enum sl_status read_rows(struct sl_table *table) {
   return SL_OK;
 }
 
+/* A column of another name is the reader's own, unless its name misspells an optional one that is not there. */
+static enum sl_status check_names(const struct sl_csv *csv) {
+  const char *absent[COLUMNS];
+  size_t count = 0;
+  for (size_t c = 0; c < COLUMNS; c++)
+    if (sl_csv_column(csv, columns[c].name) == csv->columns) absent[count++] = columns[c].name;
+  for (size_t i = 0; i < csv->columns; i++) {
+    const struct sl_csv_cell *cell = &csv->cells[i];
+    bool known = false;
+    for (size_t c = 0; c < COLUMNS; c++) known |= strcmp(cell->text, columns[c].name) == 0;
+    const char *meant = known ? NULL : sl_misspelt(cell->text, absent, count);
+    if (meant != NULL)
+      return sl_fail(SL_ERR_INPUT, "%s:%d:%d: column %.100s: is not known; did you mean %s?", csv->name, cell->line,
+                     cell->column, cell->text, meant);
+  }
+  return SL_OK;
+}
+
 static int by_id(const void *a, const void *b) {
   const struct sl_csv_cell *x = *(const struct sl_csv_cell *const *)a, *y = *(const struct sl_csv_cell *const *)b;
   const int order = strcmp(x->text, y->text);
@@ -123,6 +143,7 @@ static enum sl_status finish(struct sl_table *table, enum sl_status status) {
   table->count = table->csv.rows;
   SL_GO_FAIL(sl_calloc(&table->rows, table->count, sizeof *table->rows));
   SL_GO_FAIL(read_rows(table));
+  SL_GO_FAIL(check_names(&table->csv));
   SL_GO_FAIL(check_ids(table));
   return SL_OK;
 fail:

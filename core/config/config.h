@@ -199,7 +199,7 @@ struct sl_config {
     enum sl_recompute recompute[SL_MAX_STAGES]; /* (recompute_count): per pipeline rank */
     int recompute_count;                        /* pp, or 1: the same everywhere */
     bool recompute_attention, recompute_norms;  /* what "selective" recomputes: core_attn, layernorm */
-    int64_t recompute_every;                    /* n: recompute the layers whose number is a multiple of n */
+    int64_t recompute_every;                    /* n: recompute every n-th layer of a pipeline rank */
     /* dp ranks that shard among themselves, groups of which are replicas; 0 = all. See sl_config_shard_size */
     int64_t shard_size;
     bool limit_all_gathers; /* FSDP only: a gather waits until the one before the last is freed */

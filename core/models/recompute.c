@@ -3,9 +3,21 @@
 
 #include "core/plan/kernels.h"
 
+/* How many layers of the rank are in front of this one, of all its stages. */
+static int layers_before(const struct sl_lowering *l, int layer) {
+  int count = 0;
+  for (int i = 0; i < l->pp_rank->stage_count; i++) {
+    const struct sl_stage *s = &l->plan->stages[l->pp_rank->stages[i]];
+    if (s->first_layer <= layer)
+      count += layer < s->first_layer + s->layer_count ? layer - s->first_layer : s->layer_count;
+  }
+  return count;
+}
+
+/* torchtitan counts the blocks that a rank wraps, of all its model parts (_apply_ac_to_transformer_block, ac_freq). */
 enum sl_recompute sl_recompute_asked(const struct sl_lowering *l, int layer) {
   const struct sl_config *config = l->plan->config;
-  if (layer % config->sl.recompute_every != 0) return SL_RECOMPUTE_NONE;
+  if ((layers_before(l, layer) + 1) % config->sl.recompute_every != 0) return SL_RECOMPUTE_NONE;
   return config->sl.recompute[config->sl.recompute_count > 1 ? l->stage->stage->rank : 0];
 }
 

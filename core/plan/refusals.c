@@ -68,6 +68,10 @@ static bool virtual_stages_without_pp(struct question *q) {
   return has_virtual_stages(q) && !has_pp(q);
 }
 
+static bool schedule_without_pp(struct question *q) {
+  return !has_pp(q) && strcmp(q->config->sl.schedule, "1f1b") != 0;
+}
+
 /* Megatron-LM chooses the schedule by the number of model chunks. */
 static bool not_megatrons_schedule(struct question *q) {
   return has_pp(q) && strcmp(q->config->sl.schedule, has_virtual_stages(q) ? "interleaved" : "1f1b") != 0;
@@ -122,6 +126,7 @@ static bool gathers_without_overlap(struct question *q) {
 #define MEGATRON SL_FAMILY_MEGATRON
 #define DATA_PARALLEL (SL_FAMILY_DDP | SL_FAMILY_ZRO | SL_FAMILY_FSDP)
 #define ANY (~0u)
+#define TORCH (DATA_PARALLEL | SL_FAMILY_FSDP2)
 #define STAGE "zero_optimization.stage"
 #define NO_SETTING "the framework has no such setting: "
 
@@ -147,6 +152,10 @@ static const struct limit limits[] = {
      "ranks of a group, --shard-size 8"},
     {SL_FAMILY_FSDP2, 0, "shardlab.cp_comm_type", exchanges_heads,
      NO_SETTING "PyTorch's context_parallel moves keys and values, never heads"},
+    {TORCH, MEGATRON, "shardlab.virtual_stages", virtual_stages_without_pp,
+     NO_SETTING "a rank has several stages only in a pipeline"},
+    {TORCH | DEEPSPEED | MEGATRON, 0, "shardlab.schedule", schedule_without_pp,
+     NO_SETTING "a schedule is a pipeline's"},
     /* torch/distributed/pipelining/schedules.py, Schedule1F1B */
     {SL_FAMILY_FSDP2, ACCELERATE, "gradient_accumulation_steps", fewer_micro_batches_than_stages,
      "Number of microbatches (@) must be greater than or equal to the number of stages"},
