@@ -82,6 +82,8 @@ double sl_row_traffic(const json_t *record, const char *key) {
 void sl_row_put(double value, FILE *out) {
   if (isnan(value))
     fputc(',', out);
+  else if (fabs(value) < 0x1p53 && value == floor(value)) /* bytes are exact */
+    fprintf(out, ",%.0f", value);
   else
     fprintf(out, ",%.9g", value);
 }

@@ -253,6 +253,11 @@ static enum sl_status check_batch(const struct sl_config *config, int64_t dp) {
   if (total <= 0)
     return sl_json_fail(&config->doc, batch_key(config, "train_batch_size"),
                         "Train batch size: %lld has to be greater than 0", (long long)total);
+  if (micro == 0 && total < dp) /* it follows from the other */
+    return sl_json_fail(&config->doc, batch_key(config, "train_micro_batch_size_per_gpu"),
+                        "Micro batch size per gpu: 0 has to be greater than 0: a train batch of %lld is less than one "
+                        "sequence for each of %lld data-parallel ranks; expected a multiple of %lld",
+                        (long long)total, (long long)dp, (long long)dp);
   if (micro <= 0)
     return sl_json_fail(&config->doc, batch_key(config, "train_micro_batch_size_per_gpu"),
                         "Micro batch size per gpu: %lld has to be greater than 0", (long long)micro);

@@ -62,6 +62,13 @@ static enum sl_status check_tp_overlap(const struct sl_plan *plan) {
   return SL_OK;
 }
 
+/* The key of the one degree of model parallelism that is not 1. */
+static const char *degree_key(const struct sl_plan *plan) {
+  if (plan->pp == 1 && plan->cp == 1) return "shardlab.tp";
+  if (plan->tp == 1 && plan->cp == 1) return "shardlab.pp";
+  return plan->tp == 1 && plan->pp == 1 ? "shardlab.cp" : "shardlab";
+}
+
 static enum sl_status choose_degrees(struct sl_plan *plan, int world) {
   struct sl_config *config = plan->effective;
   const int64_t replica = sl_product(sl_product(config->sl.tp, config->sl.pp), config->sl.cp);
@@ -73,7 +80,7 @@ static enum sl_status choose_degrees(struct sl_plan *plan, int world) {
   if (world % replica != 0) {
     char cp[32] = "";
     if (plan->cp > 1) snprintf(cp, sizeof cp, " x cp %d", plan->cp);
-    return sl_json_fail(&config->doc, "shardlab",
+    return sl_json_fail(&config->doc, degree_key(plan),
                         "tp %d x pp %d%s does not divide the world of %d ranks; expected a multiple of %lld", plan->tp,
                         plan->pp, cp, world, (long long)replica);
   }

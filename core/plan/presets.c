@@ -126,9 +126,9 @@ static enum sl_status unknown(const struct sl_config *config) {
   const char *names[PRESETS];
   for (int i = 0; i < PRESETS; i++) names[i] = presets[i].row.name;
   const char *near = sl_nearest(config->sl.preset, names, PRESETS);
-  return sl_json_fail(&config->doc, "shardlab.preset",
-                      "\"%s\" is no preset; did you mean %s? (shardlab show presets lists them)", config->sl.preset,
-                      near != NULL ? near : "deepspeed-2");
+  return sl_json_fail(&config->doc, "shardlab.preset", "\"%s\" is no preset%s%s%s (shardlab show presets lists them)",
+                      config->sl.preset, near != NULL ? "; did you mean " : "", near != NULL ? near : "",
+                      near != NULL ? "?" : "");
 }
 
 bool sl_strategy_reduces_after_backward(const struct sl_preset *preset, const struct sl_config *config) {

@@ -247,7 +247,8 @@ static void broken_batches(void **state) {
           "ds.json:1:2: train_batch_size: Check batch related parameters. train_batch_size is not equal to "
           "micro_batch_per_gpu * gradient_acc_step * world_size 7 != 2 * 1 * 3");
   resolve("{\"train_batch_size\": 2}", 3, 1,
-          "ds.json:1:2: train_batch_size: Micro batch size per gpu: 0 has to be greater than 0");
+          "ds.json:1:2: train_batch_size: Micro batch size per gpu: 0 has to be greater than 0: a train batch of 2 is "
+          "less than one sequence for each of 3 data-parallel ranks; expected a multiple of 3");
   resolve("{\"train_micro_batch_size_per_gpu\": 5,\n \"train_batch_size\": 12}", 3, 1,
           "ds.json:2:2: train_batch_size: Gradient accumulation steps: 0 has to be greater than 0");
   resolve("{\"train_micro_batch_size_per_gpu\": 2, \"gradient_accumulation_steps\": 4, \"train_batch_size\": 25}", 3, 1,
