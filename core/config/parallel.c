@@ -139,6 +139,8 @@ static void warn_unused_fp8(const struct sl_config *c) {
                         c->sl.fp8_amax_compute_algo != SL_FP8_MAX, c->sl.fp8_amax_history_len != 1024};
   for (int i = 0; i < 4; i++)
     if (other[i] && !c->sl.fp8) sl_config_warn(c, keys[i], "has no effect without shardlab.fp8");
+  if (c->sl.fp8_recipe != SL_FP8_TENSORWISE && !c->sl.fp8)
+    sl_config_warn(c, "shardlab.fp8_recipe", "has no effect without shardlab.fp8");
   if (c->sl.fp8_param_gather && (!c->sl.fp8 || c->sl.kernels != SL_KERNELS_MEGATRON_CORE))
     sl_config_warn(c, "shardlab.fp8_param_gather",
                    "has no effect without shardlab.fp8 and the kernels \"megatron-core\"");
@@ -153,6 +155,10 @@ static void warn_unused(const struct sl_config *c) {
   }
   if (c->sl.cp <= 1 && c->sl.cp_comm != SL_CP_ALL_GATHER)
     sl_config_warn(c, "shardlab.cp_comm_type", "has no effect without shardlab.cp above 1");
+  if (c->sl.tp <= 1 && c->sl.async_tp)
+    sl_config_warn(c, "shardlab.async_tp", "has no effect without shardlab.tp above 1");
+  if (c->sl.tf32 && sl_config_product_dtype(c) != SL_TF32)
+    sl_config_warn(c, "shardlab.tf32", "has no effect but on fp32 products");
   if (!recomputes && c->sl.recompute_every > 1)
     sl_config_warn(c, "shardlab.recompute_every", "has no effect without shardlab.recompute");
   if (!selects && (c->sl.recompute_norms || !c->sl.recompute_attention))

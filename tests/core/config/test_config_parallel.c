@@ -127,6 +127,9 @@ static void settings_without_effect_are_named(void **state) {
     const char *alone, *beside, *says;
   } cases[] = {
       {"\"cp_comm_type\": \"a2a\"", "\"cp\": 2", "cp_comm_type: has no effect without shardlab.cp above 1"},
+      {"\"async_tp\": true", "\"tp\": 2, \"sequence_parallel\": true",
+       "async_tp: has no effect without shardlab.tp above 1"},
+      {"\"fp8_recipe\": \"rowwise\"", "\"fp8\": true", "fp8_recipe: has no effect without shardlab.fp8"},
       {"\"recompute_every\": 3", "\"recompute\": \"full\"",
        "recompute_every: has no effect without shardlab.recompute"},
       {"\"recompute_modules\": [\"layernorm\"]", "\"recompute\": \"selective\"",
