@@ -272,8 +272,8 @@ static enum sl_status check_megatron_attention(struct accelerate *a) {
   if (read_switch(a, key, &any) == SL_OK) return SL_OK;
   sl_error_clear();
   return sl_settings_fail(&a->s, key,
-                          "true or false, between which it chooses nothing: Accelerate loads no other word, and "
-                          "Transformer Engine chooses");
+                          "true or false, with both of which Transformer Engine chooses: Accelerate loads no other "
+                          "word");
 }
 
 /* What Accelerate's __post_init__ takes, and nobody would expect. */
