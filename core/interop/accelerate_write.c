@@ -288,6 +288,7 @@ static bool is_said(const void *context, const char *path, const json_t *value) 
   if (sl_interop_among(always, path)) return true;
   if (sl_interop_among(usual, path) && is_usual(value)) return true;
   if (json_is_false(value) && json_equal(value, sl_interop_get(w->usual, path))) return true;
+  if (sl_interop_among(types, path) && is_as_usual(w, path)) return true;
   if (sl_interop_among(types, path)) /* check_types refuses what is not the framework's own */
     return (fsdp || w->kind == MEGATRON) && (is_on(w, "bf16.enabled") || is_on(w, "fp16.enabled"));
   if (strcmp(path, "shardlab.kernels") == 0) return true; /* named by put_head */

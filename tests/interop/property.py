@@ -212,6 +212,8 @@ def accelerate_config(r):
         ds["zero_optimization"] = {"stage": r.choice([0, 1, 2, 3])}
         if world > 2 and r.random() < 0.4:
             ours.update(cp=2, cp_comm_type="a2a")
+        elif word and r.random() < 0.3:
+            ds["communication_data_type"] = r.choice([word, "fp32"])
         ds.update(gradient_accumulation_steps=r.choice([1, 2, 8]), gradient_clipping=r.choice([0.0, 1.0, 0.5]))
         if ds["zero_optimization"]["stage"] > 1 and r.random() < 0.5:
             ds["zero_optimization"]["offload_optimizer"] = {"device": "cpu"}
@@ -229,7 +231,7 @@ def accelerate_config(r):
             ds.update(communication_data_type=word, data_types={"grad_accum_dtype": word})
     else:
         script += ["--grad-accum", r.choice([1, 2])]
-    if r.random() < 0.3:  # a degree that another type has
+    if "shard_size" not in ours and r.random() < 0.3:  # a degree that another type has
         ours[r.choice(["tp", "cp", "pp"])] = 2
     elif "fsdp" in kind and script[-1] == 2 and r.random() < 0.3:
         ours["no_sync"] = False

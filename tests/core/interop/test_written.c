@@ -22,7 +22,8 @@ static json_t *parse(const char *what) {
 }
 
 #define USUAL                                                                                                          \
-  "{\"wall_clock_breakdown\": false, \"zero_optimization\": {\"reduce_bucket_size\": 7, \"overlap_comm\": false, "     \
+  "{\"wall_clock_breakdown\": false, \"communication_data_type\": \"bf16\", \"zero_optimization\": "                   \
+  "{\"reduce_bucket_size\": 7, \"overlap_comm\": false, "                                                              \
   "\"offload_optimizer\": {\"device\": \"none\"}}, \"shardlab\": "                                                     \
   "{"                                                                                                                  \
   "\"tp\": 1, \"pp\": 1, \"cp\": 1, \"cp_comm_type\": \"all_gather\", \"sequence_parallel\": false, "                  \
@@ -94,6 +95,7 @@ static void accelerate_names_what_its_type_lacks(void **state) {
        "\"shardlab\": {\"preset\": \"megatron-lm\", \"shuffle\": false, " ONE ", " CORE "}}",
        "shardlab.shuffle", "MEGATRON_LM"},
       {AS("", "\"attention\": \"cudnn\", " EAGER), "shardlab.attention", "DEEPSPEED"},
+      {"{\"communication_data_type\": \"bf16\", \"shardlab\": {\"preset\": \"\", " EAGER "}}", "", "DEEPSPEED"},
       {"{\"fp16\": {\"enabled\": true}, " SUMS("fp16") ", \"shardlab\": {\"preset\": \"megatron-lm\", " ONE ", " CORE
                                                        "}}",
        "", "mixed_precision: 'fp16'"},
@@ -157,7 +159,7 @@ static void accelerate_loses_no_plan(void **state) {
       {AS("", "\"shard_size\": 4, " EAGER), "shardlab.shard_size: is 4; expected 0" DEEPSPEED_HAS},
       {AS("", "\"cp\": 2, \"cp_comm_type\": \"all_gather\", " EAGER), "shardlab.cp: is 2; expected 1" DEEPSPEED_HAS},
       {"{\"communication_data_type\": \"fp32\", \"shardlab\": {\"preset\": \"\", " EAGER "}}",
-       "communication_data_type: is fp32; expected none" DEEPSPEED_HAS},
+       "communication_data_type: is fp32; expected bf16" DEEPSPEED_HAS},
       {"{\"zero_optimization\": {\"reduce_bucket_size\": 8}, \"shardlab\": {\"preset\": \"\", " EAGER "}}",
        "zero_optimization.reduce_bucket_size: is 8; expected 7" DEEPSPEED_HAS " but in a deepspeed_config_file"},
       {AS("ddp", MANY ", " EAGER), "shardlab.tp: is 2; expected 1: with distributed_type MULTI_GPU it cannot"},
