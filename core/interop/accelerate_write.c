@@ -295,7 +295,7 @@ static bool is_said(const void *context, const char *path, const json_t *value) 
   if (strcmp(path, "shardlab.no_sync") == 0) return fsdp; /* put_fsdp refuses the other */
   if (strcmp(path, "shardlab.attention") == 0) return w->kind == MEGATRON && is_as_usual(w, path);
   if (strcmp(path, "shardlab.make_vocab_size_divisible_by") == 0) return is_as_usual(w, path);
-  if (strcmp(path, "zero_optimization.overlap_comm") == 0 && w->kind == MEGATRON) return true; /* see check_megatron */
+  if (strcmp(path, "zero_optimization.overlap_comm") == 0 && w->kind == MEGATRON) return true; /* see check_unasked */
   if (strcmp(path, "gradient_accumulation_steps") == 0 || strcmp(path, "gradient_clipping") == 0)
     return w->kind == DEEPSPEED || w->kind == MEGATRON;
   return is_said_dimension(w, path) || is_said_offload(w, path);
