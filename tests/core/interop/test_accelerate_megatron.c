@@ -1,5 +1,6 @@
 /* label: unit
- * Accelerate's MEGATRON_LM: its MegatronLMPlugin's defaults, which are not Megatron-LM's, and the words that it reads. */
+ * Accelerate's MEGATRON_LM: the defaults of its MegatronLMPlugin, which are not Megatron-LM's, and the words that it
+ * reads. */
 #include "core/interop/accelerate.h"
 #include "core/interop/paths.h"
 

@@ -111,8 +111,8 @@ static void accelerate_names_what_its_type_lacks(void **state) {
   }
 }
 
-/* What nobody asked for is lost, too: the preset's overlap and vocabulary of Megatron-LM; of other types a vocabulary is
- * named. */
+/* What nobody asked for is lost, too: Megatron-LM's overlap and vocabulary, as the preset has them. Of other types a
+ * vocabulary is named. */
 static void accelerate_asks_what_the_file_does_not(void **state) {
   (void)state;
   static const struct {
