@@ -3,6 +3,7 @@
 #include "cli/output.h"
 #include "cli/setup.h"
 #include "core/base/listing.h"
+#include "core/interop/accelerate.h"
 #include "core/interop/accelerate_write.h"
 #include "core/interop/megatron_write.h"
 #include "core/interop/paths.h"
@@ -40,32 +41,50 @@ static void put_taken_values(json_t *config, const json_t *taken, const struct s
   if (stages && plan->pp > 1) sl_interop_put(config, "shardlab.stages", stages_of(plan));
 }
 
-/* What a file says that says the stage alone. */
-static enum sl_status usual_config(int stage, json_t **out) {
-  char text[128];
+/* What a file says that says the stage and the number type alone; of Megatron-LM what its kernels choose, too. */
+static enum sl_status usual_config(const struct sl_setup *setup, bool megatron, json_t **out) {
+  char text[256], kernels[64] = "";
+  const struct sl_config *is = &setup->config;
   struct sl_config config;
+  if (megatron) snprintf(kernels, sizeof kernels, "\"kernels\": \"megatron-core\", \"cp\": %d", setup->plan.cp);
+  const char *type = is->param_dtype == SL_BF16 ? "bf16" : "fp16";
   const int length = snprintf(text, sizeof text,
                               "{\"optimizer\": {\"type\": \"AdamW\"}, \"train_micro_batch_size_per_gpu\": 1, "
-                              "\"zero_optimization\": {\"stage\": %d}}",
-                              stage);
+                              "\"%s\": {\"enabled\": %s}, \"zero_optimization\": {\"stage\": %d}, "
+                              "\"shardlab\": {%s}}",
+                              type, is->param_dtype == SL_F32 ? "false" : "true", is->zero.stage, kernels);
   SL_TRY(sl_config_parse(&config, "a usual file", text, (size_t)length, false));
+  sl_plan_choose_attention(&config, &setup->cluster);
   *out = sl_config_to_json(&config);
   sl_config_free(&config);
   return *out != NULL ? SL_OK : sl_fail(SL_ERR_MEMORY, "out of memory: a usual file");
 }
 
-static enum sl_status write_accelerate(const struct sl_setup *setup, const json_t *config, FILE *out, json_t *unsaid) {
+/* A vocabulary that comes out as long is padded alike. */
+static void put_vocabulary(const struct sl_setup *setup, bool megatron, json_t *config, json_t *usual) {
+  static const char path[] = "shardlab.make_vocab_size_divisible_by";
+  const struct sl_plan *plan = &setup->plan;
+  const int read = megatron ? SL_ACCELERATE_VOCABULARY : 1, is = plan->vocab_multiple;
+  const int64_t rows = (setup->model.vocab_size + plan->tp - 1) / plan->tp; /* of a rank, see core/plan/cut.h */
+  const bool alike = (rows + read - 1) / read * read == (rows + is - 1) / is * is;
+  sl_interop_put(config, path, json_integer(alike ? read : is));
+  sl_interop_put(usual, path, json_integer(read));
+}
+
+static enum sl_status write_accelerate(const struct sl_setup *setup, json_t *config, FILE *out, json_t *unsaid) {
   const int64_t per_node = setup->cluster.devices_per_node, world = setup->plan.world;
   const int64_t machines = world % per_node == 0 ? world / per_node : 1;
   json_t *usual = NULL;
-  SL_TRY(usual_config(setup->config.zero.stage, &usual));
+  const bool megatron = sl_accelerate_writes_megatron(setup->config.sl.preset);
+  SL_TRY(usual_config(setup, megatron, &usual));
+  put_vocabulary(setup, megatron, config, usual);
   const enum sl_status status =
       sl_accelerate_write(config, setup->config.doc.root, usual, world, machines, out, unsaid);
   json_decref(usual);
   return status;
 }
 
-static enum sl_status write_as(const char *to, const struct sl_setup *setup, const json_t *config, const json_t *model,
+static enum sl_status write_as(const char *to, const struct sl_setup *setup, json_t *config, const json_t *model,
                                FILE *out, json_t *unsaid) {
   const json_t *given = setup->config.doc.root;
   if (strcmp(to, "megatron") == 0) return sl_megatron_write(config, given, model, out, unsaid);

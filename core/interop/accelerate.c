@@ -31,6 +31,20 @@ static void put(struct accelerate *a, const char *path, json_t *value) {
   sl_interop_put(a->config, path, value);
 }
 
+/* The section that has `key`; NULL: none. */
+static const char *find_section(const char *key) {
+  static const char *const sections[] = {"deepspeed_config", "fsdp_config", "parallelism_config", "megatron_lm_config",
+                                         "dynamo_config"};
+  for (size_t i = 0; i < sizeof sections / sizeof *sections; i++) {
+    char path[128];
+    const int n = snprintf(path, sizeof path, "%s.%s", sections[i], key);
+    if (n < 0 || (size_t)n >= sizeof path) continue;
+    if (sl_interop_among(sl_accelerate_settings, path) || sl_interop_among(sl_accelerate_beside, path))
+      return sections[i];
+  }
+  return NULL;
+}
+
 static enum sl_status check_keys(const struct sl_json *doc) {
   const char *key;
   json_t *value;
@@ -40,7 +54,8 @@ static enum sl_status check_keys(const struct sl_json *doc) {
   while (sl_accelerate_known[count] != NULL) count++;
   json_object_foreach(doc->root, key, value) {
     if (sl_interop_among(sl_accelerate_known, key)) continue;
-    const char *near = sl_nearest(key, sl_accelerate_known, count);
+    const char *section = find_section(key), *near = sl_nearest(key, sl_accelerate_known, count);
+    if (section != NULL) return sl_json_fail(doc, key, "is at the top; expected inside %s", section);
     return sl_json_fail(doc, key, "is no key of Accelerate's%s%s%s", near != NULL ? "; did you mean " : "",
                         near != NULL ? near : "", near != NULL ? "?" : "");
   }
@@ -205,43 +220,95 @@ static enum sl_status read_fsdp(struct accelerate *a) {
   return put_fsdp_types(a);
 }
 
-static enum sl_status put_megatron_recompute(struct accelerate *a) {
-  bool selective = false;
-  char granularity[32] = "", method[32] = "uniform";
-  int64_t layers = 1;
-  SL_TRY(sl_settings_bool(&a->s, MEGATRON "recompute_activations", &selective));
-  SL_TRY(sl_settings_word(&a->s, MEGATRON "recompute_granularity", "full|selective", granularity));
-  SL_TRY(sl_settings_word(&a->s, MEGATRON "recompute_method", "uniform|block", method));
-  SL_TRY(sl_settings_int(&a->s, MEGATRON "recompute_num_layers", 1, SL_MAX_LAYERS, &layers));
-  const bool full = strcmp(granularity, "full") == 0;
-  if (full && strcmp(method, "uniform") != 0)
-    return sl_settings_fail(&a->s, MEGATRON "recompute_method", "uniform: block is not modelled");
-  if (full && layers != 1)
-    return sl_settings_fail(&a->s, MEGATRON "recompute_num_layers", "1: larger pieces are not modelled");
-  put(a, "shardlab.recompute", json_string(full ? "full" : selective || granularity[0] != '\0' ? "selective" : "none"));
-  return SL_OK;
+/* ---- Megatron-LM ---- */
+
+/* Accelerate's str_to_bool: what it does not know does not start. */
+static enum sl_status read_switch(const struct accelerate *a, const char *path, bool *out) {
+  static const char *const on[] = {"y", "yes", "t", "true", "on", "1", NULL};
+  const json_t *value = sl_settings_value(&a->s, path);
+  char text[32] = "";
+  int64_t number = 0;
+  if (value == NULL || json_is_boolean(value)) return sl_settings_bool(&a->s, path, out);
+  if (json_is_integer(value)) {
+    SL_TRY(sl_settings_int(&a->s, path, 0, 1, &number));
+    return *out = number == 1, SL_OK;
+  }
+  SL_TRY(sl_settings_word(&a->s, path, "true|false|y|yes|t|on|1|n|no|f|off|0", text));
+  return *out = sl_interop_among(on, text), SL_OK;
 }
 
-static enum sl_status put_megatron_attention(struct accelerate *a) {
-  char backend[32] = "";
-  SL_TRY(sl_settings_word(&a->s, MEGATRON "attention_backend", "flash|fused|unfused|auto|local", backend));
-  if (backend[0] == '\0') return SL_OK;
-  const bool flash = strcmp(backend, "flash") == 0;
-  if (strcmp(backend, "auto") == 0) return SL_OK; /* our default, too */
-  put(a, "shardlab.attention", json_string(flash ? "flash" : strcmp(backend, "fused") == 0 ? "cudnn" : "materialised"));
-  return SL_OK;
+/* Accelerate hands on a granularity, a method and a number always (MegatronLMPlugin, megatron_lm_default_args), and
+ * recompute_activations never. Megatron-LM has no selective beside a method (training/arguments.py, validate_args);
+ * blocks of no layers are none that is recomputed (core/recompute.py). */
+static enum sl_status put_megatron_recompute(struct accelerate *a) {
+  static const char methods[] = MEGATRON "recompute_method", number[] = MEGATRON "recompute_num_layers";
+  bool unheard = false;
+  char granularity[32] = "full", method[32] = "uniform";
+  int64_t layers = 1;
+  SL_TRY(sl_settings_word(&a->s, MEGATRON "recompute_granularity", "full|selective", granularity));
+  SL_TRY(sl_settings_word(&a->s, methods, "uniform|block", method));
+  SL_TRY(sl_settings_int(&a->s, number, 0, SL_MAX_LAYERS, &layers));
+  if (strcmp(granularity, "full") != 0)
+    return sl_settings_fail(&a->s, MEGATRON "recompute_granularity",
+                            "full: Megatron-LM does not start with selective beside a recompute_method, and Accelerate "
+                            "always gives one");
+  const bool uniform = strcmp(method, "uniform") == 0, none = !uniform && layers == 0;
+  if (uniform && layers != 1) return sl_settings_fail(&a->s, number, "1: larger pieces are not modelled");
+  if (!uniform && layers > 0)
+    return sl_settings_fail(&a->s, methods, "uniform, or recompute_num_layers 0: some layers alone are not modelled");
+  SL_TRY(read_switch(a, MEGATRON "recompute_activations", &unheard));
+  if (sl_settings_has(&a->s, MEGATRON "recompute_activations"))
+    sl_warn("%s: megatron_lm_recompute_activations has no effect: Accelerate does not hand it to Megatron-LM; "
+            "recomputation is %s, of megatron_lm_recompute_granularity and its method and number of layers",
+            a->s.doc->name, none ? "none" : "full");
+  return put(a, "shardlab.recompute", json_string(none ? "none" : "full")), SL_OK;
+}
+
+/* Accelerate's true and false are no AttnBackend: Megatron-LM then forbids none, and Transformer Engine chooses, as it
+ * does by our default (core/models/common/language_module, _set_attention_backend). */
+static enum sl_status check_megatron_attention(struct accelerate *a) {
+  static const char key[] = MEGATRON "attention_backend";
+  bool any = true;
+  if (read_switch(a, key, &any) == SL_OK) return SL_OK;
+  sl_error_clear();
+  return sl_settings_fail(&a->s, key,
+                          "true or false, with both of which Transformer Engine chooses: Accelerate loads no other "
+                          "word");
+}
+
+/* What Accelerate's __post_init__ takes, and nobody would expect. */
+static void say_megatron_defaults(const struct accelerate *a) {
+  const bool cp = !sl_settings_has(&a->s, MEGATRON "context_parallel_size"),
+             recompute = !sl_settings_has(&a->s, MEGATRON "recompute_granularity|" MEGATRON "recompute_method|" MEGATRON
+                                                          "recompute_num_layers");
+  if (!cp && !recompute) return;
+  sl_warn("%s: Accelerate's defaults: %s%s%s", a->s.doc->name,
+          cp ? "megatron_lm_context_parallel_size is 2 (1 is none)" : "", cp && recompute ? "; " : "",
+          recompute ? "megatron_lm_recompute_granularity is full (megatron_lm_recompute_method block with "
+                      "megatron_lm_recompute_num_layers 0 is none)"
+                    : "");
+}
+
+/* Gradients wait for the end of backward: Accelerate gives no --overlap-grad-reduce, nor has it a key for it. The
+ * vocabulary is padded as Megatron-LM pads it (utils/megatron_lm.py, initialize). */
+static void put_megatron_own(struct accelerate *a) {
+  put(a, "zero_optimization.overlap_comm", json_false());
+  put(a, "shardlab.make_vocab_size_divisible_by", json_integer(SL_ACCELERATE_VOCABULARY));
+  if (strcmp(a->precision, "fp16") != 0) return;
+  put(a, "communication_data_type", json_string("fp16")); /* no key for --accumulate-allreduce-grads-in-fp32 */
+  put(a, "data_types.grad_accum_dtype", json_string("fp16"));
 }
 
 static enum sl_status read_megatron(struct accelerate *a) {
-  int64_t tp = 1, cp = 1, pp = 1, micro_batches = 1;
+  int64_t tp = 1, cp = 2, pp = 1, micro_batches = 1;
   bool sharded = false, sequence = false;
   double clip = 1;
   SL_TRY(sl_settings_int(&a->s, MEGATRON "tp_degree", 1, SL_MAX_DEGREE, &tp));
   SL_TRY(sl_settings_int(&a->s, MEGATRON "context_parallel_size", 1, SL_MAX_DEGREE, &cp));
   SL_TRY(sl_settings_int(&a->s, MEGATRON "pp_degree", 1, SL_MAX_DEGREE, &pp));
   SL_TRY(sl_settings_int(&a->s, MEGATRON "num_micro_batches", 1, SL_MAX_MICRO_BATCHES, &micro_batches));
-  SL_TRY(sl_settings_bool(&a->s, MEGATRON "use_distributed_optimizer", &sharded));
-  SL_TRY(sl_settings_bool(&a->s, MEGATRON "sequence_parallelism", &sequence));
+  SL_TRY(read_switch(a, MEGATRON "use_distributed_optimizer", &sharded));
+  SL_TRY(read_switch(a, MEGATRON "sequence_parallelism", &sequence));
   SL_TRY(sl_settings_real(&a->s, MEGATRON "gradient_clipping", 0, 1e300, &clip));
   put(a, "shardlab.preset", json_string(sharded ? "accelerate-megatron" : "megatron-lm"));
   put(a, "shardlab.tp", json_integer(tp));
@@ -250,12 +317,10 @@ static enum sl_status read_megatron(struct accelerate *a) {
   if (sequence && tp > 1) put(a, "shardlab.sequence_parallel", json_true());
   put(a, "gradient_accumulation_steps", json_integer(micro_batches));
   put(a, "gradient_clipping", json_real(clip));
+  say_megatron_defaults(a);
   SL_TRY(put_megatron_recompute(a));
-  SL_TRY(put_megatron_attention(a));
-  if (strcmp(a->precision, "fp16") == 0) { /* there is no key for --accumulate-allreduce-grads-in-fp32 */
-    put(a, "communication_data_type", json_string("fp16"));
-    put(a, "data_types.grad_accum_dtype", json_string("fp16"));
-  }
+  SL_TRY(check_megatron_attention(a));
+  put_megatron_own(a);
   return put_precision(a);
 }
 

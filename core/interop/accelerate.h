@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+enum { SL_ACCELERATE_VOCABULARY = 128 }; /* Megatron-LM's make-vocab-size-divisible-by, which no key changes */
+
 /* Reads text[0..size), called `name` in messages, as Accelerate 1.15 does. `*world`, the number of all ranks, is used
  * if it is not 0, otherwise set to num_processes; *per_machine becomes the ranks per machine if the machines are
  * given, else 0: as many as the file has, whatever *world is. *config is a new reference. What Accelerate leaves to

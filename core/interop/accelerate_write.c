@@ -12,7 +12,7 @@
 enum kind { NO_KIND, DDP, DEEPSPEED, FSDP, FSDP2, MEGATRON };
 
 struct writer {
-  const json_t *config;
+  const json_t *config, *given, *usual;
   FILE *out;
   json_t *unsaid;
   enum kind kind;
@@ -61,7 +61,7 @@ static void put_text(FILE *out, const char *key, const char *text) {
   fputs("'\n", out);
 }
 
-static enum sl_status find_kind(struct writer *w) {
+static void find_kind(struct writer *w) {
   static const struct {
     const char *preset;
     enum kind kind;
@@ -85,12 +85,9 @@ static enum sl_status find_kind(struct writer *w) {
                {"megatron-lm", MEGATRON, NULL, false},
                {"megatron-distributed-optimizer", MEGATRON, NULL, true},
                {"accelerate-megatron", MEGATRON, NULL, true}};
-  w->preset = text_at(w, "shardlab.preset");
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
     if (strcmp(kinds[i].preset, w->preset) == 0)
       w->kind = kinds[i].kind, w->strategy = kinds[i].strategy, w->sharded = kinds[i].sharded;
-  return w->kind != NO_KIND ? SL_OK
-                            : refuse("shardlab.preset", w->preset, "one of DeepSpeed, FSDP, DDP or Megatron-LM");
 }
 
 static enum sl_status put_head(const struct writer *w) {
@@ -122,17 +119,25 @@ static bool accumulates(const struct writer *w) {
   return number_at(w, "gradient_accumulation_steps") > 1;
 }
 
+static enum sl_status refuse_lost(const struct writer *w, const char *path, const json_t *is, const json_t *usual);
+
+static enum sl_status check_type(const struct writer *w, const char *path, const char *usual) {
+  const json_t *is = sl_interop_get(w->config, path);
+  json_t *other = json_string(usual);
+  const enum sl_status status = json_equal(is, other) ? SL_OK : refuse_lost(w, path, is, other);
+  json_decref(other);
+  return status;
+}
+
 /* FSDP reduces in the type in which it gathers, into fp32 shards, and sums in that type what it does not reduce;
  * Megatron-LM sums and reduces fp16 in fp16 and bf16 in fp32. No key of Accelerate's sets other types. */
-static void name_types(const struct writer *w) {
+static enum sl_status check_types(const struct writer *w) {
   const bool bf16 = is_on(w, "bf16.enabled"), megatron = w->kind == MEGATRON;
   const bool in_shards = megatron || !is_on(w, "shardlab.no_sync") || !accumulates(w);
   const char *sent = !bf16 ? "fp16" : megatron ? "fp32" : "bf16", *kept = megatron ? sent : "fp32";
-  if (!bf16 && !is_on(w, "fp16.enabled")) return;
-  if (strcmp(text_at(w, "communication_data_type"), sent) != 0)
-    json_array_append_new(w->unsaid, json_string("communication_data_type"));
-  if (in_shards && strcmp(text_at(w, "data_types.grad_accum_dtype"), kept) != 0)
-    json_array_append_new(w->unsaid, json_string("data_types.grad_accum_dtype"));
+  if (!bf16 && !is_on(w, "fp16.enabled")) return SL_OK;
+  SL_TRY(check_type(w, "communication_data_type", sent));
+  return in_shards ? check_type(w, "data_types.grad_accum_dtype", kept) : SL_OK;
 }
 
 static enum sl_status put_groups(const struct writer *w) {
@@ -158,7 +163,7 @@ static enum sl_status put_fsdp(const struct writer *w) {
   const char *recompute = text_at(w, "shardlab.recompute");
   if (strcmp(recompute, "none") != 0 && strcmp(recompute, "full") != 0)
     return refuse("shardlab.recompute", recompute, "none or full");
-  name_types(w);
+  SL_TRY(check_types(w));
   if (accumulates(w) && !is_on(w, "shardlab.no_sync"))
     return refuse("shardlab.no_sync", "false",
                   "true: sync_each_batch is an argument of the script's, so it cannot be expressed");
@@ -196,30 +201,29 @@ static enum sl_status put_deepspeed(const struct writer *w) {
   return SL_OK;
 }
 
+/* Accelerate's own defaults are cp 2 and full recomputation: what is none is written, too. Blocks of no layers are no
+ * recomputation. */
 static enum sl_status put_megatron(const struct writer *w) {
-  const char *recompute = text_at(w, "shardlab.recompute"), *attention = text_at(w, "shardlab.attention");
-  const char *backend = strcmp(attention, "flash") == 0   ? "flash"
-                        : strcmp(attention, "cudnn") == 0 ? "fused"
-                                                          : "unfused";
-  const bool full = strcmp(recompute, "full") == 0, selective = strcmp(recompute, "selective") == 0;
-  if (!full && !selective && strcmp(recompute, "none") != 0)
-    return refuse("shardlab.recompute", recompute, "none, selective or full");
+  const char *recompute = text_at(w, "shardlab.recompute");
+  const bool full = strcmp(recompute, "full") == 0;
+  const int64_t cp = number_at(w, "shardlab.cp");
+  SL_TRY(check_types(w));
+  if (!full && strcmp(recompute, "none") != 0)
+    return refuse("shardlab.recompute", recompute,
+                  "none or full: with distributed_type MEGATRON_LM it cannot be expressed, as Accelerate gives a "
+                  "recompute_method beside it");
   if (strcmp(text_at(w, "shardlab.cp_comm_type"), "a2a") == 0)
     return refuse("shardlab.cp_comm_type", "a2a", "all_gather: MegatronLMPlugin has no such setting");
 #define KEY "  megatron_lm_"
   fprintf(w->out,
           "megatron_lm_config:\n" KEY "tp_degree: %lld\n" KEY "pp_degree: %lld\n" KEY "num_micro_batches: %lld\n" KEY
-          "sequence_parallelism: %s\n" KEY "use_distributed_optimizer: %s\n" KEY "attention_backend: %s\n",
+          "sequence_parallelism: %s\n" KEY "use_distributed_optimizer: %s\n" KEY "attention_backend: true\n" KEY
+          "context_parallel_size: %lld\n" KEY "recompute_granularity: full\n" KEY "recompute_method: %s\n" KEY
+          "recompute_num_layers: %d\n",
           (long long)number_at(w, "shardlab.tp"), (long long)number_at(w, "shardlab.pp"),
           (long long)number_at(w, "gradient_accumulation_steps"), word(is_on(w, "shardlab.sequence_parallel")),
-          word(w->sharded), backend);
+          word(w->sharded), (long long)(cp > 1 ? cp : 1), full ? "uniform" : "block", full ? 1 : 0);
   put_real(w, "megatron_lm_gradient_clipping", json_number_value(sl_interop_get(w->config, "gradient_clipping")));
-  if (number_at(w, "shardlab.cp") > 1)
-    fprintf(w->out, KEY "context_parallel_size: %lld\n", (long long)number_at(w, "shardlab.cp"));
-  if (selective) fputs(KEY "recompute_activations: true\n", w->out);
-  if (full)
-    fputs(KEY "recompute_granularity: full\n" KEY "recompute_method: uniform\n" KEY "recompute_num_layers: 1\n",
-          w->out);
 #undef KEY
   return SL_OK;
 }
@@ -231,6 +235,11 @@ static bool is_usual(const json_t *value) {
   const char *text = json_string_value(value);
   return json_is_null(value) || json_is_false(value) || (text != NULL && strcmp(text, "none") == 0) ||
          (json_is_integer(value) && (json_integer_value(value) == 0 || json_integer_value(value) == 1));
+}
+
+static bool is_as_usual(const struct writer *w, const char *path) {
+  const json_t *is = sl_interop_get(w->config, path);
+  return is == NULL || json_equal(is, sl_interop_get(w->usual, path));
 }
 
 /* The dimensions of a plan, which only some types have. */
@@ -278,11 +287,15 @@ static bool is_said(const void *context, const char *path, const json_t *value) 
   const bool fsdp = w->kind == FSDP || w->kind == FSDP2;
   if (sl_interop_among(always, path)) return true;
   if (sl_interop_among(usual, path) && is_usual(value)) return true;
-  if (sl_interop_among(types, path)) /* named by name_types where they are not the framework's own */
+  if (json_is_false(value) && json_equal(value, sl_interop_get(w->usual, path))) return true;
+  if (sl_interop_among(types, path) && is_as_usual(w, path)) return true;
+  if (sl_interop_among(types, path)) /* check_types refuses what is not the framework's own */
     return (fsdp || w->kind == MEGATRON) && (is_on(w, "bf16.enabled") || is_on(w, "fp16.enabled"));
   if (strcmp(path, "shardlab.kernels") == 0) return true; /* named by put_head */
   if (strcmp(path, "shardlab.no_sync") == 0) return fsdp; /* put_fsdp refuses the other */
-  if (strcmp(path, "shardlab.attention") == 0) return w->kind == MEGATRON;
+  if (strcmp(path, "shardlab.attention") == 0) return w->kind == MEGATRON && is_as_usual(w, path);
+  if (strcmp(path, "shardlab.make_vocab_size_divisible_by") == 0) return is_as_usual(w, path);
+  if (strcmp(path, "zero_optimization.overlap_comm") == 0 && w->kind == MEGATRON) return true; /* see check_unasked */
   if (strcmp(path, "gradient_accumulation_steps") == 0 || strcmp(path, "gradient_clipping") == 0)
     return w->kind == DEEPSPEED || w->kind == MEGATRON;
   return is_said_dimension(w, path) || is_said_offload(w, path);
@@ -309,8 +322,10 @@ static bool makes_the_plan(const struct writer *w, const char *path) {
                                      "data_types.grad_accum_dtype",
                                      "zero_optimization.offload_optimizer.device",
                                      "zero_optimization.offload_param.device",
+                                     "shardlab.make_vocab_size_divisible_by",
                                      NULL};
   if (sl_interop_among(keys, path)) return true;
+  if (w->kind == MEGATRON && strcmp(path, "shardlab.attention") == 0) return true; /* else it is the model's */
   return w->kind == DEEPSPEED && strncmp(path, "zero_optimization.", strlen("zero_optimization.")) == 0;
 }
 
@@ -341,27 +356,59 @@ static enum sl_status refuse_lost(const struct writer *w, const char *path, cons
   return status;
 }
 
-static enum sl_status check_lost(const struct writer *w, const json_t *usual) {
+/* What a file says as anyone's would is read again as what became of it. */
+static bool is_given_as(const struct writer *w, const char *path, const json_t *usual) {
+  const json_t *value = sl_interop_get(w->given, path);
+  return value != NULL && json_equal(value, usual);
+}
+
+/* What the preset says unless the file does, and Accelerate says otherwise. Of the other types a vocabulary that nobody
+ * asked to be padded is named. */
+static enum sl_status check_unasked(const struct writer *w) {
+  static const char overlap[] = "zero_optimization.overlap_comm", rows[] = "shardlab.make_vocab_size_divisible_by";
+  const json_t *is = sl_interop_get(w->config, rows);
+  if (w->kind == MEGATRON && !is_as_usual(w, overlap))
+    return refuse_lost(w, overlap, sl_interop_get(w->config, overlap), sl_interop_get(w->usual, overlap));
+  if (is_as_usual(w, rows)) return SL_OK;
+  if (w->kind == MEGATRON) return refuse_lost(w, rows, is, sl_interop_get(w->usual, rows));
+  if (sl_interop_get(w->given, rows) == NULL) json_array_append_new(w->unsaid, json_string(rows));
+  return SL_OK;
+}
+
+static enum sl_status check_lost(const struct writer *w) {
   size_t i;
   json_t *name;
   json_array_foreach(w->unsaid, i, name) {
     const char *path = json_string_value(name);
-    const json_t *is = sl_interop_get(w->config, path), *other = sl_interop_get(usual, path);
+    const json_t *is = sl_interop_get(w->config, path), *other = sl_interop_get(w->usual, path);
     if (!makes_the_plan(w, path) || is_idle(w, path)) continue;
-    if (is != NULL && !json_equal(is, other)) SL_TRY(refuse_lost(w, path, is, other));
+    if (is != NULL && !json_equal(is, other) && !is_given_as(w, path, other)) SL_TRY(refuse_lost(w, path, is, other));
   }
-  return SL_OK;
+  return check_unasked(w);
+}
+
+bool sl_accelerate_writes_megatron(const char *preset) {
+  struct writer w = {.preset = preset};
+  find_kind(&w);
+  return w.kind == MEGATRON;
 }
 
 enum sl_status sl_accelerate_write(const json_t *config, const json_t *given, const json_t *usual, int64_t world,
                                    int64_t machines, FILE *out, json_t *unsaid) {
-  struct writer w = {.config = config, .out = out, .unsaid = unsaid, .world = world, .machines = machines};
-  SL_TRY(find_kind(&w));
+  struct writer w = {.config = config,
+                     .given = given,
+                     .usual = usual,
+                     .out = out,
+                     .unsaid = unsaid,
+                     .world = world,
+                     .machines = machines};
+  w.preset = text_at(&w, "shardlab.preset");
+  find_kind(&w);
+  if (w.kind == NO_KIND) return refuse("shardlab.preset", w.preset, "one of DeepSpeed, FSDP, DDP or Megatron-LM");
   SL_TRY(put_head(&w));
   if (w.kind == FSDP || w.kind == FSDP2) SL_TRY(put_fsdp(&w));
   if (w.kind == DEEPSPEED) SL_TRY(put_deepspeed(&w));
   if (w.kind == MEGATRON) SL_TRY(put_megatron(&w));
-  if (w.kind == MEGATRON) name_types(&w);
   sl_interop_unsaid(given, is_said, &w, unsaid);
-  return check_lost(&w, usual);
+  return check_lost(&w);
 }

@@ -281,7 +281,7 @@ static void warn_without_tokens(const struct sl_plan *plan) {
 
 /* Only flash attention reads keys that other ranks have; so too in Megatron-LM, whose DotProductAttention refuses
  * context parallelism, and torchtitan. */
-static void choose_attention(struct sl_config *config, const struct sl_cluster *cluster) {
+void sl_plan_choose_attention(struct sl_config *config, const struct sl_cluster *cluster) {
   const bool others = config->sl.cp > 1 && config->sl.cp_comm == SL_CP_ALL_GATHER;
   const bool flash = cluster->device.kind == SL_DEVICE_GPU || others;
   const double cudnn_from = sl_kernel_set(config->sl.kernels)->cudnn_from;
@@ -301,7 +301,7 @@ enum sl_status sl_plan_build(struct sl_plan *plan, const struct sl_model *model,
   SL_TRY(sl_calloc(&plan->effective, 1, sizeof *plan->effective));
   *plan->effective = *config;
   plan->config = plan->effective;
-  choose_attention(plan->effective, cluster);
+  sl_plan_choose_attention(plan->effective, cluster);
   SL_GO_FAIL(choose_degrees(plan, world));
   SL_GO_FAIL(sl_packing_apply(plan));
   SL_GO_FAIL(choose_shard(plan));

@@ -62,6 +62,8 @@ struct sl_plan {
 enum sl_status sl_plan_build(struct sl_plan *plan, const struct sl_model *model, const struct sl_config *config,
                              const struct sl_cluster *cluster, int world);
 void sl_plan_free(struct sl_plan *plan);
+/* Replaces "flash-on-gpu" by the attention that the kernels have on the cluster's devices. */
+void sl_plan_choose_attention(struct sl_config *config, const struct sl_cluster *cluster);
 
 /* Bytes of model state per parameter as ZeRO counts them (arXiv:1910.02054, section 3): parameter, gradient and
  * optimizer state for this configuration's precision and optimizer. */

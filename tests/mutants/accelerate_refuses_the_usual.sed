@@ -1,4 +1,4 @@
 # Of zero_optimization the usual value cannot be expressed, too.
 # file: core/interop/accelerate_write.c
 # tests: test_written
-s/if (is != NULL \&\& !json_equal(is, other)) SL_TRY/if (is != NULL) SL_TRY/
+s/if (is != NULL \&\& !json_equal(is, other) \&\& !is_given_as/if (is != NULL \&\& (json_equal(is, other) || !is_given_as/; s/is_given_as(w, path, other)) SL_TRY/is_given_as(w, path, other))) SL_TRY/

@@ -174,7 +174,6 @@ static void accelerates_settings_are_ours(void **state) {
       {LM "  megatron_lm_use_distributed_optimizer: true", 0, "shardlab.preset", "\"accelerate-megatron\""},
       {"mixed_precision: fp16\n" LM "  megatron_lm_pp_degree: 1", 0, "communication_data_type", "\"fp16\""},
       {"mixed_precision: fp16\n" LM "  megatron_lm_pp_degree: 1", 0, "data_types.grad_accum_dtype", "\"fp16\""},
-      {LM "  megatron_lm_recompute_activations: true", 0, "shardlab.recompute", "\"selective\""},
       {FSDP WRAP "dynamo_config:\n  dynamo_backend: inductor", 0, "shardlab.kernels", "\"torch-compile\""},
   };
   check(cases, sizeof cases / sizeof *cases, false);
@@ -254,6 +253,14 @@ static const struct {
     {FSDP "num_machines: 3\n" WRAP, "f:4:1: num_machines: is 3; expected a divisor of the 8 processes", false, 0},
     {FSDP "num_machines: 2\n" WRAP,
      "f:4:1: num_machines: is 2; expected --world, here 6, to be a multiple of the 4 processes of a machine", false, 6},
+    {"megatron_lm_gradient_clipping: 1.0\n" LM "  megatron_lm_pp_degree: 1",
+     "f:1:1: megatron_lm_gradient_clipping: is at the top; expected inside megatron_lm_config", false, 0},
+    {ZERO "  zero_stage: 2\nzero3_init_flag: true",
+     "f:5:1: zero3_init_flag: is at the top; expected inside "
+     "deepspeed_config",
+     false, 0},
+    {FSDP "fsdp_offload_params: true\n" WRAP, "f:4:1: fsdp_offload_params: is at the top; expected inside fsdp_config",
+     false, 0},
 };
 
 /* Both frameworks refuse fields that they do not have; here one is refused if it can be told what was meant, and with

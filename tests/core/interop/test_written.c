@@ -22,10 +22,12 @@ static json_t *parse(const char *what) {
 }
 
 #define USUAL                                                                                                          \
-  "{\"zero_optimization\": {\"reduce_bucket_size\": 7, \"offload_optimizer\": {\"device\": \"none\"}}, \"shardlab\": " \
+  "{\"wall_clock_breakdown\": false, \"communication_data_type\": \"bf16\", \"zero_optimization\": "                   \
+  "{\"reduce_bucket_size\": 7, \"overlap_comm\": false, "                                                              \
+  "\"offload_optimizer\": {\"device\": \"none\"}}, \"shardlab\": "                                                     \
   "{"                                                                                                                  \
   "\"tp\": 1, \"pp\": 1, \"cp\": 1, \"cp_comm_type\": \"all_gather\", \"sequence_parallel\": false, "                  \
-  "\"shard_size\": 0}}"
+  "\"shard_size\": 0, \"shuffle\": true, \"attention\": \"flash\", \"make_vocab_size_divisible_by\": 128}}"
 
 /* Fills `text` and `left_out`. `model`: for Megatron-LM; NULL: for Accelerate. */
 static enum sl_status write_as(const char *what, const char *model) {
@@ -80,6 +82,20 @@ static void accelerate_names_what_its_type_lacks(void **state) {
        "gradient_clipping", "FSDP"},
       {AS("megatron-lm", MANY ", \"attention\": \"flash\", " CORE), "", "megatron_lm_pp_degree: 2"},
       {AS("megatron-lm", ONE ", " EAGER), "shardlab.kernels", "MEGATRON_LM"},
+      {AS("megatron-lm", MANY ", " CORE), "",
+       "  megatron_lm_attention_backend: true\n  megatron_lm_context_parallel_size: 1\n"
+       "  megatron_lm_recompute_granularity: full\n  megatron_lm_recompute_method: uniform\n"
+       "  megatron_lm_recompute_num_layers: 1\n"},
+      {AS("megatron-lm", ONE ", " CORE), "",
+       "  megatron_lm_context_parallel_size: 1\n  megatron_lm_recompute_granularity: full\n"
+       "  megatron_lm_recompute_method: block\n  megatron_lm_recompute_num_layers: 0\n"},
+      {AS("megatron-lm", "\"recompute\": \"none\", \"cp\": 4, \"make_vocab_size_divisible_by\": 128, " CORE), "",
+       "megatron_lm_context_parallel_size: 4\n"},
+      {"{\"wall_clock_breakdown\": false, \"zero_optimization\": {\"overlap_comm\": false}, "
+       "\"shardlab\": {\"preset\": \"megatron-lm\", \"shuffle\": false, " ONE ", " CORE "}}",
+       "shardlab.shuffle", "MEGATRON_LM"},
+      {AS("", "\"attention\": \"cudnn\", " EAGER), "shardlab.attention", "DEEPSPEED"},
+      {"{\"communication_data_type\": \"bf16\", \"shardlab\": {\"preset\": \"\", " EAGER "}}", "", "DEEPSPEED"},
       {"{\"fp16\": {\"enabled\": true}, " SUMS("fp16") ", \"shardlab\": {\"preset\": \"megatron-lm\", " ONE ", " CORE
                                                        "}}",
        "", "mixed_precision: 'fp16'"},
@@ -95,6 +111,42 @@ static void accelerate_names_what_its_type_lacks(void **state) {
   }
 }
 
+/* What nobody asked for is lost, too: Megatron-LM's overlap and vocabulary, as the preset has them. Of other types a
+ * vocabulary is named. */
+static void accelerate_asks_what_the_file_does_not(void **state) {
+  (void)state;
+  static const struct {
+    const char *config;
+    enum sl_status status;
+    const char *says;
+  } cases[] = {{"{\"zero_optimization\": {\"overlap_comm\": true}, \"shardlab\": {\"preset\": \"megatron-lm\", " ONE
+                "}}",
+                SL_ERR_INPUT, "--to accelerate: zero_optimization.overlap_comm: is true; expected false"},
+               {AS("megatron-lm", "\"make_vocab_size_divisible_by\": 1, " ONE), SL_ERR_INPUT,
+                "--to accelerate: shardlab.make_vocab_size_divisible_by: is 1; expected 128"},
+               {AS("", "\"make_vocab_size_divisible_by\": 1, " EAGER), SL_OK, "shardlab.make_vocab_size_divisible_by"},
+               {AS("", "\"make_vocab_size_divisible_by\": 128, " EAGER), SL_OK, ""}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    json_t *config = parse(cases[i].config), *given = json_object(), *usual = parse(USUAL), *unsaid = json_array();
+    FILE *out = fmemopen(text, sizeof text, "w");
+    sl_error_clear();
+    assert_non_null(out);
+    assert_int_equal(sl_accelerate_write(config, given, usual, 8, 1, out, unsaid), cases[i].status);
+    fclose(out);
+    const char *name = json_string_value(json_array_get(unsaid, 0)), *says = cases[i].status != SL_OK
+                                                                                 ? sl_error_message()
+                                                                             : name != NULL ? name
+                                                                                            : "";
+    if (strncmp(says, cases[i].says, strlen(cases[i].says)) != 0 || (cases[i].says[0] == '\0' && says[0] != '\0'))
+      fail_msg("%s: %s", cases[i].config, says);
+    json_decref(config);
+    json_decref(given);
+    json_decref(usual);
+    json_decref(unsaid);
+  }
+  sl_error_clear();
+}
+
 /* What would be another plan when it is read again is no file. */
 static void accelerate_loses_no_plan(void **state) {
   (void)state;
@@ -107,7 +159,7 @@ static void accelerate_loses_no_plan(void **state) {
       {AS("", "\"shard_size\": 4, " EAGER), "shardlab.shard_size: is 4; expected 0" DEEPSPEED_HAS},
       {AS("", "\"cp\": 2, \"cp_comm_type\": \"all_gather\", " EAGER), "shardlab.cp: is 2; expected 1" DEEPSPEED_HAS},
       {"{\"communication_data_type\": \"fp32\", \"shardlab\": {\"preset\": \"\", " EAGER "}}",
-       "communication_data_type: is fp32; expected none" DEEPSPEED_HAS},
+       "communication_data_type: is fp32; expected bf16" DEEPSPEED_HAS},
       {"{\"zero_optimization\": {\"reduce_bucket_size\": 8}, \"shardlab\": {\"preset\": \"\", " EAGER "}}",
        "zero_optimization.reduce_bucket_size: is 8; expected 7" DEEPSPEED_HAS " but in a deepspeed_config_file"},
       {AS("ddp", MANY ", " EAGER), "shardlab.tp: is 2; expected 1: with distributed_type MULTI_GPU it cannot"},
@@ -119,10 +171,27 @@ static void accelerate_loses_no_plan(void **state) {
        "shardlab.no_sync: is false; expected true: sync_each_batch is an argument of the script's, so it cannot be"},
       {"{\"fp16\": {\"enabled\": true}, " SUMS("fp32") ", \"shardlab\": {\"preset\": \"megatron-lm\", " ONE ", " CORE
                                                        "}}",
-       "communication_data_type: is fp32; expected none"},
+       "communication_data_type: is fp32; expected fp16: with distributed_type MEGATRON_LM it cannot be expressed"},
       {"{\"bf16\": {\"enabled\": true}, " SUMS("bf16") ", \"shardlab\": {\"preset\": \"megatron-lm\", " ONE ", " CORE
                                                        "}}",
-       "communication_data_type: is bf16; expected none"},
+       "communication_data_type: is bf16; expected fp32: with distributed_type MEGATRON_LM it cannot be expressed"},
+      {"{\"fp16\": {\"enabled\": true}, \"communication_data_type\": \"fp16\", \"data_types\": {\"grad_accum_dtype\": "
+       "\"fp32\"}, \"shardlab\": {\"preset\": \"megatron-lm\", " ONE ", " CORE "}}",
+       "data_types.grad_accum_dtype: is fp32; expected fp16: with distributed_type MEGATRON_LM it cannot be expressed"},
+      {"{\"bf16\": {\"enabled\": true}, " SUMS("fp32") ", \"shardlab\": {\"preset\": \"fsdp\", \"recompute\": "
+                                                       "\"none\", " EAGER "}}",
+       "communication_data_type: is fp32; expected bf16: with distributed_type FSDP it cannot be expressed"},
+      {"{\"zero_optimization\": {\"overlap_comm\": true}, \"shardlab\": {\"preset\": \"megatron-lm\", " ONE ", " CORE
+       "}}",
+       "zero_optimization.overlap_comm: is true; expected false: with distributed_type MEGATRON_LM it cannot be"},
+      {AS("megatron-lm", "\"make_vocab_size_divisible_by\": 64, " ONE ", " CORE),
+       "shardlab.make_vocab_size_divisible_by: is 64; expected 128: with distributed_type MEGATRON_LM it cannot be"},
+      {AS("", "\"make_vocab_size_divisible_by\": 64, " EAGER),
+       "shardlab.make_vocab_size_divisible_by: is 64; expected 128" DEEPSPEED_HAS},
+      {AS("megatron-lm", "\"attention\": \"cudnn\", " ONE ", " CORE),
+       "shardlab.attention: is cudnn; expected flash: with distributed_type MEGATRON_LM it cannot be expressed"},
+      {AS("megatron-lm", "\"recompute\": \"selective\", " CORE),
+       "shardlab.recompute: is selective; expected none or full: with distributed_type MEGATRON_LM it cannot be"},
       {"{\"zero_optimization\": {\"offload_optimizer\": {\"device\": \"cpu\"}}, \"shardlab\": {\"preset\": "
        "\"megatron-lm\", " ONE ", " CORE "}}",
        "zero_optimization.offload_optimizer.device: is cpu; expected none: with distributed_type MEGATRON_LM"},
@@ -213,8 +282,8 @@ static void numbers_are_short(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(accelerate_names_what_its_type_lacks), cmocka_unit_test(accelerate_loses_no_plan),
-      cmocka_unit_test(megatron_says_its_kernels), cmocka_unit_test(megatron_has_no_mapping_beside_cp),
-      cmocka_unit_test(numbers_are_short)};
+      cmocka_unit_test(accelerate_names_what_its_type_lacks),   cmocka_unit_test(accelerate_loses_no_plan),
+      cmocka_unit_test(accelerate_asks_what_the_file_does_not), cmocka_unit_test(megatron_says_its_kernels),
+      cmocka_unit_test(megatron_has_no_mapping_beside_cp),      cmocka_unit_test(numbers_are_short)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
