@@ -335,21 +335,16 @@ static bool compiles(const json_t *components, const char *what) {
   return false;
 }
 
-/* Until June 2025, when training.batch_size became local_batch_size (8570415c3), the loss was compiled in some months
- * (train.py before e8977b007 of December 2024, components/loss.py since bbb1b616e of April 2025) and not in others. It is
- * taken as not compiled, which needs more memory. */
-static bool compiles_blocks_alone(struct titan *t) {
-  return sl_settings_value(&t->s, "training.batch_size") != NULL &&
-         sl_settings_value(&t->s, "training.local_batch_size") == NULL;
-}
-
 static enum sl_status put_kernels(struct titan *t) {
   bool compile = false;
   SL_TRY(sl_settings_bool(&t->s, "compile.enable|training.compile", &compile));
   const json_t *components = sl_settings_value(&t->s, "compile.components");
   if (components != NULL && !json_is_array(components)) return sl_settings_fail(&t->s, "compile.components", "a list");
-  const bool blocks = compile && compiles(components, "model");
-  const bool loss = blocks && compiles(components, "loss") && !compiles_blocks_alone(t);
+  /* before June 2025, when it became local_batch_size (8570415c3), the loss was compiled in some months alone (not from
+   * e8977b007 to bbb1b616e); without that it needs more memory */
+  const bool old = sl_settings_value(&t->s, "training.batch_size") != NULL &&
+                   sl_settings_value(&t->s, "training.local_batch_size") == NULL;
+  const bool blocks = compile && compiles(components, "model"), loss = blocks && !old && compiles(components, "loss");
   put(t, "shardlab.kernels", json_string(loss ? "torch-compile" : blocks ? "torch-compile-blocks" : "torch-eager"));
   put(t, "shardlab.expandable_segments", json_true()); /* run_train.sh */
   put(t, "shardlab.attention", json_string("flash"));  /* what scaled_dot_product_attention runs on GPUs */
