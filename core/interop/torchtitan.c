@@ -342,8 +342,8 @@ static enum sl_status put_kernels(struct titan *t) {
   if (components != NULL && !json_is_array(components)) return sl_settings_fail(&t->s, "compile.components", "a list");
   /* before June 2025, when it became local_batch_size (8570415c3), the loss was compiled in some months alone (not from
    * e8977b007 to bbb1b616e); without that it needs more memory */
-  const bool old = sl_settings_value(&t->s, "training.batch_size") != NULL &&
-                   sl_settings_value(&t->s, "training.local_batch_size") == NULL;
+  const bool old = sl_settings_value(&t->s, "training.local_batch_size") == NULL &&
+                   sl_settings_value(&t->s, "training.batch_size") != NULL;
   const bool blocks = compile && compiles(components, "model"), loss = blocks && !old && compiles(components, "loss");
   put(t, "shardlab.kernels", json_string(loss ? "torch-compile" : blocks ? "torch-compile-blocks" : "torch-eager"));
   put(t, "shardlab.expandable_segments", json_true()); /* run_train.sh */
