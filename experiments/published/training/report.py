@@ -93,7 +93,7 @@ def pairs(tables, out, names):
 def main():
     tables, out = sys.argv[1:3]
     measured = {}
-    for name in os.listdir(tables):
+    for name in (n for n in os.listdir(tables) if n.endswith('.csv')):
         for r in csv.DictReader(open(f'{tables}/{name}')): measured[r['id']] = r
     runs = []
     for r in csv.DictReader(open(f'{out}/predictions.csv')):
