@@ -329,9 +329,8 @@ static bool compiles(const json_t *components, const char *what) {
   size_t i;
   json_t *name;
   if (components == NULL) return true; /* both are compiled by default */
-  json_array_foreach((json_t *)(uintptr_t)components, i, name) {
-    if (json_is_string(name) && strcmp(json_string_value(name), what) == 0) return true;
-  }
+  json_array_foreach((json_t *)(uintptr_t)components, i,
+                     name) if (json_is_string(name) && strcmp(json_string_value(name), what) == 0) return true;
   return false;
 }
 
@@ -340,8 +339,7 @@ static enum sl_status put_kernels(struct titan *t) {
   SL_TRY(sl_settings_bool(&t->s, "compile.enable|training.compile", &compile));
   const json_t *components = sl_settings_value(&t->s, "compile.components");
   if (components != NULL && !json_is_array(components)) return sl_settings_fail(&t->s, "compile.components", "a list");
-  /* before June 2025, when it became local_batch_size (8570415c3), the loss was compiled in some months alone (not from
-   * e8977b007 to bbb1b616e); without that it needs more memory */
+  /* until June 2025 (8570415c3); the loss was not compiled from December 2024 to April 2025 (e8977b007, bbb1b616e) */
   const bool old = sl_settings_value(&t->s, "training.local_batch_size") == NULL &&
                    sl_settings_value(&t->s, "training.batch_size") != NULL;
   const bool blocks = compile && compiles(components, "model"), loss = blocks && !old && compiles(components, "loss");

@@ -154,8 +154,6 @@ static const struct limit limits[] = {
      NO_SETTING "PyTorch's context_parallel moves keys and values, never heads"},
     {TORCH, MEGATRON, "shardlab.virtual_stages", virtual_stages_without_pp,
      NO_SETTING "a rank has several stages only in a pipeline"},
-    {TORCH | DEEPSPEED | MEGATRON, 0, "shardlab.schedule", schedule_without_pp,
-     NO_SETTING "a schedule is a pipeline's"},
     /* torch/distributed/pipelining/schedules.py, Schedule1F1B */
     {SL_FAMILY_FSDP2, ACCELERATE, "gradient_accumulation_steps", fewer_micro_batches_than_stages,
      "Number of microbatches (@) must be greater than or equal to the number of stages"},
@@ -197,6 +195,8 @@ static const struct limit limits[] = {
     /* Aleph-Alpha/scaling core/nn/pipeline_schedule/train.py */
     {SL_FAMILY_SCALING, 0, "shardlab.virtual_stages", has_virtual_stages, NO_SETTING "a rank holds one run of layers"},
     {SL_FAMILY_SCALING, 0, "shardlab.schedule", not_1f1b, NO_SETTING "PipelineScheduleTrain is 1f1b"},
+    {TORCH | DEEPSPEED | MEGATRON, 0, "shardlab.schedule", schedule_without_pp,
+     NO_SETTING "a schedule is a pipeline's"},
     {ANY, 0, "shardlab.shard_size", shards_but_may_not, NO_SETTING "it shards over all data-parallel ranks"},
 };
 
