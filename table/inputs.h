@@ -29,8 +29,8 @@
  *   materialised_fused_softmax store them. A llama of megatron has the unfused kernels, with norms and softmax fused or
  *   not as fused_norm and attention say.
  * - cp above 1 is refused by the plan, with its own message.
- * - precision: fp8 is bf16 with products in fp8, of "nemo" and "megatron-bridge" with parameters in fp8 alone; tf32 is fp32 with products in tf32; bf16-autocast and fp16-autocast are
- *   fp32 parameters under torch.autocast, of ddp alone.
+ * - precision: fp8 is bf16 with products in fp8, of "nemo" and "megatron-bridge" with parameters in fp8 alone; tf32 is
+ *   fp32 with products in tf32; bf16-autocast and fp16-autocast are fp32 parameters under torch.autocast, of ddp alone.
  * - grad_reduce_dtype applies to FSDP and DeepSpeed; a framework with a single gradient type refuses any other. */
 #pragma once
 

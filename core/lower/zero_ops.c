@@ -1,6 +1,6 @@
 /* Ops and operands that all files lowering a sharding strategy use; see lower.h. */
 #include "core/lower/lower.h"
-#include "core/plan/kernels.h"
+#include "core/lower/scaling.h"
 
 struct sl_op sl_zero_op(enum sl_op_kind kind, enum sl_dtype dtype, enum sl_phase phase, int64_t count) {
   struct sl_op op = sl_op_plain(kind, dtype, phase);
@@ -60,11 +60,8 @@ enum sl_status sl_zero_state(struct sl_lowering *l, enum sl_role role, enum sl_r
  * own (param_and_grad_buffer.py, param_dtype torch.uint8). Norms and biases between the weights are counted with them:
  * less than a hundredth. */
 static bool gathers_fp8(const struct sl_lowering *l, const struct sl_unit *u) {
-  const struct sl_config *config = l->plan->config;
   int64_t weights = 0;
-  if (!config->sl.fp8_param_gather || u->owner >= 0 || sl_config_product_dtype(config) != SL_F8 ||
-      sl_kernel_set(config->sl.kernels)->fp8_casts != SL_CASTS_TRANSFORMER_ENGINE_CACHED)
-    return false;
+  if (!l->plan->config->sl.fp8_param_gather || u->owner >= 0 || !sl_scaling_casts_once(l)) return false;
   for (int i = u->first_tensor; i < u->first_tensor + u->tensor_count; i++)
     if (l->pp_rank->tensors[i].linear >= 0) weights += l->pp_rank->tensors[i].numel;
   return weights > u->numel - u->numel / 100;

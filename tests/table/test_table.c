@@ -201,6 +201,16 @@ static void broken_tables_say_where(void **state) {
   text[0] = '\0';
   put_names(text, "pp");
   broken(text, "t.csv:1:1: column pp is missing; expected it in the first line: pipeline ranks");
+  text[0] = '\0'; /* a name of the reader's own is none of the table's, one that misspells an optional column is */
+  put_names(text, NULL);
+  strcpy(strchr(text, '\n'), ",shard_sizes\n");
+  const int at = (int)(strstr(text, "shard_sizes") - text) + 1;
+  char message[128];
+  snprintf(message, sizeof message, "t.csv:1:%d: column shard_sizes: is not known; did you mean shard_size?", at);
+  broken(text, message);
+  strcpy(strstr(text, "shard_sizes"), "my_own_remark\n");
+  assert_int_equal(sl_table_parse(&table, "t.csv", text, strlen(text)), SL_OK);
+  sl_table_free(&table);
   assert_int_equal(read_row(CHANGES("tp", "two")), SL_ERR_INPUT);
   assert_non_null(strstr(sl_error_message(), ": tp: is \"two\"; expected a whole number from 1 to 65536, or nothing"));
   assert_memory_equal(sl_error_message(), "t.csv:2:", 8);

@@ -171,6 +171,8 @@ static void megatron_on_transformer_engine(void **state) {
       {"megatron", "h100-sxm-80g", "bf16", "flash2", "2023-03", "megatron-unfused"},
       {"megatron-core", "b200", "bf16", "flash2", "", "megatron-core"},
       {"megatron", "mi300x", "bf16", "flash2", "", "megatron-core"},
+      {"nemo", "h100-sxm-80g", "fp8", "cudnn", "", "megatron-core"},
+      {"megatron-bridge", "h100-sxm-80g", "fp8", "cudnn", "", "megatron-core"},
   };
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     struct sl_table_inputs in = inputs_of(
@@ -180,6 +182,7 @@ static void megatron_on_transformer_engine(void **state) {
     assert_string_equal(sl_kernel_set(in.config.sl.kernels)->name, rows[i].kernels);
     const bool nemo = strcmp(rows[i].framework, "nemo") == 0 || strcmp(rows[i].framework, "megatron-bridge") == 0;
     assert_int_equal(in.config.sl.cross_entropy_loss_fusion, nemo);
+    assert_int_equal(in.config.sl.fp8_param_gather, nemo && strcmp(rows[i].precision, "fp8") == 0);
     assert_string_equal(in.config.sl.preset, "megatron-distributed-optimizer");
     const json_t *sums = sl_config_at(&in.config, "data_types.grad_accum_dtype"); /* unsaid they would be fp32 */
     if (i == 5) assert_string_equal(json_string_value(sums), "bf16");

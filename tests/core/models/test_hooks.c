@@ -64,6 +64,7 @@ static void fsdp_has_those_of_a_block(void **state) {
     char keys[128];
     snprintf(keys, sizeof keys, EAGER ", \"preset\": \"%s\"", presets[i]);
     assert_int_equal(hooks_of(keys, 0, 2), 2 * 2 * LAYERS * UNIT);
+    assert_int_equal(hooks_on(1, keys, 0, 2), 2 * 2 * LAYERS * UNIT);
   }
 }
 
