@@ -369,14 +369,16 @@ static enum sl_status check_foreign_keys(const struct sl_strategy *s, const stru
   return SL_OK;
 }
 
-/* Megatron-LM's message: megatron/training/arguments.py, validate_args. Its other requirement, --overlap-grad-reduce,
- * always holds for this preset. */
+/* Megatron-LM's messages: megatron/training/arguments.py, validate_args. Its other requirement of the first,
+ * --overlap-grad-reduce, always holds for this preset. */
 static enum sl_status check_param_gather(const struct sl_strategy *s, const struct sl_config *c) {
-  if (!c->sl.overlap_param_gather || s->units == SL_UNITS_BUCKET) return SL_OK;
-  return sl_json_fail(&c->doc, "shardlab.overlap_param_gather",
-                      "--overlap-param-gather only supported with distributed optimizer; expected preset "
+  const bool fp8 = c->sl.fp8_param_gather && c->sl.fp8 && c->sl.kernels == SL_KERNELS_MEGATRON_CORE;
+  if ((!c->sl.overlap_param_gather && !fp8) || s->units == SL_UNITS_BUCKET) return SL_OK;
+  return sl_json_fail(&c->doc,
+                      c->sl.overlap_param_gather ? "shardlab.overlap_param_gather" : "shardlab.fp8_param_gather",
+                      "--%s-param-gather only supported with distributed optimizer; expected preset "
                       "megatron-distributed-optimizer, not %s",
-                      s->name);
+                      c->sl.overlap_param_gather ? "overlap" : "fp8", s->name);
 }
 
 /* torch.autocast beside fp32 parameters is lowered for a plain loop on one rank and for DDP, whose gradients are

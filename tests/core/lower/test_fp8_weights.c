@@ -75,10 +75,25 @@ static void buckets_of_weights_are_gathered_in_fp8(void **state) {
   assert_int_equal(g[2].in_bf16, g[1].in_bf16);
 }
 
+/* As in Megatron-LM, with its distributed optimizer alone. */
+static void without_shards_nothing_is_gathered(void **state) {
+  (void)state;
+  struct fixture f;
+  assert_int_equal(fixture_open(&f, "gpt2",
+                                "{\"train_micro_batch_size_per_gpu\": 1, \"bf16\": {\"enabled\": true}, \"shardlab\": "
+                                "{\"preset\": \"megatron-lm\", \"kernels\": \"megatron-core\", \"fp8\": true, "
+                                "\"fp8_param_gather\": true}}",
+                                "dgx-h100", WORLD, NULL),
+                   SL_ERR_INPUT);
+  assert_non_null(strstr(sl_error_message(), "--fp8-param-gather only supported with distributed optimizer"));
+  fixture_close(&f);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(casts_of_weights_are_kept),
       cmocka_unit_test(buckets_of_weights_are_gathered_in_fp8),
+      cmocka_unit_test(without_shards_nothing_is_gathered),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
