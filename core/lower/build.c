@@ -138,9 +138,17 @@ enum sl_status sl_build_gemm(struct sl_lowering *l, struct sl_drafts *drafts, st
 
 /* ---- factors in fp8 ---- */
 
+static bool casts_by(const struct sl_lowering *l, enum sl_fp8_casts whose) {
+  const struct sl_config *config = l->plan->config;
+  return sl_config_product_dtype(config) == SL_F8 && sl_kernel_set(config->sl.kernels)->fp8_casts == whose;
+}
+
 bool sl_build_casts(const struct sl_lowering *l) {
-  return sl_config_product_dtype(l->plan->config) == SL_F8 &&
-         sl_kernel_set(l->plan->config->sl.kernels)->fp8_casts == SL_CASTS_SHARDLAB;
+  return casts_by(l, SL_CASTS_SHARDLAB);
+}
+
+bool sl_build_casts_once(const struct sl_lowering *l) {
+  return casts_by(l, SL_CASTS_TRANSFORMER_ENGINE_CACHED);
 }
 
 int64_t sl_build_factors(const struct sl_lowering *l) {

@@ -123,6 +123,8 @@ enum sl_status sl_build_gemm(struct sl_lowering *lowering, struct sl_drafts *dra
 
 /* Do the products of linear layers in blocks run in fp8, so that the program has casts for them? */
 bool sl_build_casts(const struct sl_lowering *lowering);
+/* Does Transformer Engine cast the weights of blocks, once a step, and keep them? */
+bool sl_build_casts_once(const struct sl_lowering *lowering);
 /* The factors of all linear weights of the pipeline rank; and the scale and the largest magnitude of one of them, of
  * placed tensor `placed`. */
 int64_t sl_build_factors(const struct sl_lowering *lowering);

@@ -3,7 +3,6 @@
 
 #include "core/base/checked.h"
 #include "core/lower/lower.h"
-#include "core/plan/kernels.h"
 
 #include <math.h>
 
@@ -16,12 +15,6 @@ static enum sl_status state_of_weights(struct sl_lowering *l, enum sl_role role,
   return state(l, &l->rank_class->role[role].buffer, count, name);
 }
 
-bool sl_scaling_casts_once(const struct sl_lowering *l) {
-  const struct sl_config *config = l->plan->config;
-  return sl_config_product_dtype(config) == SL_F8 &&
-         sl_kernel_set(config->sl.kernels)->fp8_casts == SL_CASTS_TRANSFORMER_ENGINE_CACHED;
-}
-
 /* The weights that Transformer Engine casts once a step and keeps (module/base.py, quantize_weight with a workspace),
  * and transposes where products take factors of one layout alone: before Blackwell (cpp_extensions,
  * is_non_tn_fp8_gemm_supported). With fp8_param_gather the 16 bits of the parameter stand for the two. */
@@ -29,7 +22,7 @@ static enum sl_status keep_casts(struct sl_lowering *l) {
   const int layouts = l->plan->cluster->device.compute_capability < 10 ? 2 : 1;
   int64_t count = 0;
   int32_t buffer;
-  if (!sl_scaling_casts_once(l) || l->plan->config->sl.fp8_param_gather || l->plan->strategy.shard_params) return SL_OK;
+  if (!sl_build_casts_once(l) || l->plan->config->sl.fp8_param_gather || l->plan->strategy.shard_params) return SL_OK;
   for (int i = 0; i < l->pp_rank->tensor_count; i++)
     if (l->pp_rank->tensors[i].linear >= 0) count += l->pp_rank->tensors[i].numel;
   if (count == 0) return SL_OK;

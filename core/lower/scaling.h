@@ -13,8 +13,6 @@
 
 #include "core/lower/build.h"
 
-/* Does Transformer Engine cast the weights of blocks, once a step? */
-bool sl_scaling_casts_once(const struct sl_lowering *lowering);
 /* Makes the buffers, if the program has casts, and those of the weights that Transformer Engine keeps. */
 enum sl_status sl_scaling_open(struct sl_lowering *lowering);
 /* Before the first step, and behind an evaluation, whose magnitudes do not count: no magnitudes. */

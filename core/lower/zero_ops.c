@@ -1,6 +1,5 @@
 /* Ops and operands that all files lowering a sharding strategy use; see lower.h. */
 #include "core/lower/lower.h"
-#include "core/lower/scaling.h"
 
 struct sl_op sl_zero_op(enum sl_op_kind kind, enum sl_dtype dtype, enum sl_phase phase, int64_t count) {
   struct sl_op op = sl_op_plain(kind, dtype, phase);
@@ -61,7 +60,7 @@ enum sl_status sl_zero_state(struct sl_lowering *l, enum sl_role role, enum sl_r
  * less than a hundredth. */
 static bool gathers_fp8(const struct sl_lowering *l, const struct sl_unit *u) {
   int64_t weights = 0;
-  if (!l->plan->config->sl.fp8_param_gather || u->owner >= 0 || !sl_scaling_casts_once(l)) return false;
+  if (!l->plan->config->sl.fp8_param_gather || u->owner >= 0 || !sl_build_casts_once(l)) return false;
   for (int i = u->first_tensor; i < u->first_tensor + u->tensor_count; i++)
     if (l->pp_rank->tensors[i].linear >= 0) weights += l->pp_rank->tensors[i].numel;
   return weights > u->numel - u->numel / 100;
