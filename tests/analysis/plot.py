@@ -54,6 +54,11 @@ with tempfile.TemporaryDirectory() as name:
     labels = [row["label"] for row in rows(folder)]
     assert labels == [f"world {w} ZeRO-{z} bf16 {b}" for w in (2, 4) for z, b in ((1, "false"), (3, "false"), (3, "true"))], labels
     assert [row["row"] for row in rows(folder)] == [str(i) for i in range(6)]
+    # bytes are exact, however many
+    run(shardlab, "predict", "--model", "llama3-8b", "--preset", "deepspeed-3", "--cluster", "dgx-a100-80g", "--world", "8", "--quiet", "--json", folder / "large.json")
+    run(analyze, "table", folder, folder / "large.json")
+    (row,) = rows(folder)
+    assert all(cell.isdigit() for key, cell in row.items() if key.endswith("_bytes") and cell) and int(row["predicted_arena_bytes"]) > 10**10, row
     # one plan on two clusters is two rows; a prediction and a measurement of one request are one
     run(shardlab, "predict", *tiny, folder / "a.json")
     run(shardlab, "predict", *tiny, folder / "b.json", "--cluster", "dgx-h100")

@@ -46,6 +46,31 @@ static void flags_override_the_config(void **state) {
   json_decref(root);
 }
 
+/* Threads are a CPU's: what they need is in no GPU's memory, and none of its seconds. */
+static void threads_change_no_gpu(void **state) {
+  (void)state;
+  static const struct {
+    const char *cluster;
+    bool same;
+  } cases[] = {{"dgx-h100", true}, {"localhost", false}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    double seconds[2], bytes[2];
+    for (int k = 0; k < 2; k++) {
+      assert_int_equal(shardlab(scratch,
+                                "predict --model gpt2-tiny --zero-stage 1 --world 1 --cluster %s --threads %d --json -",
+                                cases[i].cluster, k == 0 ? 1 : 64),
+                       0);
+      json_t *root = json_loads(out, 0, NULL);
+      seconds[k] = json_number_value(json_object_get(root, "step_time_s"));
+      bytes[k] =
+          json_number_value(json_object_get(json_object_get(json_object_get(root, "memory"), "device"), "peak_bytes"));
+      json_decref(root);
+      assert_true(seconds[k] > 0 && bytes[k] > 0);
+    }
+    assert_int_equal(seconds[0] == seconds[1] && bytes[0] == bytes[1], cases[i].same);
+  }
+}
+
 /* A switch may be off, whatever the file says; what it may be else is said. */
 static void switches_can_be_off(void **state) {
   (void)state;
@@ -238,6 +263,7 @@ int main(void) {
       cmocka_unit_test(outputs_are_files_of_their_own),
       cmocka_unit_test(streams_and_stacks_are_no_signals),
       cmocka_unit_test(flags_override_the_config),
+      cmocka_unit_test(threads_change_no_gpu),
       cmocka_unit_test(switches_can_be_off),
       cmocka_unit_test(flags_take_the_place_of_deepspeeds_keys),
       cmocka_unit_test(presets_need_no_config),

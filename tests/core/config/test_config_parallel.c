@@ -156,6 +156,18 @@ static void settings_without_effect_are_named(void **state) {
   }
 }
 
+static void tf32_is_of_fp32_alone(void **state) {
+  (void)state;
+  static const char says[] = "tf32: has no effect but on fp32 products";
+  struct sl_config c;
+  accept(&c, "\"shardlab\": {\"tf32\": true}");
+  assert_null(strstr(warning, says));
+  sl_config_free(&c);
+  accept(&c, "\"bf16\": {\"enabled\": true}, \"shardlab\": {\"tf32\": true}");
+  assert_non_null(strstr(warning, says));
+  sl_config_free(&c);
+}
+
 /* DeepSpeed's pipelines repeat every layer at an interval of 1; our own word for it comes first. */
 static void a_pipelines_interval_is_recomputation(void **state) {
   (void)state;
@@ -381,6 +393,7 @@ int main(void) {
       cmocka_unit_test(dump_and_back),
       cmocka_unit_test(sequence_parallel_size_is_ulysses),
       cmocka_unit_test(settings_without_effect_are_named),
+      cmocka_unit_test(tf32_is_of_fp32_alone),
       cmocka_unit_test(a_pipelines_interval_is_recomputation),
       cmocka_unit_test(masks_are_kept_where_the_kernels_are_a_frameworks),
   };
