@@ -1,5 +1,6 @@
-/* Blocks in segments; see allocator.h. A block knows its neighbours in its segment; free blocks are in one sorted list,
- * those of small segments first. */
+/* Blocks in segments; see allocator.h. A block knows its neighbours in its segment. Free blocks are in bins of one size,
+ * of which there are few where blocks may be thousands; a bin is a pairing heap by address (Fredman et al., The Pairing
+ * Heap, 1986), whose links the blocks hold. */
 #include "core/place/allocator.h"
 #include "core/base/checked.h"
 
@@ -22,7 +23,10 @@ struct sl_allocator_block {
   int64_t address, bytes;
   int64_t unmapped; /* of the bytes, if free: they were given back to the device */
   uint32_t before,
-      after;  /* neighbours in the segment, plus 1; 0: none. For an unused entry, after is the next unused one */
+      after; /* neighbours in the segment, plus 1; 0: none. For an unused entry, after is the next unused one */
+  /* In a bin, plus 1; 0: none. The first of the blocks below this one; the next block below the same one; that one, or,
+   * for all but the first below it, the one before in that row. */
+  uint32_t below, beside, above;
   bool small; /* of a small segment */
   bool out;
 };
@@ -32,39 +36,103 @@ static int64_t segment_bytes(int64_t bytes) {
   return bytes < OWN_SEGMENT_FROM ? LARGE_SEGMENT : sl_round_up(bytes, OWN_SEGMENT_UNIT);
 }
 
-/* ---- the list of free blocks ---- */
+/* ---- free blocks ---- */
 
-static int order(const struct sl_allocator_block *x, const struct sl_allocator_block *y) {
-  if (x->small != y->small) return x->small ? -1 : 1;
-  if (x->bytes != y->bytes) return x->bytes < y->bytes ? -1 : 1;
-  return (x->address > y->address) - (x->address < y->address);
+/* Free blocks of one size. `key`: their bytes, and LARGE more for those of large segments. */
+struct sl_allocator_bin {
+  int64_t key;
+  uint32_t lowest; /* the one with the lowest address, plus 1 */
+};
+
+#define LARGE (INT64_C(1) << 62)
+
+static int64_t key_of(int64_t bytes, bool small) {
+  return small ? bytes : bytes + LARGE;
 }
 
-/* The first free block that does not come before `key`. */
-static size_t find_free(const struct sl_allocator *a, const struct sl_allocator_block *key) {
-  size_t low = 0, high = a->free_count;
+/* The first bin that does not come before `key`. */
+static size_t find_bin(const struct sl_allocator *a, int64_t key) {
+  size_t low = 0, high = a->bin_count;
   while (low < high) {
     const size_t middle = (low + high) / 2;
-    if (order(&a->blocks[a->free_blocks[middle]], key) < 0) {
+    if (a->bins[middle].key < key)
       low = middle + 1;
-    } else {
+    else
       high = middle;
-    }
   }
   return low;
 }
 
+static bool is_expandable(const struct sl_allocator *a, const struct sl_allocator_block *b) {
+  return a->expandable && !b->small;
+}
+
+/* What of a free block can be returned to the device. */
+static int64_t idle_of(const struct sl_allocator *a, const struct sl_allocator_block *b) {
+  if (is_expandable(a, b)) return b->bytes - b->unmapped;
+  return b->before == 0 && b->after == 0 ? b->bytes : 0;
+}
+
+/* Two heaps become one; returns its lowest block. All are numbers plus 1. */
+static uint32_t meld(struct sl_allocator *a, uint32_t x, uint32_t y) {
+  if (x == 0 || y == 0) return x + y;
+  if (a->blocks[y - 1].address < a->blocks[x - 1].address) return meld(a, y, x);
+  struct sl_allocator_block *low = &a->blocks[x - 1], *high = &a->blocks[y - 1];
+  high->beside = low->below;
+  high->above = x;
+  if (low->below > 0) a->blocks[low->below - 1].above = y;
+  low->below = y;
+  return x;
+}
+
+/* A row of heaps becomes one: pair by pair, then from the last pair to the first. */
+static uint32_t meld_row(struct sl_allocator *a, uint32_t row) {
+  uint32_t pairs = 0, heap = 0;
+  while (row > 0) {
+    const uint32_t x = row, y = a->blocks[x - 1].beside;
+    row = y > 0 ? a->blocks[y - 1].beside : 0;
+    const uint32_t pair = meld(a, x, y);
+    a->blocks[pair - 1].beside = pairs;
+    pairs = pair;
+  }
+  while (pairs > 0) {
+    const uint32_t pair = pairs;
+    pairs = a->blocks[pair - 1].beside;
+    heap = meld(a, heap, pair);
+  }
+  if (heap > 0) a->blocks[heap - 1].beside = a->blocks[heap - 1].above = 0;
+  return heap;
+}
+
 static enum sl_status list(struct sl_allocator *a, uint32_t block) {
-  SL_TRY(sl_grow(&a->free_blocks, &a->free_capacity, a->free_count + 1, sizeof *a->free_blocks));
-  const size_t at = find_free(a, &a->blocks[block]);
-  memmove(&a->free_blocks[at + 1], &a->free_blocks[at], (a->free_count++ - at) * sizeof *a->free_blocks);
-  a->free_blocks[at] = block;
+  const int64_t key = key_of(a->blocks[block].bytes, a->blocks[block].small);
+  const size_t at = find_bin(a, key);
+  if (at == a->bin_count || a->bins[at].key != key) {
+    SL_TRY(sl_grow(&a->bins, &a->bin_capacity, a->bin_count + 1, sizeof *a->bins));
+    memmove(&a->bins[at + 1], &a->bins[at], (a->bin_count++ - at) * sizeof *a->bins);
+    a->bins[at] = (struct sl_allocator_bin){.key = key};
+  }
+  a->bins[at].lowest = meld(a, a->bins[at].lowest, block + 1);
+  a->idle += idle_of(a, &a->blocks[block]);
   return SL_OK;
 }
 
 static void unlist(struct sl_allocator *a, uint32_t block) {
-  const size_t at = find_free(a, &a->blocks[block]);
-  memmove(&a->free_blocks[at], &a->free_blocks[at + 1], (--a->free_count - at) * sizeof *a->free_blocks);
+  struct sl_allocator_block *b = &a->blocks[block];
+  const size_t at = find_bin(a, key_of(b->bytes, b->small));
+  struct sl_allocator_bin *bin = &a->bins[at];
+  const uint32_t below = meld_row(a, b->below);
+  a->idle -= idle_of(a, b);
+  if (b->above == 0) {
+    bin->lowest = below;
+  } else {
+    struct sl_allocator_block *above = &a->blocks[b->above - 1];
+    *(above->below == block + 1 ? &above->below : &above->beside) = b->beside;
+    if (b->beside > 0) a->blocks[b->beside - 1].above = b->above;
+    bin->lowest = meld(a, bin->lowest, below);
+  }
+  b->below = b->beside = b->above = 0;
+  if (bin->lowest == 0) memmove(bin, bin + 1, (--a->bin_count - at) * sizeof *bin);
 }
 
 /* ---- blocks ---- */
@@ -114,28 +182,21 @@ static enum sl_status cut(struct sl_allocator *a, uint32_t block, int64_t bytes)
   return list(a, rest);
 }
 
-static bool is_expandable(const struct sl_allocator *a, const struct sl_allocator_block *b) {
-  return a->expandable && !b->small;
-}
-
 /* Returns segments that are completely free to the device, and the free pages of the one that expands. */
 static void give_segments_back(struct sl_allocator *a) {
-  size_t kept = 0;
-  for (size_t i = 0; i < a->free_count; i++) {
-    const uint32_t block = a->free_blocks[i];
+  for (uint32_t block = 0; block < a->block_count && a->idle > 0; block++) {
     struct sl_allocator_block *b = &a->blocks[block];
+    const int64_t idle = b->bytes > 0 && !b->out ? idle_of(a, b) : 0;
+    if (idle == 0) continue;
+    a->reserved -= idle;
     if (is_expandable(a, b)) {
-      a->reserved -= b->bytes - b->unmapped;
+      a->idle -= idle;
       b->unmapped = b->bytes;
+    } else {
+      unlist(a, block);
+      drop_block(a, block);
     }
-    if (is_expandable(a, b) || b->before > 0 || b->after > 0) {
-      a->free_blocks[kept++] = block;
-      continue;
-    }
-    a->reserved -= b->bytes;
-    drop_block(a, block);
   }
-  a->free_count = kept;
 }
 
 static void reserve(struct sl_allocator *a, int64_t bytes) {
@@ -179,13 +240,25 @@ static enum sl_status new_segment(struct sl_allocator *a, int64_t bytes, uint32_
   return SL_OK;
 }
 
-/* The place of the free block that serves a request, or free_count. The last block of the segment that expands counts
- * as large as it can become. */
-static size_t serving(const struct sl_allocator *a, const struct sl_allocator_block *key) {
-  size_t at = find_free(a, key);
-  const bool last = at < a->free_count && a->free_blocks[at] + 1 == a->last;
-  if (last && at + 1 < a->free_count) at++;
-  return at < a->free_count && a->blocks[a->free_blocks[at]].small == key->small ? at : a->free_count;
+/* The free block that serves a request, plus 1; 0: none. */
+static uint32_t serving(const struct sl_allocator *a, int64_t bytes) {
+  const bool small = bytes <= LARGEST_SMALL;
+  const size_t at = find_bin(a, key_of(bytes, small));
+  return at < a->bin_count && (a->bins[at].key < LARGE) == small ? a->bins[at].lowest : 0;
+}
+
+/* Takes the free block that serves a request out of the list, if there is one: *block is that plus 1, or 0. The last
+ * block of the segment that expands counts as large as it can become. */
+static enum sl_status find(struct sl_allocator *a, int64_t bytes, uint32_t *block) {
+  const uint32_t first = *block = serving(a, bytes);
+  if (first == 0) return SL_OK;
+  unlist(a, first - 1);
+  if (first != a->last) return SL_OK;
+  const uint32_t other = serving(a, bytes);
+  if (other == 0) return SL_OK;
+  unlist(a, other - 1);
+  *block = other;
+  return list(a, first - 1);
 }
 
 /* Maps again what of a block was given back to the device. */
@@ -199,27 +272,28 @@ static void map_whole(struct sl_allocator *a, uint32_t block) {
 
 /* ---- requests ---- */
 
+/* Is a request served by the segment that expands? */
+static bool expands(const struct sl_allocator *a, int64_t bytes) {
+  return a->expandable && bytes > LARGEST_SMALL;
+}
+
 bool sl_allocator_is_short(const struct sl_allocator *a, int64_t bytes) {
   const int64_t size = sl_round_up(bytes, LEAST_BLOCK);
-  const struct sl_allocator_block key = {.bytes = size, .small = size <= LARGEST_SMALL};
-  const bool found = serving(a, &key) < a->free_count;
-  const int64_t more = is_expandable(a, &key) ? sl_round_up(size, PAGE) : segment_bytes(size);
-  return a->capacity > 0 && !found && a->reserved + more > a->capacity;
+  const int64_t more = expands(a, size) ? sl_round_up(size, PAGE) : segment_bytes(size);
+  return a->capacity > 0 && serving(a, size) == 0 && a->reserved + more > a->capacity;
 }
 
 enum sl_status sl_allocator_take(struct sl_allocator *a, int64_t bytes, uint32_t *block) {
   const int64_t size = sl_round_up(bytes, LEAST_BLOCK);
-  const struct sl_allocator_block key = {.bytes = size, .small = size <= LARGEST_SMALL};
-  const size_t at = serving(a, &key);
-  if (at < a->free_count) {
-    *block = a->free_blocks[at];
-    unlist(a, *block);
-  } else {
-    SL_TRY((is_expandable(a, &key) ? expand : new_segment)(a, size, block));
-  }
+  uint32_t found;
+  SL_TRY(find(a, size, &found));
+  if (found > 0)
+    *block = found - 1;
+  else
+    SL_TRY((expands(a, size) ? expand : new_segment)(a, size, block));
+  a->blocks[*block].out = true;
   SL_TRY(cut(a, *block, size));
   map_whole(a, *block);
-  a->blocks[*block].out = true;
   a->taken += a->blocks[*block].bytes;
   if (a->taken > a->taken_peak) a->taken_peak = a->taken;
   return SL_OK;
@@ -244,6 +318,6 @@ enum sl_status sl_allocator_give(struct sl_allocator *a, uint32_t block) {
 
 void sl_allocator_free(struct sl_allocator *a) {
   free(a->blocks);
-  free(a->free_blocks);
+  free(a->bins);
   *a = (struct sl_allocator){0};
 }

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 struct sl_allocator_block;
+struct sl_allocator_bin;
 
 /* Zeroed, it is an empty allocator on a device of unlimited memory; `capacity` may be set before its first use. */
 struct sl_allocator {
@@ -30,8 +31,9 @@ struct sl_allocator {
   uint32_t last;                     /* block of the segment that expands, plus 1; 0: none */
   struct sl_allocator_block *blocks; /* owned */
   size_t block_count, block_capacity;
-  uint32_t *free_blocks; /* by size, then by address; owned */
-  size_t free_count, free_capacity;
+  struct sl_allocator_bin *bins; /* of the free blocks, by size; owned */
+  size_t bin_count, bin_capacity;
+  int64_t idle;    /* bytes that can be returned to the device */
   uint32_t unused; /* first of the unused entries in blocks, plus 1; 0: none */
 };
 

@@ -238,6 +238,97 @@ static void holds_for_any_sequence(void **state) {
   }
 }
 
+/* ---- an expandable segment of equal pages, looked through page by page ---- */
+
+enum { PAGES = 600, HELD = 60, NOBODY = 0 };
+
+struct pages {
+  uint32_t owner[PAGES]; /* whose request has a page, counted from 1; NOBODY: free */
+  int mapped;
+};
+
+/* The end of a run of free pages. */
+static int end_of_run(const struct pages *p, int from) {
+  while (from < p->mapped && p->owner[from] == NOBODY) from++;
+  return from;
+}
+
+/* The first page for a request of `count`: of the shortest run that is long enough, of those the one in front; the run
+ * at the end is taken if there is no other, and is made longer if need be. */
+static int place_in(struct pages *p, int count) {
+  int runs[PAGES], found = 0, best = -1;
+  for (int at = 0; at < p->mapped; at = end_of_run(p, at) + 1)
+    if (end_of_run(p, at) - at >= count) runs[found++] = at;
+  for (int i = 0; i < found; i++) {
+    const int length = end_of_run(p, runs[i]) - runs[i];
+    if (best < 0 || length < end_of_run(p, best) - best) best = runs[i];
+  }
+  if (best >= 0 && end_of_run(p, best) == p->mapped && found > 1) { /* the next shortest, if there is one */
+    const int end = best, length = p->mapped - end;
+    best = -1;
+    for (int i = 0; i < found; i++) {
+      const int other = end_of_run(p, runs[i]) - runs[i];
+      if (runs[i] != end && other >= length && (best < 0 || other < end_of_run(p, best) - best)) best = runs[i];
+    }
+    if (best < 0) best = end;
+  }
+  if (best >= 0) return best;
+  for (best = p->mapped; best > 0 && p->owner[best - 1] == NOBODY;) best--;
+  p->mapped = best + count;
+  return best;
+}
+
+static void is_as_page_by_page(uint64_t seed) {
+  struct sl_allocator a = {.expandable = true};
+  struct pages p = {.mapped = 0};
+  uint32_t out[HELD], whose[HELD], requests = 0;
+  int held = 0;
+  for (int i = 0; i < 3000; i++) {
+    if (held < HELD && random_number(&seed) % 2 > 0) {
+      const int count = 1 + (int)(random_number(&seed) % 8), at = place_in(&p, count);
+      assert_true(p.mapped <= PAGES);
+      out[held] = take(&a, count * 20 * MIB);
+      whose[held++] = ++requests;
+      for (int page = at; page < at + count; page++) p.owner[page] = requests;
+    } else if (held > 0) {
+      const int which = (int)(random_number(&seed) % (uint64_t)held);
+      for (int page = 0; page < p.mapped; page++)
+        if (p.owner[page] == whose[which]) p.owner[page] = NOBODY;
+      give(&a, out[which]);
+      out[which] = out[--held], whose[which] = whose[held];
+    }
+    assert_int_equal(a.reserved, p.mapped * 20 * MIB);
+  }
+  sl_allocator_free(&a);
+}
+
+/* Which hole is chosen shows in what later requests find. */
+static void holes_are_chosen_as_page_by_page(void **state) {
+  (void)state;
+  for (uint64_t seed = 1; seed <= 30; seed++) is_as_page_by_page(seed);
+}
+
+/* Whole segments of one size are taken again by address, in whichever order they were given back. */
+static void the_lowest_address_comes_first(void **state) {
+  enum { SEGMENTS = 50 };
+  struct sl_allocator a = {0};
+  uint32_t blocks[SEGMENTS];
+  uint64_t seed = 5;
+  (void)state;
+  for (int i = 0; i < SEGMENTS; i++) blocks[i] = take(&a, 30 * MIB);
+  for (int round = 0; round < 20; round++) {
+    int order[SEGMENTS];
+    for (int i = 0; i < SEGMENTS; i++) {
+      const int other = (int)(random_number(&seed) % (uint64_t)(i + 1));
+      order[i] = order[other], order[other] = i;
+    }
+    for (int i = 0; i < SEGMENTS; i++) give(&a, blocks[order[i]]);
+    for (int i = 0; i < SEGMENTS; i++) assert_int_equal(take(&a, 30 * MIB), blocks[i]);
+  }
+  assert_int_equal(a.reserved, SEGMENTS * 30 * MIB);
+  sl_allocator_free(&a);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(sizes_are_rounded),
@@ -252,6 +343,8 @@ int main(void) {
       cmocka_unit_test(the_end_is_chosen_last),
       cmocka_unit_test(in_need_free_pages_go_back),
       cmocka_unit_test(holds_for_any_sequence),
+      cmocka_unit_test(holes_are_chosen_as_page_by_page),
+      cmocka_unit_test(the_lowest_address_comes_first),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
