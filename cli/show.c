@@ -26,6 +26,17 @@ static json_t *strategies_json(void) {
   return list;
 }
 
+static enum sl_status print_cluster(const char *name, FILE *out) {
+  struct sl_cluster cluster;
+  SL_TRY(sl_cluster_load(&cluster, name));
+  if (strcmp(name, "localhost") == 0)
+    fprintf(out, "  %-31s%s\n", name, cluster.device.name);
+  else
+    fprintf(out, "  %-31s%lld x %s\n", name, (long long)cluster.devices_per_node, cluster.device.name);
+  sl_cluster_free(&cluster);
+  return SL_OK;
+}
+
 static enum sl_status show_presets(const struct sl_options *options, FILE *out, json_t **json) {
   if (options->json != NULL) {
     *json = json_pack("{s:o, s:o, s:o}", "models", names_json(sl_model_preset_name), "clusters",
@@ -39,8 +50,8 @@ static enum sl_status show_presets(const struct sl_options *options, FILE *out, 
     fprintf(out, "  %-16s %14lld parameters\n", sl_model_preset_name(i), (long long)sl_model_numel(&model));
     sl_model_free(&model);
   }
-  fprintf(out, "clusters (--cluster):\n");
-  for (int i = 0; sl_cluster_preset_name(i) != NULL; i++) fprintf(out, "  %s\n", sl_cluster_preset_name(i));
+  fprintf(out, "clusters (--cluster), and the GPUs of a node:\n");
+  for (int i = 0; sl_cluster_preset_name(i) != NULL; i++) SL_TRY(print_cluster(sl_cluster_preset_name(i), out));
   const char *name, *description;
   fprintf(out, "strategies (--preset):\n");
   for (int i = 0; sl_strategy_preset(i, &name, &description); i++) fprintf(out, "  %-31s%s\n", name, description);
@@ -158,6 +169,9 @@ static enum sl_status find_subject(const char *what, bool *text_only) {
   *text_only = strcmp(what, "schedule") == 0 || strcmp(what, "program") == 0;
   for (int i = 0; i < WORDS; i++)
     if (strcmp(words[i], what) == 0) return SL_OK;
+  if (strcmp(what, "models") == 0 || strcmp(what, "clusters") == 0)
+    return sl_fail(SL_ERR_INPUT, "show: '%s' is nothing to show; the built-in %s are in 'shardlab show presets'", what,
+                   what);
   const char *near = sl_nearest(what, words, WORDS);
   return sl_fail(SL_ERR_INPUT,
                  "show: '%s' is nothing to show; expected plan, schedule, program, memory, config, model, cluster, "

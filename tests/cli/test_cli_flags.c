@@ -132,6 +132,17 @@ static void preset_flags(const char *name, char *flags, size_t size) {
                                          : "");
 }
 
+/* The built-in names are in one list, which a search for clusters is led to. */
+static void presets_are_listed(void **state) {
+  (void)state;
+  assert_int_equal(shardlab(scratch, "show presets"), 0);
+  assert_non_null(strstr(out, "\n  dgx-h100                       8 x H100-SXM5-80GB\n"));
+  assert_non_null(strstr(out, "\n  gb200-nvl72                    4 x GB200-186GB\n"));
+  assert_non_null(strstr(out, "\n  localhost                      this machine\n"));
+  assert_int_equal(shardlab(scratch, "show clusters"), 2);
+  assert_non_null(strstr(err, "the built-in clusters are in 'shardlab show presets'"));
+}
+
 /* A framework's name alone is a job, for each of the names that are listed. */
 static void presets_need_no_config(void **state) {
   (void)state;
@@ -266,6 +277,7 @@ int main(void) {
       cmocka_unit_test(threads_change_no_gpu),
       cmocka_unit_test(switches_can_be_off),
       cmocka_unit_test(flags_take_the_place_of_deepspeeds_keys),
+      cmocka_unit_test(presets_are_listed),
       cmocka_unit_test(presets_need_no_config),
       cmocka_unit_test(a_configuration_comes_from_a_pipe),
   };
