@@ -29,7 +29,7 @@ static json_t *strategies_json(void) {
 static enum sl_status print_cluster(const char *name, FILE *out) {
   struct sl_cluster cluster;
   SL_TRY(sl_cluster_load(&cluster, name));
-  if (strcmp(name, "localhost") == 0)
+  if (cluster.device.kind == SL_DEVICE_CPU)
     fprintf(out, "  %-31s%s\n", name, cluster.device.name);
   else
     fprintf(out, "  %-31s%lld x %s\n", name, (long long)cluster.devices_per_node, cluster.device.name);

@@ -12,11 +12,11 @@
  * rate of a full tile, peak x gemm_efficiency. 8-bit products take half the time a step of k and as long before and
  * after, so twice the ramp. fp32 products run on CUDA cores, not on tensor cores: a step of k takes as much longer as
  * their peak is lower, and what comes before and after is as much less of it. Units: flops; m, n, k in elements. Valid
- * from compute capability 7.0, for 16-bit and 8-bit products with fp32 sums; products of other types are taken to be cut
- * alike. Source: NVIDIA, Matrix Multiplication
- * Background User's Guide (tile and wave quantisation; the tile shapes are those that it and CUTLASS name; those of 192
- * on Hopper stand in the names of cuBLAS 12's kernels, nvjet_hsh_192x128_64x5 in a profile). The rates of the smaller
- * tiles, the ramp and what a split's sums cost are guesses: neither measured nor fitted. */
+ * from compute capability 7.0, for 16-bit and 8-bit products with fp32 sums; products of other types are taken to be
+ * cut alike. Source: NVIDIA, Matrix Multiplication Background User's Guide (tile and wave quantisation; the tile shapes
+ * are those that it and CUTLASS name; those of 192 on Hopper stand in the names of cuBLAS 12's kernels,
+ * nvjet_hsh_192x128_64x5 in a profile). The rates of the smaller tiles, the ramp and what a split's sums cost are
+ * guesses: neither measured nor fitted. */
 #pragma once
 
 #include "core/cluster/cluster.h"

@@ -1,6 +1,6 @@
-/* Blocks in segments; see allocator.h. A block knows its neighbours in its segment. Free blocks are in bins of one size,
- * of which there are few where blocks may be thousands; a bin is a pairing heap by address (Fredman et al., The Pairing
- * Heap, 1986), whose links the blocks hold. */
+/* Blocks in segments; see allocator.h. A block knows its neighbours in its segment. Free blocks are in bins of one
+ * size, of which there are few where blocks may be thousands; a bin is a pairing heap by address (Fredman et al., The
+ * Pairing Heap, 1986), whose links the blocks hold. */
 #include "core/place/allocator.h"
 #include "core/base/checked.h"
 
@@ -24,8 +24,9 @@ struct sl_allocator_block {
   int64_t unmapped; /* of the bytes, if free: they were given back to the device */
   uint32_t before,
       after; /* neighbours in the segment, plus 1; 0: none. For an unused entry, after is the next unused one */
-  /* In a bin, plus 1; 0: none. The first of the blocks below this one; the next block below the same one; that one, or,
-   * for all but the first below it, the one before in that row. */
+  /* Links in a bin, plus 1; 0: none. Blocks of higher addresses hang below a block in a row: `below` is the first of
+   * its row, `beside` the next in the row that it is in itself, `above` the one before in that row, or for the first
+   * the block that the row hangs below. */
   uint32_t below, beside, above;
   bool small; /* of a small segment */
   bool out;

@@ -253,29 +253,28 @@ static int end_of_run(const struct pages *p, int from) {
   return from;
 }
 
-/* The first page for a request of `count`: of the shortest run that is long enough, of those the one in front; the run
- * at the end is taken if there is no other, and is made longer if need be. */
-static int place_in(struct pages *p, int count) {
-  int runs[PAGES], found = 0, best = -1;
-  for (int at = 0; at < p->mapped; at = end_of_run(p, at) + 1)
-    if (end_of_run(p, at) - at >= count) runs[found++] = at;
-  for (int i = 0; i < found; i++) {
-    const int length = end_of_run(p, runs[i]) - runs[i];
-    if (best < 0 || length < end_of_run(p, best) - best) best = runs[i];
+/* The shortest run of at least `count` free pages, of those the one in front, but not the run at `but`; -1: none. */
+static int shortest_run(const struct pages *p, int count, int but) {
+  int best = -1, shortest = PAGES + 1;
+  for (int at = 0; at < p->mapped; at = end_of_run(p, at) + 1) {
+    const int length = end_of_run(p, at) - at;
+    if (at != but && length >= count && length < shortest) best = at, shortest = length;
   }
-  if (best >= 0 && end_of_run(p, best) == p->mapped && found > 1) { /* the next shortest, if there is one */
-    const int end = best, length = p->mapped - end;
-    best = -1;
-    for (int i = 0; i < found; i++) {
-      const int other = end_of_run(p, runs[i]) - runs[i];
-      if (runs[i] != end && other >= length && (best < 0 || other < end_of_run(p, best) - best)) best = runs[i];
-    }
-    if (best < 0) best = end;
-  }
-  if (best >= 0) return best;
-  for (best = p->mapped; best > 0 && p->owner[best - 1] == NOBODY;) best--;
-  p->mapped = best + count;
   return best;
+}
+
+/* The first page for a request of `count`. The run at the end is taken if there is no other, and is made longer if need
+ * be. */
+static int place_in(struct pages *p, int count) {
+  int at = shortest_run(p, count, -1);
+  if (at >= 0 && end_of_run(p, at) == p->mapped) {
+    const int other = shortest_run(p, count, at);
+    if (other >= 0) at = other;
+  }
+  if (at >= 0) return at;
+  for (at = p->mapped; at > 0 && p->owner[at - 1] == NOBODY;) at--;
+  p->mapped = at + count;
+  return at;
 }
 
 static void is_as_page_by_page(uint64_t seed) {
