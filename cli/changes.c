@@ -133,11 +133,11 @@ static void try_stages(struct search *s) {
     if (fits_with(s, with_number((struct sl_change){.count = 0}, "zero-stage", stage))) return;
 }
 
-/* Parameters in host memory need stage 3 of the configuration, even under a preset that shards them whatever it says
- * (FSDP's). */
+/* Parameters in host memory need stage 3, which a preset has or has not, whatever is asked for beside it. */
 static struct sl_change with_param_on_host(const struct search *s, struct sl_change change) {
+  const struct sl_config *config = s->setup->plan.config;
   change = with(change, "offload-param", "cpu");
-  return s->setup->plan.config->zero.stage != 3 ? with_number(change, "zero-stage", 3) : change;
+  return config->zero.stage == 3 || config->sl.preset[0] != '\0' ? change : with_number(change, "zero-stage", 3);
 }
 
 static void try_offload(struct search *s) {

@@ -178,10 +178,9 @@ const struct sl_option sl_options_table[] = {
      "what `measure --save-every` would write, and how long steps would wait for it"},
     {"keep", INTEGER, FIELD(keep), NULL, "N", 1, SL_MAX_STEPS, SL_CMD_MEASURE,
      "with --checkpoint: of those that this job writes the newest N stay (else all); no others are removed"},
-    {"resume", TEXT, FIELD(resume), NULL, "latest|PATH", 0, 0, SL_CMD_MEASURE,
-     "go on from a checkpoint, whatever plan wrote it: the latest of --checkpoint, or the one at PATH; --steps counts "
-     "from "
-     "the training's start"},
+    {"resume", TEXT, FIELD(resume), NULL, "latest|STEP|PATH", 0, 0, SL_CMD_MEASURE,
+     "go on from a checkpoint, whatever plan wrote it: the latest of --checkpoint, that of a step in it (step-000123), "
+     "or the one at PATH; --steps counts from the training's start"},
     {"max-restarts", INTEGER, FIELD(max_restarts), NULL, "N", 1, 1000, SL_CMD_MEASURE,
      "start the ranks again, at most N times, when one dies, a host vanishes or they wait too long: from the last good "
      "checkpoint of "

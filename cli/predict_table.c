@@ -107,8 +107,10 @@ static enum sl_status check_flags(const struct sl_options *options) {
     return sl_fail(SL_ERR_INPUT, "--out: is missing; expected the file to write the predictions of --table to");
   const char *other = sl_options_beside(options, taken);
   if (other == NULL) return SL_OK;
-  return sl_fail(SL_ERR_INPUT, "--%s: is not for --table, whose rows say it; expected --out, --jobs, --cluster, --json",
-                 other);
+  return sl_fail(
+      SL_ERR_INPUT,
+      "--%s: does not go with --table, whose columns say what a row is; expected --out, --jobs, --cluster, --json",
+      other);
 }
 
 enum sl_status sl_predict_table(const struct sl_options *options) {

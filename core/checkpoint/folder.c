@@ -185,23 +185,43 @@ done:
   return status;
 }
 
+static enum sl_status has_file(bool *has, const char *folder, const char *name) {
+  char *path;
+  SL_TRY(sl_file_join(&path, folder, name));
+  *has = access(path, F_OK) == 0;
+  free(path);
+  return SL_OK;
+}
+
+/* The checkpoint `name` of a folder in *out; NULL: it has none. */
+static enum sl_status find_step(char **out, const char *folder, const char *name) {
+  bool is_one = false;
+  *out = NULL;
+  if (folder == NULL || step_of(name) < 0) return SL_OK;
+  SL_TRY(sl_file_join(out, folder, name));
+  const enum sl_status status = has_file(&is_one, *out, manifest_name);
+  if (is_one) return SL_OK;
+  free(*out);
+  *out = NULL;
+  return status;
+}
+
 enum sl_status sl_folder_find(char **out, const char *folder, const char *spec) {
-  char *manifest, *latest;
+  bool is_one, has_latest;
   if (strcmp(spec, latest_name) == 0 && folder == NULL)
     return sl_fail(SL_ERR_INPUT,
                    "latest: of which folder is not said; expected a path, or --checkpoint DIR beside --resume latest");
   if (strcmp(spec, latest_name) == 0) return find_latest(out, folder);
-  SL_TRY(sl_file_join(&manifest, spec, manifest_name));
-  const bool is_one = access(manifest, F_OK) == 0;
-  free(manifest);
-  SL_TRY(sl_file_join(&latest, spec, latest_name));
-  const bool has_one = access(latest, F_OK) == 0;
-  free(latest);
-  if (!is_one && has_one) return find_latest(out, spec);
-  if (!is_one)
-    return sl_fail(SL_ERR_INPUT, "%s: is no checkpoint: it has neither %s nor %s", spec, manifest_name, latest_name);
-  *out = strdup(spec);
-  return *out != NULL ? SL_OK : sl_fail(SL_ERR_MEMORY, "out of memory: the name of a checkpoint");
+  SL_TRY(has_file(&is_one, spec, manifest_name));
+  if (is_one) {
+    *out = strdup(spec);
+    return *out != NULL ? SL_OK : sl_fail(SL_ERR_MEMORY, "out of memory: the name of a checkpoint");
+  }
+  SL_TRY(has_file(&has_latest, spec, latest_name));
+  if (has_latest) return find_latest(out, spec);
+  SL_TRY(find_step(out, folder, spec));
+  if (*out != NULL) return SL_OK;
+  return sl_fail(SL_ERR_INPUT, "%s: is no checkpoint: it has neither %s nor %s", spec, manifest_name, latest_name);
 }
 
 enum sl_status sl_folder_set_latest(const char *folder, int64_t step) {

@@ -32,7 +32,7 @@ enum sl_status sl_folder_check(const char *folder);
 /* Creates the folder and its parents if they are missing. Errors: SL_ERR_INPUT naming it. */
 enum sl_status sl_folder_make(const char *folder);
 /* The checkpoint that `spec` means, in *out, to be freed: "latest" of `folder` (NULL: none was named); the path of a
- * checkpoint; or that of a folder of checkpoints, meaning its latest. Errors: SL_ERR_INPUT. */
+ * checkpoint; that of a folder of checkpoints, meaning its latest; or "step-000123" of `folder`. Errors: SL_ERR_INPUT. */
 enum sl_status sl_folder_find(char **out, const char *folder, const char *spec);
 /* Makes `step` the newest. Errors: SL_ERR_IO. */
 enum sl_status sl_folder_set_latest(const char *folder, int64_t step);

@@ -143,9 +143,10 @@ static const struct limit limits[] = {
     {SL_FAMILY_DDP, 0, "shardlab.tp", has_tp, "Only 1D device mesh is supported"},
     {SL_FAMILY_DDP, 0, "shardlab.pp", has_pp, "Only 1D device mesh is supported"},
     {SL_FAMILY_DDP, 0, "shardlab.cp", has_cp, "Only 1D device mesh is supported"},
-    {DATA_PARALLEL, 0, "shardlab.tp", has_tp, NO_SETTING "data parallel only"},
-    {DATA_PARALLEL, 0, "shardlab.pp", has_pp, NO_SETTING "data parallel only"},
-    {DATA_PARALLEL, 0, "shardlab.cp", has_cp, NO_SETTING "data parallel only"},
+#define COMPOSES NO_SETTING "data parallel only, where fully_shard composes with it (--preset fsdp2)"
+    {DATA_PARALLEL, 0, "shardlab.tp", has_tp, COMPOSES},
+    {DATA_PARALLEL, 0, "shardlab.pp", has_pp, COMPOSES},
+    {DATA_PARALLEL, 0, "shardlab.cp", has_cp, COMPOSES},
     /* torch/distributed/fsdp/_init_utils.py */
     {SL_FAMILY_FSDP, 0, "shardlab.shard_size", no_shard_size,
      "Manual wrapping with HYBRID_SHARD requires explicit specification of process group or device_mesh: expected the "

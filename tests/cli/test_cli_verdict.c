@@ -334,7 +334,7 @@ static void what_holds_the_peak_adds_up(void **state) {
   json_decref(record);
 }
 
-/* FSDP's CPUOffload asks for stage 3 by name, which its presets have without it. */
+/* FSDP's presets have stage 3 without its name, which a configuration of DeepSpeed needs for parameters on the host. */
 static void states_of_fsdp_may_go_to_the_host(void **state) {
   (void)state;
   static const char *const presets[] = {"fsdp", "fsdp2", "accelerate-fsdp"};
@@ -346,7 +346,7 @@ static void states_of_fsdp_may_go_to_the_host(void **state) {
                               presets[i]),
                      0);
     assert_non_null(strstr(out, "\ndoes not fit: "));
-    if (strstr(out, "--offload-optimizer cpu --offload-param cpu --zero-stage 3") == NULL) fail_msg("%s", out);
+    if (strstr(out, "--offload-optimizer cpu --offload-param cpu: ") == NULL) fail_msg("%s", out);
   }
 }
 

@@ -122,7 +122,7 @@ static void broken_tables_leave_nothing(void **state) {
       {"--table no.csv --out x.csv", "shardlab: error: no.csv: cannot be read", 2},
       {"--table six.csv --out x.csv", "shardlab: error: six.csv:2:", 2},
       {"--table six.csv", "shardlab: error: --out: is missing", 2},
-      {"--table six.csv --out x.csv --model gpt2", "shardlab: error: --model: is not for --table", 2},
+      {"--table six.csv --out x.csv --model gpt2", "shardlab: error: --model: does not go with --table", 2},
       {"--table six.csv --out ./six.csv", "shardlab: error: --out: ./six.csv: is the file that --table reads", 2},
       {"--table six.csv --out no/x.csv", "shardlab: error: --out: no/x.csv: its folder does not exist", 2},
       {"--model gpt2 --preset ddp --jobs 2", "shardlab: error: --jobs: is for a table of configurations", 2},

@@ -240,6 +240,18 @@ static void the_newest_stay(void **state) {
   free(found);
 }
 
+static void a_step_is_found_by_its_name(void **state) {
+  (void)state;
+  char *found;
+  snprintf(path, sizeof path, "%s/named", ranks_folder);
+  for (int64_t step = 8; step <= 9; step++) save_at(path, step, 0);
+  assert_int_equal(sl_folder_find(&found, path, "step-000008"), SL_OK);
+  assert_true(is_there("step-000008") && strcmp(found, other) == 0);
+  free(found);
+  assert_int_equal(sl_folder_find(&found, path, "step-000007"), SL_ERR_INPUT);
+  assert_int_equal(sl_folder_find(&found, NULL, "step-000008"), SL_ERR_INPUT);
+}
+
 /* --keep counts what the job has written: its newest stay, whatever else is in the folder; nothing else is removed. */
 static void what_others_wrote_stays(void **state) {
   (void)state;
@@ -427,6 +439,7 @@ int main(void) {
       cmocka_unit_test(replicas_share),
       cmocka_unit_test(copies_are_aligned_with_files),
       cmocka_unit_test(the_newest_stay),
+      cmocka_unit_test(a_step_is_found_by_its_name),
       cmocka_unit_test(what_others_wrote_stays),
       cmocka_unit_test(nobodys_leftovers_go),
       cmocka_unit_test(every_file_is_asked_for),
