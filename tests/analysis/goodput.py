@@ -58,6 +58,7 @@ def main():
                    ([analyze, "table", out], "table: words behind it: 1; expected 'table FOLDER RECORD.json...'"),
                    ([analyze, "--version", "x"], "--version: words behind it: 1; expected nothing behind it"),
                    ([analyze, "--help", "x"], "--help: words behind it: 1; expected nothing behind it"),
+                   ([analyze, "plot", folder], "runs.csv: No such file or directory; expected the runs.csv of 'table', or records to make it of"),
                    ([analyze, "frob\33"], "'frob\\u001b' is no command; expected table, plot, watch, goodput, fit or refit"),
                    ([analyze], "no command is given; expected table"),
                    ([analyze, "goodput", "--mtbf-hours", "3"], "goodput: expected a record"),

@@ -213,6 +213,19 @@ static void what_is_left_out_is_a_list(void **state) {
                    0);
   assert_string_equal(only_line(), "shardlab: warning: --to torchtitan: no counterpart, so left out: the model, "
                                    "shardlab.kernels\n");
+  char *text = strdup(out);
+  assert_int_equal(shardlab(scratch,
+                            "export-config --to torchtitan --model gpt2-mini --preset fsdp2 --dtype bf16 --world 8 "
+                            "--cluster dgx-h100 --seq 64 --json -"),
+                   0);
+  json_t *said = json_loads(out, 0, NULL);
+  assert_string_equal(json_string_value(json_object_get(said, "to")), "torchtitan");
+  assert_string_equal(json_string_value(json_object_get(said, "text")), text);
+  const json_t *left_out = json_object_get(said, "left_out");
+  assert_int_equal(json_array_size(left_out), 2);
+  assert_string_equal(json_string_value(json_array_get(left_out, 1)), "shardlab.kernels");
+  json_decref(said);
+  free(text);
 }
 
 int main(void) {

@@ -183,10 +183,28 @@ static void shares_are_as_files_are(void **state) {
   remove_files("true");
 }
 
+/* A step takes two samples of 33 tokens and their targets. */
+static void few_samples_are_said(void **state) {
+  (void)state;
+  static const char job[] = "measure --model m.json --config c.json --seq 33 --data few.txt --steps 1";
+  char text[68];
+  write_inputs("", "");
+  for (int tokens = 66; tokens <= 67; tokens++) {
+    memset(text, 'a', sizeof text);
+    text[tokens] = '\0';
+    write_file("few.txt", text);
+    if (shardlab(scratch, job) != 0) fail_msg("%s", err);
+    const char *warning =
+        strstr(err, "--data: has 1 samples to train on, and a step takes 2: some are in it more than");
+    assert_true((warning != NULL) == (tokens == 66));
+  }
+  remove_files("true");
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(training_does_not_notice), cmocka_unit_test(what_is_evaluated),
-                                     cmocka_unit_test(evaluations_are_predicted),
-                                     cmocka_unit_test(tokens_are_made_once_or_anew),
-                                     cmocka_unit_test(shares_are_as_files_are)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(training_does_not_notice),  cmocka_unit_test(what_is_evaluated),
+      cmocka_unit_test(evaluations_are_predicted), cmocka_unit_test(tokens_are_made_once_or_anew),
+      cmocka_unit_test(shares_are_as_files_are),   cmocka_unit_test(few_samples_are_said)};
   return cmocka_run_group_tests_name("cli_evaluate", tests, make_scratch, remove_scratch);
 }

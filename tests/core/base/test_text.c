@@ -1,8 +1,9 @@
 /* label: unit
- * The nearest known word. */
+ * The nearest known word, printable text, and units. */
 #include "core/base/nearest.h"
 #include "core/base/printable.h"
 #include "core/base/status.h"
+#include "core/base/units.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -104,15 +105,27 @@ static void what_is_no_text_is_escaped(void **state) {
   assert_string_equal(narrow, "abcd\xc3\xa9");
 }
 
+static void times_have_a_unit_that_suits_them(void **state) {
+  (void)state;
+  static const struct {
+    double seconds;
+    const char *text;
+  } cases[] = {{0, "0 s"},         {2.5e-7, "0.250 us"}, {-0.0125, "-12.50 ms"},   {1, "1.000 s"},
+               {7199, "7199 s"},   {7200, "2.000 h"},    {47.9 * 3600, "47.90 h"}, {172800, "2.000 days"},
+               {1e9, "11574 days"}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char text[32];
+    sl_format_seconds(text, sizeof text, cases[i].seconds);
+    assert_string_equal(text, cases[i].text);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(messages_are_tame),
-      cmocka_unit_test(what_is_no_text_is_escaped),
-      cmocka_unit_test(finds_misspellings),
-      cmocka_unit_test(goes_on_where_a_word_ends),
-      cmocka_unit_test(keeps_silent_when_nothing_is_near),
-      cmocka_unit_test(misspellings_are_a_slip_or_two),
-      cmocka_unit_test(long_words_are_safe),
+      cmocka_unit_test(times_have_a_unit_that_suits_them), cmocka_unit_test(messages_are_tame),
+      cmocka_unit_test(what_is_no_text_is_escaped),        cmocka_unit_test(finds_misspellings),
+      cmocka_unit_test(goes_on_where_a_word_ends),         cmocka_unit_test(keeps_silent_when_nothing_is_near),
+      cmocka_unit_test(misspellings_are_a_slip_or_two),    cmocka_unit_test(long_words_are_safe),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
