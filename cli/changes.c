@@ -76,11 +76,19 @@ static struct sl_change with_batch(const struct search *s, struct sl_change chan
   return with_number(change, "grad-accum", sl_product(plan->n_micro, parts));
 }
 
-/* A step of very many micro-batches takes long to build, and nobody trains that way. */
-static bool may_part(const struct search *s, int64_t parts) {
-  enum { MICRO_BATCHES = 1024 };
+/* A step of very many micro-batches takes long to build, and nobody trains that way. Nor does anybody hold activations
+ * of very many blocks at once, as GPipe does, of all micro-batches. */
+static bool may_have(const struct search *s, int64_t micro_batches) {
+  enum { MICRO_BATCHES = 1024, HELD_BLOCKS = 4096 };
   const struct sl_plan *plan = &s->setup->plan;
-  return plan->micro_batch % parts == 0 && sl_product(plan->n_micro, parts) <= MICRO_BATCHES;
+  const bool holds_all = plan->pp > 1 && strcmp(plan->config->sl.schedule, "gpipe") == 0;
+  const int64_t blocks = (plan->model->n_layer + plan->pp - 1) / plan->pp;
+  return micro_batches <= MICRO_BATCHES && (!holds_all || sl_product(micro_batches, blocks) <= HELD_BLOCKS);
+}
+
+static bool may_part(const struct search *s, int64_t parts) {
+  const struct sl_plan *plan = &s->setup->plan;
+  return plan->micro_batch % parts == 0 && may_have(s, sl_product(plan->n_micro, parts));
 }
 
 static void try_batches(struct search *s, struct sl_change base) {
@@ -154,8 +162,9 @@ static void try_tensor_parallel(struct search *s, struct sl_change base) {
   const struct sl_plan *plan = &s->setup->plan;
   if (!reads_tokens(s)) return;
   for (int64_t more = 2; more <= plan->cluster->devices_per_node / plan->tp && more <= plan->dp; more *= 2) {
+    const int64_t micro_batches = sl_product(plan->n_micro, more);
     struct sl_change change = with_number(base, "tp", sl_product(plan->tp, more));
-    if (fits_with(s, with_number(change, "grad-accum", sl_product(plan->n_micro, more)))) return;
+    if (may_have(s, micro_batches) && fits_with(s, with_number(change, "grad-accum", micro_batches))) return;
   }
 }
 

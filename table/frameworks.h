@@ -32,6 +32,7 @@ struct sl_table_framework {
   enum sl_table_stages dealt;
   bool launch_blocking;     /* the host waits for every kernel */
   bool expandable_segments; /* of torch's allocator */
+  bool no_sync;             /* of FSDP: gradients are summed whole over a step's micro-batches */
   bool scatter_gather;      /* of pipeline messages, unless sequence parallelism has split them */
   bool sums_as_reduced;     /* bf16 gradients in `grad_reduce_dtype` are kept so, too: --grad-reduce-in-bf16 */
   const char *grad_sum;     /* of accumulated gradients; NULL: the preset's */

@@ -249,6 +249,7 @@ static json_t *section_of(const struct sl_table_row *r, const struct sl_table_fr
   json_object_set_new(section, "seq_len", json_integer(r->seq_len));
   if (r->tp > 1) json_object_set_new(section, "sequence_parallel", json_boolean(r->sequence_parallel == 1));
   if (f->expandable_segments) json_object_set_new(section, "expandable_segments", json_true());
+  if (f->no_sync && r->zero_stage >= 2) json_object_set_new(section, "no_sync", json_true());
   if (f->launch_blocking) json_object_set_new(section, "launch_blocking", json_true());
   if (r->tp > 1 && r->pp > 1 && f->scatter_gather)
     json_object_set_new(section, "scatter_gather_tensors_in_pipeline", json_true());

@@ -70,7 +70,10 @@ static struct sl_qkv prepare(struct sl_tape *t, struct sl_qkv x) {
     x.k = sl_head_norm(t, x.k, weight_of(t, SL_PART_K_NORM), t->g.g, "attn.k_norm", "dk_norm");
   } else if (over == SL_QK_NORM_ALL) {
     x.q = norm_of_all(t, SL_PART_Q_NORM, x.q, "attn.q_norm", "dq_norm");
-    x.k = norm_of_all(t, SL_PART_K_NORM, x.k, "attn.k_norm", "dk_norm");
+    if (sl_model_shares_key_head(t->g.l->plan->model)) /* which each member has whole */
+      x.k = sl_head_norm(t, x.k, weight_of(t, SL_PART_K_NORM), 1, "attn.k_norm", "dk_norm");
+    else
+      x.k = norm_of_all(t, SL_PART_K_NORM, x.k, "attn.k_norm", "dk_norm");
   }
   x.q = sl_autocast_for_product(t, x.q), x.k = sl_autocast_for_product(t, x.k);
   return form_of(t)->positions == SL_POSITIONS_ROTARY ? sl_rope(t, x) : x;

@@ -391,9 +391,10 @@ static void mark_items(struct planner *p) {
     for (size_t k = x->first_life; k < x->first_life + x->lives; k++)
       x->at_peak = x->at_peak || (p->spans[k].first <= p->peak && p->peak <= p->spans[k].last);
     const struct span *a = &p->spans[x->first_life], *z = a + x->lives - 1, *second = a < z ? a + 1 : a;
+    for (int n = 0; n < SL_NOTED_LIVES; n++) x->noted[n] = (struct sl_busy_life){UINT32_MAX, 0}; /* none */
     x->noted[0] = (struct sl_busy_life){a->first, a->last};
-    x->noted[1] = (struct sl_busy_life){second->first, second->last};
-    x->noted[2] = (struct sl_busy_life){z->first, z->last};
+    if (x->lives > 1) x->noted[1] = (struct sl_busy_life){second->first, second->last};
+    if (x->lives > 2) x->noted[2] = (struct sl_busy_life){z->first, z->last};
   }
   find_around(p);
   for (struct sl_item *x = p->items; x < p->items + p->item_count; x++) {

@@ -125,24 +125,31 @@ static enum sl_status step(struct replay *r) {
   return SL_OK;
 }
 
-static enum sl_status replay(struct replay *r, int64_t capacity, int64_t *reserved) {
+/* *reserved, and *taken, which is in use of that: the most of each. */
+static enum sl_status replay(struct replay *r, int64_t capacity, int64_t *reserved, int64_t *taken) {
   enum sl_status status;
   r->allocator = (struct sl_allocator){.capacity = capacity, .expandable = r->expandable};
   SL_GO(take_persistent(r));
   for (int i = 0; i < STEPS; i++) SL_GO(step(r));
   *reserved = r->allocator.reserved_peak;
+  *taken = r->allocator.taken_peak;
 done:
   sl_allocator_free(&r->allocator);
   return status;
 }
 
 /* What is reserved on a device with `room` for it. A segment that was given back may have had space for a later
- * request. */
+ * request. Where a device is too small for what is in use, that is what it would need at least: to play how its
+ * allocator gives everything back again and again would take long and tell no more. */
 static enum sl_status replay_within(struct replay *r, int64_t room, int64_t *reserved, int64_t *needed) {
+  int64_t taken;
   SL_TRY(order_ends(r));
-  SL_TRY(replay(r, 0, reserved));
+  SL_TRY(replay(r, 0, reserved, &taken));
   *needed = *reserved;
-  if (*reserved > room) SL_TRY(replay(r, room > 0 ? room : 1, needed));
+  if (taken > room)
+    *needed = taken;
+  else if (*reserved > room)
+    SL_TRY(replay(r, room, needed, &taken));
   if (*needed > *reserved) *needed = *reserved;
   return SL_OK;
 }

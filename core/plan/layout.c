@@ -18,16 +18,18 @@ struct sl_run_of sl_plan_logical_run(const struct sl_plan *plan, const struct sl
 }
 
 /* Does a member compute only a partial sum of the gradient? So it is for norms of each head of q and k, whose members
- * see their own heads only (norms over all heads gather them); for the only key head of a multi-query model, of which
- * each member has the queries of its own heads; and, under sequence parallelism, for every replicated tensor in the
+ * see their own heads only (norms over all heads gather them); for the only key head of a multi-query model and its norm,
+ * of which each member has the queries of its own heads; and, under sequence parallelism, for every replicated tensor in the
  * region of the residual stream, whose members see their own tokens only. The table of positions is the exception: its
  * gradient is computed from gathered rows. */
 static bool is_partial(const struct sl_plan *plan, const struct sl_tensor *t) {
+  const bool by_head = plan->model->form.qk_norm == SL_QK_NORM_HEAD;
   if (t->tp_dim >= 0 || !sl_model_reads_tokens(plan->model)) return false;
   switch (t->part) {
   case SL_PART_Q_NORM:
+    return plan->tp > 1 && by_head;
   case SL_PART_K_NORM:
-    return plan->tp > 1 && plan->model->form.qk_norm == SL_QK_NORM_HEAD;
+    return plan->tp > 1 && (by_head || sl_model_shares_key_head(plan->model));
   case SL_PART_K:
   case SL_PART_V:
     return plan->tp > 1;

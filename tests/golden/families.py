@@ -25,7 +25,7 @@ TOGETHER = {"tp": ["--world", "2", "--tp", "2"],
             "split": ["--world", "2", "--pp", "2", "--micro-batch", "2", "--schedule", "zb-h1"],
             "zero 3": ["--world", "2", "--zero-stage", "3", "--micro-batch", "2", "--recompute", "selective_op"]}
 PLANS = ALONE | TOGETHER
-CUT = {"phi3": "tp", "olmo2": "sequence parallel", "gemma": "tp"}  # whose attention tensor parallelism cuts as no other's
+CUT = {"phi3": "tp", "olmo2": "sequence parallel", "olmo2_one_key": "tp", "gemma": "tp"}  # whose attention tensor parallelism cuts as no other's
 CANNOT = ("heads of model",)  # what a plan says of a model that tp cannot cut
 
 

@@ -42,6 +42,7 @@ MODELS = {
                     "rope_local_base_freq": 100.0, "rope_scaling": {"rope_type": "linear", "factor": 8.0}},
     "phi3": {"model_type": "phi3", **GQA, "sliding_window": 7, "partial_rotary_factor": 0.67},
     "olmo2": {"model_type": "olmo2", **GQA},
+    "olmo2_one_key": {"model_type": "olmo2", **GQA, "num_key_value_heads": 1},
     "starcoder2": {"model_type": "starcoder2", **{k: v for k, v in GQA.items() if k != "rms_norm_eps"}, "norm_epsilon": 1e-5,
                    "sliding_window": 5, "hidden_act": "gelu_pytorch_tanh"},
     "gpt_neox": {"model_type": "gpt_neox", "vocab_size": VOCAB, "hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 6,

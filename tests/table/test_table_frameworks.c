@@ -212,17 +212,20 @@ static void other_names_mean_the_same(void **state) {
   (void)state;
   static const struct {
     const char *framework, *stage, *preset, *kernels;
-  } rows[] = {{"llm-foundry", "3", "fsdp", "llm-foundry"},
-              {"fsdp2", "3", "fsdp2", "torch-eager"},
-              {"accelerate", "3", "fsdp", "torch-eager"},
-              {"huggingface", "0", "ddp", "torch-eager"},
-              {"gpt-neox", "1", "deepspeed-pipeline", "megatron-unfused"}};
+    bool no_sync; /* accelerator.py, accumulate */
+  } rows[] = {{"llm-foundry", "3", "fsdp", "llm-foundry", false},
+              {"fsdp2", "3", "fsdp2", "torch-eager", false},
+              {"accelerate", "3", "fsdp", "torch-eager", true},
+              {"huggingface", "2", "fsdp-shard-grad-op", "torch-eager", true},
+              {"huggingface", "0", "ddp", "torch-eager", false},
+              {"gpt-neox", "1", "deepspeed-pipeline", "megatron-unfused", false}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     struct sl_table_inputs in = inputs_of(CHANGES(
         "framework", rows[i].framework, "zero_stage", rows[i].stage, "tp", "1", "pp", "1", "dp", "", "grad_accum", "1",
         "global_batch_seqs", "", "arch", "llama", "d_ff", "4096", "precision", "bf16", "fused_norm", "0"));
     assert_string_equal(in.config.sl.preset, rows[i].preset);
     assert_string_equal(sl_kernel_set(in.config.sl.kernels)->name, rows[i].kernels);
+    assert_true(in.config.sl.no_sync == rows[i].no_sync);
     done(&in);
   }
 }
