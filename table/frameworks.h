@@ -9,11 +9,11 @@
 
 /* How layers are divided among pipeline stages if they do not divide evenly. */
 enum sl_table_stages {
-  SL_TABLE_STAGES_PLAIN,      /* as shardlab.stages says */
-  SL_TABLE_STAGES_FILLED,     /* by DeepSpeed, which fills stages one by one */
-  SL_TABLE_STAGES_THIN_ENDS,  /* the first and the last have one layer less */
-  SL_TABLE_STAGES_SHORT_ENDS, /* the same, by Megatron-LM, where only so they divide evenly */
-  SL_TABLE_STAGES_WITH_ENDS   /* evenly, with the embedding, the last norm and the head counted as layers */
+  SL_TABLE_STAGES_PLAIN,         /* as shardlab.stages says */
+  SL_TABLE_STAGES_FILLED,        /* by DeepSpeed, which fills stages one by one */
+  SL_TABLE_STAGES_OF_TORCHTITAN, /* as its version deals them */
+  SL_TABLE_STAGES_SHORT_ENDS,    /* the same, by Megatron-LM, where only so they divide evenly */
+  SL_TABLE_STAGES_WITH_ENDS      /* evenly, with the embedding, the last norm and the head counted as layers */
 };
 
 struct sl_table_framework {

@@ -164,8 +164,8 @@ static json_t *stages_with_ends(const struct sl_table_row *r) {
   return list;
 }
 
-/* torchtitan's generate_split_points (parallelisms/pipelining_utils.py): the remainder goes to the stages after the
- * first. */
+/* torchtitan's generate_split_points (parallelisms/pipelining_utils.py), until April 2025: the remainder goes to the
+ * stages after the first. */
 static json_t *thin_stages(const struct sl_table_row *r, int64_t stages) {
   const int64_t left = r->n_layers % stages;
   json_t *list = json_array();
@@ -183,12 +183,24 @@ static json_t *short_ends(const struct sl_table_row *r, int64_t stages) {
   return list;
 }
 
+/* torchtitan's generate_llm_fqn_per_model_part, which came then: embedding and output count as a layer each, and the
+ * first stages have the remainder. */
+static json_t *counted_ends(const struct sl_table_row *r, int64_t stages) {
+  const int64_t items = r->n_layers + 2;
+  json_t *list = json_array();
+  for (int64_t i = 0; i < stages; i++)
+    json_array_append_new(list, json_integer(items / stages + (i < items % stages) - (i == 0) - (i == stages - 1)));
+  return list;
+}
+
 static json_t *stages_of(const struct sl_table_row *r, const struct sl_table_framework *f) {
   const int64_t stages = sl_product(r->pp, r->virtual_stages);
   const bool pipeline = r->pp > 1 && stages <= SL_MAX_STAGES, single = r->virtual_stages == 1;
   const bool even = r->n_layers % stages == 0;
-  if (pipeline && f->dealt == SL_TABLE_STAGES_THIN_ENDS && !even && r->n_layers >= stages)
-    return thin_stages(r, stages);
+  if (pipeline && f->dealt == SL_TABLE_STAGES_OF_TORCHTITAN && r->n_layers >= stages) {
+    if (strcmp(r->framework_version, "2025-04") > 0) return counted_ends(r, stages);
+    if (!even) return thin_stages(r, stages);
+  }
   if (pipeline && f->dealt == SL_TABLE_STAGES_SHORT_ENDS && !even && (r->n_layers + 2) % stages == 0)
     return short_ends(r, stages);
   if (pipeline && single && f->dealt == SL_TABLE_STAGES_FILLED && !even) return filled_stages(r);

@@ -131,10 +131,25 @@ static enum sl_status embedding_gradient(struct sl_tape *t, const struct sl_node
   return sl_regions_gather(g, -1, SL_HALF_INPUT, d, out);
 }
 
+/* DeepSpeed gathers the parameters of every module before its backward (runtime/zero/parameter_offload.py,
+ * pre_sub_module_backward_function), which are here what a backward reads but for the embedding's. Returns the number of
+ * operands. */
+static int add_tables(struct sl_lowering *l, struct sl_op *op, struct sl_operand *operands, int count,
+                      const struct sl_node *n) {
+  const struct sl_strategy *s = &l->plan->strategy;
+  if (!s->shard_params || s->units != SL_UNITS_PARAMETER) return count;
+  op->flags |= SL_OP_WITH_TABLE;
+  operands[count++] = sl_build_param(l, n->weight[0]);
+  if (n->weight[1] < 0) return count;
+  op->flags |= SL_OP_WITH_POSITIONS_TABLE;
+  operands[count++] = sl_build_param(l, n->weight[1]);
+  return count;
+}
+
 static enum sl_status embed_backward(struct sl_tape *t, const struct sl_node *n) {
   struct sl_lowering *l = t->g.l;
   struct sl_op op = embed_op(&t->g, n, SL_OP_EMBED_BWD);
-  struct sl_operand operands[5] = {sl_tape_at(t, n->in[0])}, mask = {.buffer = -1};
+  struct sl_operand operands[7] = {sl_tape_at(t, n->in[0])}, mask = {.buffer = -1};
   int count = 2;
   if (sl_tape_has(t, n->out[MASK])) mask = sl_tape_at(t, n->out[MASK]);
   SL_TRY(embedding_gradient(t, n, mask, &operands[1]));
@@ -144,6 +159,7 @@ static enum sl_status embed_backward(struct sl_tape *t, const struct sl_node *n)
     op.dim[4] = l->plan->model->tensors[n->weight[1]].shape[0];
   }
   count = add_mask(&op, operands, count, mask);
+  count = add_tables(l, &op, operands, count, n);
   return sl_build_draft(t->g.drafts, op, count, operands);
 }
 

@@ -141,13 +141,15 @@ static double range_bytes(const struct sl_op *op, const struct sl_slice *slice, 
   return elements > 0 ? (double)slice->bytes * ((double)most / (double)elements) : 0;
 }
 
-/* An embedding reads one row per token, not the table, and its backward touches the same number of rows. Rotary
+/* An embedding reads one row per token, not the table, and its backward touches the same number of rows, of gradients
+ * alone. Rotary
  * positions leave the values of a packed tensor alone. Of a norm, a copy and a sum only a range may count. */
 static double touched_bytes(const struct sl_op *op, const struct sl_slice *slices, int i) {
   const bool table =
       (op->kind == SL_OP_EMBED_FWD && i == sl_op_at(op, SL_AT_WTE)) ||
       (op->kind == SL_OP_EMBED_BWD && i == sl_op_at(op, SL_AT_DWTE) && slices[i].access == SL_READ_WRITE);
   if (table) return (double)op->dim[0] * (double)op->dim[1] * ((double)slices[i].bytes / (double)op->dim[3]);
+  if (op->kind == SL_OP_EMBED_BWD && (i == sl_op_at(op, SL_AT_WTE) || i == sl_op_at(op, SL_AT_WPE))) return 0;
   if (op->kind == SL_OP_ROPE)
     return (double)slices[i].bytes * (double)(op->dim[2] + op->dim[4]) / (double)(op->dim[2] + 2 * op->dim[4]);
   if (op->kind == SL_OP_COPY && i == sl_op_at(op, SL_AT_SCRATCH))

@@ -197,10 +197,13 @@ enum sl_op_flag {
       128, /* the last operand is scratch. gemm: for fp32 copies of 16-bit operands; copy: for blocks in flight */
   /* sgd, adam, adamw: the first operand is the fp32 master, the last its 16-bit parameter */
   SL_OP_PARAM_COPY = 256,
-  SL_OP_APART = 512,       /* attention: q, k and v are separate operands, and so are their gradients */
-  SL_OP_INVERSE = 1024,    /* rope: rotate back */
-  SL_OP_SCALED = 1024,     /* gemm: a and b are in 8 bits, each with a scale, whose inverse multiplies the product */
-  SL_OP_MOST = 1024,       /* all_reduce: the largest of the members' numbers, not their sum */
+  SL_OP_APART = 512,    /* attention: q, k and v are separate operands, and so are their gradients */
+  SL_OP_INVERSE = 1024, /* rope: rotate back */
+  SL_OP_SCALED = 1024,  /* gemm: a and b are in 8 bits, each with a scale, whose inverse multiplies the product */
+  SL_OP_MOST = 1024,    /* all_reduce: the largest of the members' numbers, not their sum */
+  /* embed_bwd: the table is an operand, and that of positions; nothing reads them, but they are there */
+  SL_OP_WITH_TABLE = 1024,
+  SL_OP_WITH_POSITIONS_TABLE = 2048,
   SL_OP_INPUT_GRAD = 2048, /* layernorm_bwd, rmsnorm_bwd: only the gradient of x */
   /* likewise: only those of the weights; the two halves give the same bits as the full op */
   SL_OP_WEIGHT_GRAD = 4096,

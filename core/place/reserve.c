@@ -139,17 +139,17 @@ done:
 }
 
 /* What is reserved on a device with `room` for it. A segment that was given back may have had space for a later
- * request. Where a device is too small for what is in use, that is what it would need at least: to play how its
- * allocator gives everything back again and again would take long and tell no more. */
+ * request. Where a device has not half of what is in use, that is what it would need at least: to play how its allocator
+ * gives everything back again and again would take long and tell no more. */
 static enum sl_status replay_within(struct replay *r, int64_t room, int64_t *reserved, int64_t *needed) {
   int64_t taken;
   SL_TRY(order_ends(r));
   SL_TRY(replay(r, 0, reserved, &taken));
   *needed = *reserved;
-  if (taken > room)
+  if (taken / 2 > room)
     *needed = taken;
   else if (*reserved > room)
-    SL_TRY(replay(r, room, needed, &taken));
+    SL_TRY(replay(r, room > 0 ? room : 1, needed, &taken));
   if (*needed > *reserved) *needed = *reserved;
   return SL_OK;
 }

@@ -1,4 +1,4 @@
 # Tensor parallel: gradients of the norms of q and k are of a member's own heads only.
 # file: core/plan/layout.c
 # tests: families_qwen3
-s/    return plan->tp > 1 && plan->model->form.qk_norm == SL_QK_NORM_HEAD;/    return false;/
+s/    return plan->tp > 1 \&\& by_head;/    return false;/

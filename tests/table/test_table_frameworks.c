@@ -153,6 +153,27 @@ static void torchtitan_has_ways_of_its_own(void **state) {
   done(&in);
 }
 
+/* Its ends count as a layer each since April 2025. */
+static void torchtitan_counts_its_ends(void **state) {
+  (void)state;
+  static const struct {
+    const char *version, *layers;
+    int64_t want[4];
+  } rows[] = {{"2025-03", "18", {4, 5, 5, 4}},
+              {"2025-05", "18", {4, 5, 5, 4}},
+              {"2025-07", "32", {8, 9, 8, 7}},
+              {"2026-01", "22", {5, 6, 6, 5}},
+              {"2026-01", "23", {6, 6, 6, 5}}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    struct sl_table_inputs in =
+        inputs_of(CHANGES("framework", "torchtitan", "zero_stage", "3", "arch", "llama", "n_layers", rows[i].layers,
+                          "fused_norm", "1", "framework_version", rows[i].version));
+    assert_int_equal(in.config.sl.stage_count, 4);
+    for (int k = 0; k < 4; k++) assert_int_equal(in.config.sl.stage_layers[k], rows[i].want[k]);
+    done(&in);
+  }
+}
+
 /* Megatron-LM runs on Transformer Engine where a row says so by its precision, attention, version or framework's name, or
  * by a GPU that came when it was there. */
 static void megatron_on_transformer_engine(void **state) {
@@ -260,7 +281,7 @@ int main(void) {
       cmocka_unit_test(installations_have_frameworks),  cmocka_unit_test(nanotron_cuts_by_cost),
       cmocka_unit_test(torchtitan_has_ways_of_its_own), cmocka_unit_test(megatron_on_transformer_engine),
       cmocka_unit_test(megatron_counts_its_ends),       cmocka_unit_test(other_names_mean_the_same),
-      cmocka_unit_test(rows_may_shard_in_groups),
+      cmocka_unit_test(rows_may_shard_in_groups),       cmocka_unit_test(torchtitan_counts_its_ends),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -25,8 +25,9 @@
 
 /* GPT-2 small: 12 layers of 768, vocabulary 50257, 1024 positions. */
 static const int64_t M = 124439808, WTE = (int64_t)50257 * 768;
-/* what a backward reads: no bias (13 widths a layer: 3 + 1 + 1 + 4 + 1 and two of norms, final norm's), no position */
-static const int64_t BACKWARD = 124439808 - (int64_t)1024 * 768 - 12 * (int64_t)(3 + 1 + 4 + 1 + 2) * 768 - 768;
+/* what is gathered for a backward: no bias (13 widths a layer: 3 + 1 + 1 + 4 + 1 and two of norms, final norm's), and
+ * the tied embedding for both its uses */
+static const int64_t BACKWARD = 124439808 - 12 * (int64_t)(3 + 1 + 4 + 1 + 2) * 768 - 768 + (int64_t)50257 * 768;
 
 static void open_stage(struct fixture *f, int stage, const char *zero, const char *sl, int accumulate, int world) {
   char config[1024];
@@ -98,8 +99,7 @@ static void hpz_gathers_for_the_backward_inside_its_group(void **unused) {
   open_job(&plain, "", "", STEPS, WORLD);
   const struct sent all = run(&plain);
   const double ring = 15.0 / 16;
-  /* 2 bytes; the tied embedding is gathered for both its uses in each pass but for the last of the backward, which
-   * reads none */
+  /* 2 bytes; in the forward, too, the tied embedding is gathered for both its uses */
   assert_bytes(all.gathered[SL_GROUP_SHARD], STEPS * 2 * ring * (double)(M + WTE + BACKWARD), "ZeRO-3 gathers");
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
     char key[64];
