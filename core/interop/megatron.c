@@ -8,6 +8,7 @@
 #include "core/interop/megatron_model.h"
 #include "core/interop/megatron_refused.h"
 #include "core/interop/megatron_rows.h"
+#include "core/interop/megatron_stages.h"
 #include "core/interop/megatron_words.h"
 #include "core/interop/paths.h"
 #include "core/interop/unsaid.h"
@@ -336,6 +337,7 @@ static enum sl_status read_all(const struct sl_arguments *a, const struct sl_meg
   SL_TRY(make_config(out->config, a, source->seed));
   sl_megatron_name_config(a, out->names);
   if (source->wants_model) SL_TRY(sl_megatron_model(a, &out->model, out->names));
+  SL_TRY(sl_megatron_put_stages(a, out->model, out->config));
   sl_megatron_say_doubts(a);
   sl_arguments_pass(a, sl_megatron_of_model);
   if (!a->is_script) SL_TRY(sl_megatron_check_words(a));

@@ -10,6 +10,7 @@
 static const struct sl_megatron_tie others[] = {
     {sl_megatron_global_batch, "global-batch-size"},
     {"shardlab.virtual_stages", "num-layers-per-virtual-pipeline-stage"},
+    {"shardlab.stages", "pp-partition-method"},
     {"shardlab.cp_comm_type", "cp-comm-type"},
     {"shardlab.rank_order", "use-tp-pp-dp-mapping"},
     {"shardlab.recompute", "recompute-granularity"},
