@@ -110,7 +110,8 @@ static enum sl_status divide(const struct sl_arguments *a, const json_t *model, 
   } else if (strcasecmp(method, "parameters") != 0) {
     return sl_arguments_fail(a, key, "uniform, parameters or type: and a regular expression");
   } else if (model == NULL) {
-    return sl_arguments_fail(a, key, "uniform or type:... without a model of these arguments, whose parameters count");
+    return sl_arguments_fail(a, key,
+                             "uniform or type:... beside --model: the parameters of another model are not counted");
   } else {
     SL_TRY(weigh_parameters(a, model, config, p));
   }

@@ -93,7 +93,8 @@ static void the_forks_other_stages_are_refused(void **state) {
   static const char *const cases[][2] = {
       {"--pp-partition-method type:embedding", "'type:embedding'; expected a division with the embedding in the first"},
       {"--pp-partition-method type:float16", "'type:float16'; expected a division with the embedding in the first"},
-      {"--pp-partition-method 'type:transformer|undo|norm'", "expected a division with the embedding in the first stage"},
+      {"--pp-partition-method 'type:transformer|undo|norm'",
+       "expected a division with the embedding in the first stage"},
       {"--num-layers 4 --pp-partition-method parameters --vocab-size 9999", "and a block in each, without which"},
       {"--pp-partition-method type:gpt", "expected a type among _to_float16, EmbeddingPipe, "},
       {"--pp-partition-method 'type:trans('", "expected behind type: a plain regular expression"},
@@ -109,9 +110,15 @@ static void the_forks_other_stages_are_refused(void **state) {
     refuses(text, true, false, cases[i][1]);
   }
   refuses(NEEDED "--pp-partition-method uniform", true, false, "--pp-partition-method: is 'uniform'; expected none");
-  refuses(NEEDED "--deepspeed --pipeline-model-parallel-size 4 --num-layers 8 --tokenizer-type Other "
-                 "--pp-partition-method parameters",
-          true, false, "expected uniform or type:... without a model of these arguments, whose parameters count");
+  struct sl_megatron_made made;
+  const struct sl_megatron_source other = {.name = "run.sh",
+                                           .text = MODEL NEEDED "--deepspeed --pipeline-model-parallel-size 4 "
+                                                                "--pp-partition-method parameters",
+                                           .is_script = true}; /* --model is another */
+  assert_int_equal(read_as_asked(&other, &made), SL_ERR_INPUT);
+  assert_non_null(strstr(sl_error_message(), "uniform or type:... beside --model: the parameters of another model are "
+                                             "not counted"));
+  sl_error_clear();
 }
 
 /* A seed of the shell's: an error where numbers are drawn, else Megatron-LM's default. */
