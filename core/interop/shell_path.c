@@ -3,10 +3,15 @@
 
 #include <string.h>
 
-enum { MOST_DEEP = 8 };
+enum { MOST_DEEP = 8, MOST_TEXTS = 256 };
 
-static bool tell(const struct sl_shell_reader *r, const char *text, size_t length, int depth,
-                 struct sl_shell_path *out);
+/* Values within values, which may grow with each: how deep, and how many so far. */
+struct telling {
+  const struct sl_shell_reader *reader;
+  int depth, texts;
+};
+
+static bool tell(struct telling *t, const char *text, size_t length, struct sl_shell_path *out);
 
 static bool add(struct sl_shell_path *out, const char *text, size_t length) {
   if (out->length + length >= sizeof out->text) return false;
@@ -55,7 +60,7 @@ static bool ends_in_pwd(const char *at) {
   return *skip(at + 3, true) == '\0';
 }
 
-static bool tell_command(const struct sl_shell_reader *r, const char *command, int depth, struct sl_shell_path *out) {
+static bool tell_command(struct telling *t, const char *command, struct sl_shell_path *out) {
   static const char *const names[] = {"dirname", "cd", "realpath", "readlink", "pwd"};
   struct sl_shell_path path = {.length = 0};
   size_t i = 0, length;
@@ -67,7 +72,7 @@ static bool tell_command(const struct sl_shell_reader *r, const char *command, i
   const char *at = skip(command + strlen(names[i]), true);
   if (i == 4) return *at == '\0' && add(out, ".", 1);
   length = word_length(at);
-  if (length == 0 || !tell(r, at, length, depth + 1, &path)) return false;
+  if (length == 0 || !tell(t, at, length, &path)) return false;
   if (i == 1 ? !ends_in_pwd(at + length) : *skip(at + length, false) != '\0') return false;
   if (i == 0) sl_shell_folder(&path);
   out->is_scripts |= path.is_scripts;
@@ -86,25 +91,24 @@ static const char *end_of(const char *at, const char *end, char open, char close
 }
 
 /* $NAME, or what stands between { and }. */
-static bool tell_variable(const struct sl_shell_reader *r, const char *name, size_t length, int depth,
-                          struct sl_shell_path *out) {
+static bool tell_variable(struct telling *t, const char *name, size_t length, struct sl_shell_path *out) {
   static const char source[] = "BASH_SOURCE", first[] = "[0]", folder[] = "%/*";
   size_t used = name[0] == '0' ? 1 : sl_shell_name_length(name);
   if (used > length) used = length;
   const bool is_source = used == strlen(source) && strncmp(name, source, used) == 0, is_script = name[0] == '0';
-  const struct sl_shell_variable *v = sl_shell_find(&r->variables, name, used);
+  const struct sl_shell_variable *v = sl_shell_find(&t->reader->variables, name, used);
   struct sl_shell_path path = {.length = 0};
   if (used == 0) return false;
   if (is_source && length - used >= 3 && strncmp(name + used, first, 3) == 0) used += 3;
   const bool cuts = length - used == 3 && strncmp(name + used, folder, 3) == 0;
   if (!cuts && used != length) return false;
   if (is_source || is_script) {
-    const char *told = is_source ? r->name : r->script;
+    const char *told = is_source ? t->reader->name : t->reader->script;
     if (!add(&path, told, strlen(told))) return false;
     path.is_scripts = true;
   } else if (v != NULL && v->value.list.count == 1) {
     const char *value = v->value.list.words[0].text;
-    if (!tell(r, value, strlen(value), depth + 1, &path)) return false;
+    if (!tell(t, value, strlen(value), &path)) return false;
   } else if (v != NULL || used != 3 || strncmp(name, "PWD", 3) != 0 || !add(&path, ".", 1)) {
     return false;
   }
@@ -114,8 +118,7 @@ static bool tell_variable(const struct sl_shell_reader *r, const char *name, siz
 }
 
 /* Tells what begins with $ or ` at *at, and goes behind it. */
-static bool expand(const struct sl_shell_reader *r, const char **at, const char *end, int depth,
-                   struct sl_shell_path *out) {
+static bool expand(struct telling *t, const char **at, const char *end, struct sl_shell_path *out) {
   const char *from = *at + 1, *close;
   char command[1024];
   if (**at == '`' || *from == '(') {
@@ -124,38 +127,38 @@ static bool expand(const struct sl_shell_reader *r, const char **at, const char 
     if (close == NULL || (size_t)(close - begin) >= sizeof command) return false;
     snprintf(command, sizeof command, "%.*s", (int)(close - begin), begin);
     *at = close + 1;
-    return tell_command(r, command, depth, out);
+    return tell_command(t, command, out);
   }
   if (from < end && *from == '{') {
     close = end_of(from, end, '{', '}');
     if (close == NULL) return false;
     *at = close + 1;
-    return tell_variable(r, from + 1, (size_t)(close - from) - 1, depth, out);
+    return tell_variable(t, from + 1, (size_t)(close - from) - 1, out);
   }
   const size_t length = from < end && *from == '0' ? 1 : sl_shell_name_length(from);
   *at = from + length;
-  return *at <= end && tell_variable(r, from, length, depth, out);
+  return *at <= end && tell_variable(t, from, length, out);
 }
 
-static bool tell(const struct sl_shell_reader *r, const char *text, size_t length, int depth,
-                 struct sl_shell_path *out) {
+static bool tell(struct telling *t, const char *text, size_t length, struct sl_shell_path *out) {
   const char *at = text, *end = text + length;
-  if (depth > MOST_DEEP || (length > 0 && text[0] == '~')) return false;
-  while (at < end) {
-    if (*at == '$' || *at == '`') {
-      if (!expand(r, &at, end, depth, out)) return false;
-    } else if (*at == '"' || *at == '\'') {
+  bool told = t->depth++ < MOST_DEEP && t->texts++ < MOST_TEXTS && (length == 0 || text[0] != '~');
+  while (told && at < end) {
+    if (*at == '$' || *at == '`')
+      told = expand(t, &at, end, out);
+    else if (*at == '"' || *at == '\'')
       at++; /* inside of $(...) they are kept */
-    } else if (!add(out, at++, 1)) {
-      return false;
-    }
+    else
+      told = add(out, at++, 1);
   }
-  return true;
+  t->depth--;
+  return told;
 }
 
 bool sl_shell_path(const struct sl_shell_reader *r, const char *word, struct sl_shell_path *out) {
+  struct telling t = {.reader = r};
   out->length = 0;
   out->text[0] = '\0';
   out->is_scripts = false;
-  return tell(r, word, strlen(word), 0, out) && out->length > 0;
+  return tell(&t, word, strlen(word), out) && out->length > 0;
 }

@@ -155,6 +155,26 @@ static void what_is_not_read_is_named(void **state) {
   READ_ALL(cases);
 }
 
+/* Paths of paths, each of two, end without an answer and not with the day. */
+static void paths_that_grow_are_not_told(void **state) {
+  (void)state;
+  char text[2048] = "A0=$0\n";
+  struct sl_shell shell;
+  for (int i = 0; i < 7; i++) {
+    const size_t used = strlen(text);
+    snprintf(text + used, sizeof text - used, "A%d=$(dirname $A%d/$A%d/$A%d/$A%d/$A%d/$A%d)\n", i + 1, i, i, i, i, i,
+             i);
+  }
+  strcat(text, "source $A2\nsource $A3\nsource $A7\npython pretrain_gpt.py --n 1");
+  assert_int_equal(sl_shell_read(&shell, "run/run.sh", text, true), SL_OK);
+  assert_int_equal(shell.unread.count, 3);
+  for (size_t i = 0; i < 3; i++) {
+    const char *why = i == 0 ? "(there is no such file here)" : "(only a shell can tell its path)";
+    if (strstr(shell.unread.list[i], why) == NULL) fail_msg("%s", shell.unread.list[i]);
+  }
+  sl_shell_free(&shell);
+}
+
 static void files_have_lines_of_their_own(void **state) {
   (void)state;
   struct sl_shell shell;
@@ -190,7 +210,7 @@ static void their_errors_name_them(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(files_are_read_where_they_stand), cmocka_unit_test(paths_are_told_by_the_script),
-      cmocka_unit_test(what_is_not_read_is_named), cmocka_unit_test(files_have_lines_of_their_own),
-      cmocka_unit_test(their_errors_name_them)};
+      cmocka_unit_test(what_is_not_read_is_named),       cmocka_unit_test(paths_that_grow_are_not_told),
+      cmocka_unit_test(files_have_lines_of_their_own),   cmocka_unit_test(their_errors_name_them)};
   return cmocka_run_group_tests(tests, make_files, remove_files);
 }
