@@ -74,7 +74,7 @@ static bool is_text(const struct source *s) {
 static enum sl_status find_source(const struct sl_options *o, struct source *out) {
   const struct source sources[] = {
       {"--from-megatron", o->from_megatron, true, read_megatron,
-       "the arguments say neither --num-layers nor a known vocabulary"},
+       "the arguments have neither --num-layers nor --vocab-size"},
       {"--from-torchtitan", o->from_torchtitan, false, read_torchtitan, "the file has no model.flavor"},
       {"--from-accelerate", o->from_accelerate, false, read_accelerate, "the model is the script's"},
   };

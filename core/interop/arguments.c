@@ -1,6 +1,8 @@
 /* Finds arguments by name; see arguments.h. */
 #include "core/interop/arguments.h"
 
+#include "core/interop/shell_values.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -16,13 +18,21 @@ const struct sl_argument_given *sl_arguments_find(const struct sl_arguments *a, 
 static enum sl_status add(struct sl_arguments *a, char *word, const struct sl_shell_place *place) {
   if (strncmp(word, "--", 2) == 0 && word[2] != '\0') {
     SL_TRY(sl_grow(&a->list, &a->capacity, a->count + 1, sizeof *a->list));
-    a->list[a->count++] =
-        (struct sl_argument_given){.name = word + 2, .line = place->line, .conditional = place->conditional};
+    a->list[a->count++] = (struct sl_argument_given){
+        .name = word + 2, .file = place->file, .line = place->line, .conditional = place->conditional};
   } else if (a->count > 0) {
     struct sl_argument_given *g = &a->list[a->count - 1];
     if (g->value_count++ == 0) g->doubt = place->doubt;
   }
   return SL_OK;
+}
+
+static enum sl_status add_word(struct sl_arguments *a, const char *word, const struct sl_shell_place *place) {
+  sl_words_add(&a->words, word);
+  SL_TRY(sl_words_check(&a->words));
+  SL_TRY(sl_grow(&a->places, &a->place_capacity, a->words.count, sizeof *a->places));
+  a->places[a->words.count - 1] = *place;
+  return add(a, a->words.list[a->words.count - 1], place);
 }
 
 /* Splits "--tensor-model-parallel-size=2" into the name and its value. Underscores in a name become dashes. */
@@ -32,12 +42,8 @@ static enum sl_status split(struct sl_arguments *a) {
     if (equals != NULL) *equals = '\0';
     for (char *at = word; strncmp(word, "--", 2) == 0 && *at != '\0'; at++)
       if (*at == '_') *at = '-';
-    sl_words_add(&a->words, word);
-    if (equals != NULL) sl_words_add(&a->words, equals + 1);
-    SL_TRY(sl_words_check(&a->words));
-    const size_t last = a->words.count - 1;
-    if (equals != NULL) SL_TRY(add(a, a->words.list[last - 1], &a->source.places[i]));
-    SL_TRY(add(a, a->words.list[last], &a->source.places[i]));
+    SL_TRY(add_word(a, word, &a->source.places[i]));
+    if (equals != NULL) SL_TRY(add_word(a, equals + 1, &a->source.places[i]));
   }
   /* the values of an argument are the words behind it, of a list that has moved while it grew */
   for (size_t i = 0, at = 0; i < a->count; i++) {
@@ -57,8 +63,9 @@ static void doubt_repeated(struct sl_arguments *a) {
       const struct sl_argument_given *other = &a->list[k];
       if (strcmp(other->name, g->name) != 0) continue;
       if (other->value_count == 0 || strcmp(other->values[0], g->values[0]) == 0) break;
-      sl_words_addf(&a->source.doubts, "--%.100s is %.100s as in line %d, not %.100s as in line %d", g->name,
-                    g->values[0], g->line, other->values[0], other->line);
+      sl_words_addf(&a->source.doubts, "--%.100s is %.100s as in %s, not %.100s as in %s", g->name, g->values[0],
+                    sl_shell_spot(g->file, g->line).text, other->values[0],
+                    sl_shell_spot(other->file, other->line).text);
       if (sl_words_check(&a->source.doubts) == SL_OK) g->doubt = a->source.doubts.list[a->source.doubts.count - 1];
     }
   }
@@ -77,6 +84,7 @@ enum sl_status sl_arguments_read(struct sl_arguments *a, const char *name, const
 
 void sl_arguments_free(struct sl_arguments *a) {
   free(a->list);
+  free(a->places);
   sl_words_free(&a->words);
   sl_shell_free(&a->source);
   json_decref(a->asked);
@@ -101,9 +109,9 @@ void sl_arguments_pass(const struct sl_arguments *a, const char *const *names) {
   while (*names != NULL) sl_arguments_has(a, *names++);
 }
 
-void sl_arguments_where(const struct sl_arguments *a, int line, char *out, size_t size) {
-  if (a->is_script && line > 0)
-    snprintf(out, size, "%s:%d", a->name, line);
+void sl_arguments_where(const struct sl_arguments *a, const struct sl_argument_given *g, char *out, size_t size) {
+  if (a->is_script && g != NULL)
+    snprintf(out, size, "%s:%d", g->file != NULL ? g->file : a->name, g->line);
   else
     snprintf(out, size, "%s", a->name);
 }
@@ -111,7 +119,7 @@ void sl_arguments_where(const struct sl_arguments *a, int line, char *out, size_
 enum sl_status sl_arguments_fail(const struct sl_arguments *a, const char *name, const char *expected) {
   const struct sl_argument_given *g = sl_arguments_find(a, name);
   char where[1024];
-  sl_arguments_where(a, g != NULL ? g->line : 0, where, sizeof where);
+  sl_arguments_where(a, g, where, sizeof where);
   if (g == NULL) return sl_fail(SL_ERR_INPUT, "%s: --%s: is missing; expected %s", where, name, expected);
   if (g->value_count == 0) return sl_fail(SL_ERR_INPUT, "%s: --%s: is given; expected %s", where, name, expected);
   return sl_fail(SL_ERR_INPUT, "%s: --%s: is '%s'; expected %s", where, name, g->values[0], expected);

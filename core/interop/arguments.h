@@ -11,7 +11,8 @@ struct sl_argument_given {
   const char *name; /* without dashes, '_' as '-' */
   char *const *values;
   size_t value_count;
-  bool used; /* it has been requested */
+  bool used;        /* it has been requested */
+  const char *file; /* that the script sources; NULL: the script itself */
   int line;
   const char *doubt; /* of its first value; see shell.h */
   bool conditional;  /* it was written under a condition */
@@ -22,6 +23,8 @@ struct sl_arguments {
   bool is_script;   /* of lines, which messages name */
   struct sl_shell source;
   struct sl_words words;
+  struct sl_shell_place *places; /* of each word */
+  size_t place_capacity;
   struct sl_argument_given *list;
   size_t count, capacity;
   json_t *asked; /* the names that have been requested, given or not */
@@ -48,7 +51,7 @@ enum sl_status sl_arguments_real(const struct sl_arguments *a, const char *name,
 json_t *sl_arguments_number(const struct sl_arguments *a, const char *name, double x);
 /* Its values, as a new array of strings. */
 json_t *sl_arguments_list(const struct sl_arguments *a, const char *name);
-/* Writes "NAME:LINE", of arguments alone and if the line is 0 "NAME". */
-void sl_arguments_where(const struct sl_arguments *a, int line, char *out, size_t size);
+/* Writes "FILE:LINE" of an argument of a script; of arguments alone, and of NULL, their name. */
+void sl_arguments_where(const struct sl_arguments *a, const struct sl_argument_given *g, char *out, size_t size);
 /* Fails with SL_ERR_INPUT: "NAME:LINE: --argument: is VALUE; expected EXPECTED". */
 enum sl_status sl_arguments_fail(const struct sl_arguments *a, const char *name, const char *expected);

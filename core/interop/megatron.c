@@ -6,8 +6,10 @@
 #include "core/interop/megatron_fp8.h"
 #include "core/interop/megatron_keys.h"
 #include "core/interop/megatron_model.h"
+#include "core/interop/megatron_outside.h"
 #include "core/interop/megatron_refused.h"
 #include "core/interop/megatron_rows.h"
+#include "core/interop/megatron_stages.h"
 #include "core/interop/megatron_words.h"
 #include "core/interop/paths.h"
 #include "core/interop/unsaid.h"
@@ -57,7 +59,7 @@ static enum sl_status put_rows(json_t *config, const struct sl_arguments *a, enu
     const struct sl_argument_given *g = sl_arguments_find(a, row->name);
     if (sl_arguments_has(a, row->name) && seed == SL_MEGATRON_SEED_IDLE)
       sl_warn("%.256s:%d: --seed: is '%.100s', which only a shell can tell, so %s is taken: nothing here depends on it",
-              a->name, g->line, g->values[0], row->absent);
+              g->file != NULL ? g->file : a->name, g->line, g->values[0], row->absent);
   }
   return SL_OK;
 }
@@ -336,6 +338,7 @@ static enum sl_status read_all(const struct sl_arguments *a, const struct sl_meg
   SL_TRY(make_config(out->config, a, source->seed));
   sl_megatron_name_config(a, out->names);
   if (source->wants_model) SL_TRY(sl_megatron_model(a, &out->model, out->names));
+  SL_TRY(sl_megatron_put_stages(a, out->model, out->config));
   sl_megatron_say_doubts(a);
   sl_arguments_pass(a, sl_megatron_of_model);
   if (!a->is_script) SL_TRY(sl_megatron_check_words(a));
@@ -360,7 +363,8 @@ enum sl_status sl_megatron_read(const struct sl_megatron_source *source, struct 
   SL_TRY(sl_arguments_read(&a, source->name, source->text, source->is_script));
   out->config = json_object();
   out->names = json_object();
-  enum sl_status status = check_names_first(&a, source->strict, read_all(&a, source, out));
+  enum sl_status status = sl_megatron_check_outside(&a, source->strict);
+  if (status == SL_OK) status = check_names_first(&a, source->strict, read_all(&a, source, out));
   if (status == SL_OK) sl_megatron_say_rest(&a);
   sl_arguments_free(&a);
   if (status != SL_OK) sl_megatron_free(out);

@@ -29,8 +29,8 @@ struct sl_megatron_made {
 };
 
 /* A script's other words are its commands', those of arguments alone must belong to them (megatron_words.h). The
- * model is NULL if it is not wanted, or if the arguments have no --num-layers, or neither --vocab-size nor a
- * tokenizer with a known vocabulary (megatron_model.h). Defaults are those of Megatron-LM; with --deepspeed, those of
+ * model is NULL if it is not wanted, or if the arguments have neither --num-layers nor --vocab-size
+ * (megatron_model.h). Defaults are those of Megatron-LM; with --deepspeed, those of
  * Megatron-DeepSpeed. One warning names the arguments that change nothing modelled, one those whose value a condition
  * of the script decides. Errors: SL_ERR_INPUT with the argument and, of a script, its line: an invalid value, a
  * feature that is not modelled, a misspelt name (megatron_account.h). On failure nothing is allocated. */

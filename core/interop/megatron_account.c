@@ -43,7 +43,7 @@ static enum sl_status check_name(const struct sl_argument_given *g, const struct
   if (near == NULL) near = sl_misspelt(g->name, others->list, others->count);
   if (near != NULL && sl_arguments_find(asked->arguments, near) != NULL) near = NULL; /* given, too */
   if (near == NULL && !strict) return SL_OK;
-  sl_arguments_where(asked->arguments, g->line, where, sizeof where);
+  sl_arguments_where(asked->arguments, g, where, sizeof where);
   return sl_fail(SL_ERR_INPUT, "%s: --%s: is no argument of Megatron-LM's%s%s%s", where, g->name,
                  near != NULL ? "; did you mean --" : "", near != NULL ? near : "", near != NULL ? "?" : "");
 }

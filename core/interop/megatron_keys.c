@@ -10,6 +10,7 @@
 static const struct sl_megatron_tie others[] = {
     {sl_megatron_global_batch, "global-batch-size"},
     {"shardlab.virtual_stages", "num-layers-per-virtual-pipeline-stage"},
+    {"shardlab.stages", "pp-partition-method"},
     {"shardlab.cp_comm_type", "cp-comm-type"},
     {"shardlab.rank_order", "use-tp-pp-dp-mapping"},
     {"shardlab.recompute", "recompute-granularity"},
@@ -41,7 +42,7 @@ static void name_one(const struct sl_arguments *a, const char *key, const char *
   const struct sl_argument_given *g = sl_arguments_find(a, argument);
   char where[1024];
   if ((g == NULL && !absent) || json_object_get(names, key) != NULL) return;
-  sl_arguments_where(a, g != NULL ? g->line : 0, where, sizeof where);
+  sl_arguments_where(a, g, where, sizeof where);
   json_object_set_new(names, key, json_pack("{s:s, s:o}", "where", where, "word", json_sprintf("--%s", argument)));
 }
 

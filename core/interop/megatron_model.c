@@ -103,7 +103,7 @@ static enum sl_status find_form(const struct sl_arguments *a, const struct form 
 
 /* ---- sizes ---- */
 
-/* The vocabulary's size, or 0 if only the tokenizer's file can tell it. */
+/* The vocabulary's size; 0 without --num-layers, as there is no model then. */
 static enum sl_status read_vocabulary(const struct sl_arguments *a, int64_t *out) {
   static const struct {
     const char *tokenizer;
@@ -124,8 +124,10 @@ static enum sl_status read_vocabulary(const struct sl_arguments *a, int64_t *out
   if (sl_arguments_has(a, "tokenizer-type")) SL_TRY(sl_arguments_text(a, "tokenizer-type", &tokenizer));
   for (int i = 0; i < 3; i++)
     if (strcmp(known[i].tokenizer, tokenizer) == 0) *out = known[i].size;
-  if (*out > 0)
-    sl_warn("%s: without --vocab-size the vocabulary is that of %s, %lld", a->name, tokenizer, (long long)*out);
+  if (*out == 0)
+    return sl_arguments_fail(a, "tokenizer-type",
+                             "--vocab-size beside it, or --model: only its file says how large its vocabulary is");
+  sl_warn("%s: without --vocab-size the vocabulary is that of %s, %lld", a->name, tokenizer, (long long)*out);
   return SL_OK;
 }
 

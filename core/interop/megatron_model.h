@@ -13,7 +13,7 @@
  *   alibi, --embed-layernorm, LayerNorm, gelu, biases     bloom
  * The vocabulary is --vocab-size, or its padded size (--padded-vocab-size), or that of the tokenizer if it has a
  * fixed one (GPT2BPETokenizer, the default of pretrain_gpt.py, Llama2Tokenizer, Llama3Tokenizer), which a warning
- * names. *model is NULL without --num-layers if no vocabulary is given either, and with a tokenizer whose vocabulary
- * depends on its file. Of which arguments its keys are made is added to `names` (megatron_keys.h). Errors:
- * SL_ERR_INPUT: other combinations, by their features; invalid sizes. */
+ * names. *model is NULL without --num-layers if no vocabulary is given either. Of which arguments its keys are made is
+ * added to `names` (megatron_keys.h). Errors: SL_ERR_INPUT: other combinations, by their features; invalid sizes; a
+ * tokenizer whose vocabulary depends on its file, without --vocab-size. */
 enum sl_status sl_megatron_model(const struct sl_arguments *a, json_t **model, json_t *names);

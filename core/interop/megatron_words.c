@@ -5,6 +5,7 @@
 #include "core/interop/megatron_rows.h"
 #include "core/interop/unsaid.h"
 
+#include <stdint.h>
 #include <string.h>
 
 static const char *const switches[] = {
@@ -153,6 +154,10 @@ static const char *const named[] = {
     "weight-decay-incr-style",
     NULL,
 };
+
+size_t sl_megatron_takes(const char *name) {
+  return sl_interop_among(switches, name) ? 0 : sl_interop_among(lists, name) ? SIZE_MAX : 1;
+}
 
 /* The word that a launcher starts; what stands before it is the launcher's. NULL: none. */
 static char *const *program_of(const struct sl_arguments *a) {

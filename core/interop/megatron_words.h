@@ -8,5 +8,7 @@
  * unknown may take any words. Errors: SL_ERR_INPUT with a word that belongs to no argument, or an argument that lacks
  * its value. */
 enum sl_status sl_megatron_check_words(const struct sl_arguments *a);
+/* How many words an argument takes at most, of one that nobody knows 1. */
+size_t sl_megatron_takes(const char *name);
 /* --rampup-batch-size has three whole numbers, if it is given. Errors: SL_ERR_INPUT. */
 enum sl_status sl_megatron_check_rampup(const struct sl_arguments *a);

@@ -4,6 +4,7 @@
 #include "core/interop/shell_conditions.h"
 #include "core/interop/shell_expand.h"
 #include "core/interop/shell_program.h"
+#include "core/interop/shell_source.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,12 +20,26 @@ static enum sl_status end_shell_word(struct sl_shell_reader *r) {
   return r->assigns && !r->in_array ? sl_shell_end_assignment(r) : SL_OK;
 }
 
+static enum sl_status read_text(struct sl_shell_reader *r);
+
+/* The file that the command sources, if it does and the file can be read. */
+static enum sl_status read_sourced(struct sl_shell_reader *r) {
+  struct sl_shell_source source;
+  SL_TRY(sl_shell_source_open(r, &source));
+  if (source.text == NULL) return SL_OK;
+  const enum sl_status status = read_text(r);
+  sl_shell_source_close(r, &source);
+  return status;
+}
+
 static enum sl_status end_command(struct sl_shell_reader *r) {
   SL_TRY(end_shell_word(r));
   if (!r->is_script) return SL_OK;
   r->over = r->program.rank > 0 && sl_shell_conditions_exit(&r->conditions, &r->command);
-  if (r->command.count > 0 && sl_shell_conditions_command(&r->conditions, &r->command))
+  if (r->command.count > 0 && sl_shell_conditions_command(&r->conditions, &r->command)) {
     SL_TRY(sl_shell_program_command(&r->program, &r->command));
+    SL_TRY(read_sourced(r));
+  }
   r->command.count = 0;
   return SL_OK;
 }
@@ -172,7 +187,7 @@ static enum sl_status give(struct sl_shell *out, const struct sl_shell_list *lis
   SL_TRY(sl_grow(&out->places, &out->capacity, list->count, sizeof *out->places));
   for (size_t i = 0; i < list->count; i++) {
     const struct sl_shell_word *word = &list->words[i];
-    out->places[i] = (struct sl_shell_place){word->line, word->doubt, word->conditional};
+    out->places[i] = (struct sl_shell_place){word->file, word->line, word->doubt, word->conditional};
     sl_words_add(&out->words, word->text);
   }
   return sl_words_check(&out->words);
@@ -181,19 +196,20 @@ static enum sl_status give(struct sl_shell *out, const struct sl_shell_list *lis
 static enum sl_status choose(struct sl_shell_reader *r) {
   const struct sl_shell_program *p = &r->program;
   const bool one = r->is_script && p->rank > 0;
-  if (one && p->other_line > 0)
-    sl_warn("%.256s: %s runs in lines %d and %d with other arguments; those of the last are taken", r->name,
-            p->best.words[0].text, p->other_line, p->best.words[0].line);
+  if (one && p->other.text != NULL)
+    sl_warn("%.256s: %s runs in %s and %s with other arguments; those of the last are taken", r->name,
+            p->best.words[0].text, sl_shell_spot(p->other.file, p->other.line).text,
+            sl_shell_spot(p->best.words[0].file, p->best.words[0].line).text);
   SL_TRY(give(r->out, one ? &p->best : r->is_script ? &p->all : &r->command, r->name));
+  SL_TRY(sl_words_check(&r->out->unread));
   return sl_words_check(&r->out->doubts);
 }
 
-static enum sl_status read_all(struct sl_shell_reader *r) {
+static enum sl_status read_text(struct sl_shell_reader *r) {
   while (r->at < r->end || r->depth > 0) SL_TRY(r->at < r->end ? step(r) : sl_shell_leave(r));
   if (r->opened != NULL) return sl_shell_not_closed(r, "a quotation mark", r->opened);
   if (r->in_array) return sl_fail(SL_ERR_INPUT, "%s:%d: %s=( is not closed", r->name, r->assigned_line, r->assigned);
-  SL_TRY(end_command(r));
-  return choose(r);
+  return r->over ? SL_OK : end_command(r);
 }
 
 enum sl_status sl_shell_read(struct sl_shell *out, const char *name, const char *text, bool is_script) {
@@ -203,11 +219,13 @@ enum sl_status sl_shell_read(struct sl_shell *out, const char *name, const char 
                               .end = text + strlen(text),
                               .line = 1,
                               .name = name,
+                              .script = name,
                               .out = out,
                               .is_script = is_script};
   *out = (struct sl_shell){0};
   sl_shell_conditions_open(&r.conditions);
-  const enum sl_status status = read_all(&r);
+  enum sl_status status = read_text(&r);
+  if (status == SL_OK) status = choose(&r);
   sl_shell_variables_free(&r.variables);
   sl_shell_list_free(&r.value.list);
   sl_shell_list_free(&r.command);
@@ -220,6 +238,8 @@ enum sl_status sl_shell_read(struct sl_shell *out, const char *name, const char 
 void sl_shell_free(struct sl_shell *shell) {
   sl_words_free(&shell->words);
   sl_words_free(&shell->doubts);
+  sl_words_free(&shell->files);
+  sl_words_free(&shell->unread);
   free(shell->places);
   *shell = (struct sl_shell){0};
 }

@@ -7,6 +7,7 @@
 
 /* Where a word comes from. */
 struct sl_shell_place {
+  const char *file;  /* that the script sources, as messages name it; NULL: the script itself */
   int line;          /* of its first character, from 1 */
   const char *doubt; /* what a condition decides of it: "TP is 4 as in line 3, not 2 as in line 1"; NULL: nothing */
   bool conditional;  /* it was written under a condition */
@@ -17,6 +18,8 @@ struct sl_shell {
   struct sl_shell_place *places; /* one a word */
   size_t capacity;
   struct sl_words doubts; /* the texts of them, each once */
+  struct sl_words files;  /* that the script sources and that were read */
+  struct sl_words unread; /* others: "run.sh:3: source $X/y.sh (only a shell can tell its path)" */
 };
 
 /* Reads the words of `text`. Words are separated by blanks and lines, inside quotation marks too, since scripts keep
@@ -35,6 +38,8 @@ struct sl_shell {
  * Failing that they are those of the last command with a .py file and --num-layers or --micro-batch-size, and failing
  * that all words beginning with the first argument in commands and variables that have one. Without `is_script` they
  * are all of `text`.
+ *
+ * Of a script, `source FILE` and `. FILE` are read where they stand (shell_source.h).
  *
  * Errors: SL_ERR_INPUT with `name` and line: more than 4096 words in a command or a variable, or a word of more than
  * 4095 bytes; what is not closed. On failure nothing is allocated. */

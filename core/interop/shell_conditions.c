@@ -43,6 +43,11 @@ static void push(struct sl_shell_conditions *c, char kind) {
   begin_list(c);
 }
 
+void sl_shell_conditions_enter(struct sl_shell_conditions *c) {
+  push(c, '.');
+  c->begins = true;
+}
+
 static void pop(struct sl_shell_conditions *c, char kind) {
   if (c->depth > SL_SHELL_FRAMES || top(c, kind) != NULL) c->depth--;
   begin_list(c);

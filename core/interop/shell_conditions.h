@@ -8,7 +8,7 @@ enum { SL_SHELL_FRAMES = 64 };
 
 /* An if, a case or a group in { } that is not closed. */
 struct sl_shell_frame {
-  char kind;                    /* 'i', 'c' or '{' */
+  char kind;                    /* 'i', 'c' or '{', or '.': a file that is sourced */
   enum sl_truth outer;          /* does it run, by the && or || before it? */
   enum sl_truth branch;         /* does the branch that is read run? */
   enum sl_truth taken;          /* did one before it? */
@@ -32,6 +32,9 @@ struct sl_shell_conditions {
 /* Is it a reserved word behind which a command begins? */
 bool sl_shell_leads(const char *word);
 void sl_shell_conditions_open(struct sl_shell_conditions *c);
+/* What is read from here on runs where the command that was read last does, until the conditions before it are put
+ * back. */
+void sl_shell_conditions_enter(struct sl_shell_conditions *c);
 /* A word outside of quotation marks. */
 void sl_shell_conditions_word(struct sl_shell_conditions *c, const char *word);
 /* All words of a command, at its end; whether they are a command that runs, or may. */

@@ -103,7 +103,7 @@ enum sl_status sl_shell_program_command(struct sl_shell_program *p, const struct
   struct sl_shell_list own = {0};
   enum sl_status status = take(&own, command, program);
   const bool differs = (int)rank == p->rank && !sl_shell_list_equal(&p->best, &own);
-  p->other_line = differs ? p->best.words[0].line : 0;
+  p->other = differs ? p->best.words[0] : (struct sl_shell_word){0};
   p->rank = (int)rank;
   sl_shell_list_free(&p->best);
   p->best = own;

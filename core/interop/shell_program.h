@@ -5,9 +5,9 @@
 
 /* The best command so far, and all words for a script that has none. */
 struct sl_shell_program {
-  struct sl_shell_list best; /* from its .py file on */
-  int rank;                  /* how sure it is that it is the training; 0: there is none */
-  int other_line;            /* of an earlier one, as sure, whose arguments differ; 0: there is none */
+  struct sl_shell_list best;  /* from its .py file on */
+  int rank;                   /* how sure it is that it is the training; 0: there is none */
+  struct sl_shell_word other; /* of an earlier one, as sure, whose arguments differ; its text is NULL: there is none */
   struct sl_shell_list all;
 };
 

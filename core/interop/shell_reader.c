@@ -19,6 +19,7 @@ enum sl_status sl_shell_push(struct sl_shell_reader *r, const char *bytes, size_
                    SL_SHELL_WORD_BYTES - 1);
   if (r->length == 0) {
     r->began = sl_shell_line(r);
+    r->began_file = r->file;
     r->quoted = r->opened != NULL;
     r->plain = !r->quoted;
   }
@@ -63,6 +64,7 @@ enum sl_status sl_shell_end_word(struct sl_shell_reader *r) {
     sl_words_add(&r->texts, r->word);
     SL_TRY(sl_words_check(&r->texts));
     const struct sl_shell_word word = {.text = r->texts.list[r->texts.count - 1],
+                                       .file = r->began_file,
                                        .line = r->began,
                                        .doubt = r->doubt,
                                        .conditional =
@@ -86,7 +88,10 @@ enum sl_status sl_shell_splice(struct sl_shell_reader *r, const struct sl_shell_
     if (i > 0) SL_TRY(sl_shell_end_word(r));
     SL_TRY(sl_shell_push(r, word->text, strlen(word->text)));
     r->plain = false;
-    if (begins && (value.list.count > 1 || word->text[0] == '-')) r->began = word->line; /* of a list of arguments */
+    if (begins && (value.list.count > 1 || word->text[0] == '-')) { /* of a list of arguments */
+      r->began = word->line;
+      r->began_file = word->file;
+    }
     if (r->doubt == NULL) r->doubt = doubt != NULL ? doubt : word->doubt;
     r->conditional |= word->conditional;
   }
@@ -117,6 +122,7 @@ enum sl_status sl_shell_end_assignment(struct sl_shell_reader *r) {
   r->conditions.begins = false;
   if (runs == SL_NO || (runs == SL_MAYBE && keeps_value(r))) return sl_shell_list_free(&r->value.list), SL_OK;
   r->value.line = r->assigned_line;
+  r->value.file = r->file;
   r->value.conditional = runs == SL_MAYBE;
   SL_TRY(sl_shell_program_variable(&r->program, &r->value.list));
   return sl_shell_assign(&r->variables, r->assigned, &r->value);

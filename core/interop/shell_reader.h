@@ -15,9 +15,12 @@ struct sl_shell_input {
 };
 
 struct sl_shell_reader {
-  const char *text, *at, *end, *name; /* name: of the text, for messages */
-  const char *opened;                 /* the quotation mark that is not closed yet, or NULL */
-  const char *counted;                /* up to where lines are counted */
+  const char *text, *at, *end, *name;   /* name: of the text, for messages */
+  const char *script;                   /* the script's name */
+  const char *file;                     /* NULL: it is the script's own text */
+  const struct sl_shell_source *source; /* that is read, and those that source it; NULL: none */
+  const char *opened;                   /* the quotation mark that is not closed yet, or NULL */
+  const char *counted;                  /* up to where lines are counted */
   int line;
   bool is_script;
   bool over;                                    /* it has ended itself, behind the command that runs the training */
@@ -32,11 +35,12 @@ struct sl_shell_reader {
   /* the word that is read */
   char word[SL_SHELL_WORD_BYTES];
   size_t length;
-  int began;         /* its line */
-  bool quoted;       /* it began inside quotation marks */
-  bool plain;        /* nothing of it came from quotation marks or a variable */
-  const char *doubt; /* of its variables, the first */
-  bool conditional;  /* one of its variables was set under a condition */
+  const char *began_file; /* where it begins ... */
+  int began;              /* ... and its line */
+  bool quoted;            /* it began inside quotation marks */
+  bool plain;             /* nothing of it came from quotation marks or a variable */
+  const char *doubt;      /* of its variables, the first */
+  bool conditional;       /* one of its variables was set under a condition */
   /* where it goes */
   struct sl_shell_list command;
   bool redirects; /* it is a file's name behind > */

@@ -6,6 +6,12 @@
 
 enum { TOLD_BYTES = 160 };
 
+struct sl_shell_spot sl_shell_spot(const char *file, int line) {
+  struct sl_shell_spot out;
+  snprintf(out.text, sizeof out.text, file != NULL ? "line %d of %.100s" : "line %d", line, file);
+  return out;
+}
+
 /* ---- lists ---- */
 
 enum sl_status sl_shell_list_add(struct sl_shell_list *list, const struct sl_shell_word *word) {
@@ -77,14 +83,15 @@ static void tell(const struct sl_shell_list *list, char out[TOLD_BYTES]) {
 const char *sl_shell_doubt(const struct sl_shell_variables *variables, const struct sl_shell_variable *v,
                            struct sl_words *doubts) {
   const struct sl_shell_variable *other = v;
-  char text[2 * TOLD_BYTES + 256], values[2][TOLD_BYTES];
+  char text[2 * TOLD_BYTES + 512], values[2][TOLD_BYTES];
   while (other != NULL && other->value.conditional && begins_with(&v->value.list, &other->value.list))
     other = find_before(variables, (size_t)(other - variables->all), v->name, strlen(v->name));
   if (!v->value.conditional || other == NULL || begins_with(&v->value.list, &other->value.list)) return NULL;
   tell(&v->value.list, values[0]);
   tell(&other->value.list, values[1]);
-  snprintf(text, sizeof text, "%.100s is %s as in line %d, not %s as in line %d", v->name, values[0], v->value.line,
-           values[1], other->value.line);
+  snprintf(text, sizeof text, "%.100s is %s as in %s, not %s as in %s", v->name, values[0],
+           sl_shell_spot(v->value.file, v->value.line).text, values[1],
+           sl_shell_spot(other->value.file, other->value.line).text);
   for (size_t i = 0; i < doubts->count; i++)
     if (strcmp(doubts->list[i], text) == 0) return doubts->list[i];
   sl_words_add(doubts, text);

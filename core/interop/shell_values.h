@@ -9,6 +9,7 @@
 /* A word, after expansion. */
 struct sl_shell_word {
   const char *text;
+  const char *file;  /* that the script sources, NULL: the script itself */
   int line;          /* of its first character, from 1 */
   const char *doubt; /* what a condition decides of it; NULL: nothing */
   bool conditional;  /* it was written under a condition */
@@ -24,6 +25,7 @@ struct sl_shell_list {
 struct sl_shell_value {
   struct sl_shell_list list;
   bool blank_before, blank_after; /* the text begins, or ends, with a blank */
+  const char *file;
   int line;
   bool conditional;
 };
@@ -37,6 +39,12 @@ struct sl_shell_variables {
   struct sl_shell_variable *all;
   size_t count, capacity;
 };
+
+/* "line 3", or "line 3 of conf.sh". */
+struct sl_shell_spot {
+  char text[128];
+};
+struct sl_shell_spot sl_shell_spot(const char *file, int line);
 
 /* Appends a word. Errors: SL_ERR_MEMORY. */
 enum sl_status sl_shell_list_add(struct sl_shell_list *list, const struct sl_shell_word *word);

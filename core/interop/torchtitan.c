@@ -1,7 +1,6 @@
 /* Reads torchtitan's settings; see torchtitan.h. Sources: torchtitan at 238fa99, config/job_config.py (keys and
- * defaults), distributed/parallel_dims.py (degrees), distributed/pipeline_parallel.py (stages),
- * distributed/activation_checkpoint.py, models/llama3/infra/parallelize.py (what is applied in which case), train.py
- * (accumulation). */
+ * defaults), distributed/parallel_dims.py (degrees), distributed/activation_checkpoint.py,
+ * models/llama3/infra/parallelize.py (what is applied in which case). */
 #include "core/interop/torchtitan.h"
 
 #include "core/base/checked.h"
@@ -10,6 +9,7 @@
 #include "core/interop/toml.h"
 #include "core/interop/torchtitan_keys.h"
 #include "core/interop/torchtitan_models.h"
+#include "core/interop/torchtitan_pipeline.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -24,39 +24,24 @@ static const char replicate_key[] = MOVED(TRAINING, "data_parallel_replicate_deg
 static const char tp_key[] = MOVED(TRAINING, "tensor_parallel_degree");
 static const char cp_key[] = MOVED(EXPERIMENTAL, "context_parallel_degree");
 static const char rotate_key[] = MOVED(EXPERIMENTAL, "context_parallel_rotate_method");
-static const char pp_key[] = MOVED(EXPERIMENTAL, "pipeline_parallel_degree");
-static const char schedule_key[] = MOVED(EXPERIMENTAL, "pipeline_parallel_schedule");
-static const char microbatch_key[] = MOVED(EXPERIMENTAL, "pipeline_parallel_microbatch_size");
 static const char async_key[] = MOVED(EXPERIMENTAL, "enable_async_tensor_parallel");
 static const char reshard_key[] = MOVED(TRAINING, "fsdp_reshard_after_forward");
-static const char parts_key[] = PARALLELISM "module_fqns_per_model_part";
-static const char batch_key[] = TRAINING "local_batch_size|" TRAINING "batch_size";
 
-enum { MOST_STAGES = 256 }; /* the longest list shardlab.stages */
-
-struct titan {
-  struct sl_settings s;
-  int64_t world, replicate, shard, cp, tp, pp, layers; /* layers 0: not known */
-  int64_t members; /* ranks over which FSDP shards: shard x cp (parallel_dims.py, dp_shard_cp) */
-  int64_t stages;  /* of the whole pipeline */
-  json_t *config;
-};
-
-static void put(struct titan *t, const char *path, json_t *value) {
+static void put(struct sl_titan *t, const char *path, json_t *value) {
   sl_interop_put(t->config, path, value);
 }
 
 /* ---- ranks ---- */
 
 /* A shard degree of -1 stands for all ranks that the other degrees leave. */
-static enum sl_status read_degrees(struct titan *t) {
+static enum sl_status read_degrees(struct sl_titan *t) {
   t->replicate = t->cp = t->tp = t->pp = 1;
   t->shard = -1;
   SL_TRY(sl_settings_int(&t->s, replicate_key, 1, SL_MAX_DEGREE, &t->replicate));
   SL_TRY(sl_settings_int(&t->s, shard_key, -1, SL_MAX_DEGREE, &t->shard));
   SL_TRY(sl_settings_int(&t->s, cp_key, 1, SL_MAX_DEGREE, &t->cp));
   SL_TRY(sl_settings_int(&t->s, tp_key, 1, SL_MAX_DEGREE, &t->tp));
-  SL_TRY(sl_settings_int(&t->s, pp_key, 1, SL_MAX_DEGREE, &t->pp));
+  SL_TRY(sl_settings_int(&t->s, sl_titan_pp_key, 1, SL_MAX_DEGREE, &t->pp));
   const int64_t others = sl_product(sl_product(sl_product(t->replicate, t->cp), t->tp), t->pp);
   if (t->shard == 0) return sl_settings_fail(&t->s, shard_key, "-1, or 1 and above");
   if (t->shard < 0 && t->world == 0)
@@ -74,7 +59,7 @@ static enum sl_status read_degrees(struct titan *t) {
 }
 
 /* "allgather" gathers keys and values once, "alltoall" passes them on from rank to rank. */
-static enum sl_status put_context(struct titan *t) {
+static enum sl_status put_context(struct sl_titan *t) {
   char method[32] = "allgather";
   SL_TRY(sl_settings_word(&t->s, rotate_key, "allgather|alltoall", method));
   if (t->cp == 1) return SL_OK;
@@ -84,7 +69,7 @@ static enum sl_status put_context(struct titan *t) {
 }
 
 /* Replicas alone (models/llama3/infra/parallelize.py, apply_ddp: DDP has not supported > 1D parallelism). */
-static enum sl_status put_ddp(struct titan *t) {
+static enum sl_status put_ddp(struct sl_titan *t) {
   if (t->tp > 1 || t->pp > 1)
     return sl_settings_fail(&t->s, replicate_key, "1, or shards beside it: torchtitan's DDP has no tp and no pp");
   put(t, "shardlab.preset", json_string("ddp"));
@@ -92,7 +77,7 @@ static enum sl_status put_ddp(struct titan *t) {
   return SL_OK;
 }
 
-static enum sl_status put_sharding(struct titan *t) {
+static enum sl_status put_sharding(struct sl_titan *t) {
   char policy[32] = "default";
   SL_TRY(sl_settings_word(&t->s, reshard_key, "default|always|never", policy));
   const bool reshards = strcmp(policy, "default") == 0 ? t->pp == 1 : strcmp(policy, "always") == 0;
@@ -114,117 +99,9 @@ static enum sl_status put_sharding(struct titan *t) {
   return SL_OK;
 }
 
-/* ---- the pipeline ---- */
-
-/* Counts the blocks, such as "layers.7", in a part's list of names. */
-static int64_t count_blocks(const json_t *part) {
-  size_t i;
-  json_t *name;
-  int64_t count = 0;
-  json_array_foreach((json_t *)(uintptr_t)part, i, name) {
-    if (!json_is_string(name)) return -1;
-    count += strncmp(json_string_value(name), "layers.", 7) == 0;
-  }
-  return json_is_array(part) ? count : -1;
-}
-
-static enum sl_status put_named_parts(struct titan *t, const json_t *parts) {
-  json_t *stages = json_array();
-  put(t, "shardlab.stages", stages);
-  for (size_t i = 0; i < json_array_size(parts); i++) {
-    const int64_t blocks = count_blocks(json_array_get(parts, i));
-    if (blocks < 0) return sl_settings_fail(&t->s, parts_key, "lists of modules' names");
-    json_array_append_new(stages, json_integer(blocks));
-  }
-  t->stages = (int64_t)json_array_size(parts);
-  if (t->stages > 0 && t->stages % t->pp == 0) return SL_OK;
-  return sl_settings_fail(&t->s, parts_key, "a multiple of pipeline_parallel_degree %lld, as parts", (long long)t->pp);
-}
-
-/* As generate_llm_fqn_per_model_part: embedding and output count as `less` layers each, and the first stages take one
- * layer more if the layers do not divide evenly. */
-static enum sl_status put_dealt(struct titan *t, const int64_t less[2]) {
-  const int64_t all = t->layers + less[0] + less[1], each = all / t->stages, more = all % t->stages;
-  if (less[0] > each || less[1] > each || t->stages > MOST_STAGES)
-    return sl_settings_fail(&t->s, pp_key, "at most so many stages that each has a layer: there are %lld for %lld",
-                            (long long)t->stages, (long long)all);
-  json_t *stages = json_array();
-  put(t, "shardlab.stages", stages);
-  for (int64_t i = 0; i < t->stages; i++)
-    json_array_append_new(
-        stages, json_integer(each + (i < more) - (i == 0 ? less[0] : 0) - (i == t->stages - 1 ? less[1] : 0)));
-  return SL_OK;
-}
-
-static enum sl_status put_stages(struct titan *t, bool several) {
-  static const char each_key[] = MOVED(EXPERIMENTAL, "pipeline_parallel_layers_per_stage");
-  int64_t less[2] = {1, 1}, each = 0;
-  SL_TRY(sl_settings_int(&t->s, PARALLELISM "pipeline_parallel_first_stage_less_layers", 0, SL_MAX_ROWS, &less[0]));
-  SL_TRY(sl_settings_int(&t->s, PARALLELISM "pipeline_parallel_last_stage_less_layers", 0, SL_MAX_ROWS, &less[1]));
-  SL_TRY(sl_settings_int(&t->s, each_key, 1, SL_MAX_ROWS, &each));
-  const json_t *parts = sl_settings_value(&t->s, parts_key);
-  t->stages = t->pp * (several ? 2 : 1);
-  if (parts != NULL) return put_named_parts(t, parts);
-  if (t->layers == 0)
-    return sl_settings_fail(&t->s, "model.flavor", "a known one, or --model: its layers are dealt to %lld stages",
-                            (long long)t->stages);
-  if (each > 0) t->stages = (t->layers + less[0] + less[1] + each - 1) / each;
-  if (t->stages % t->pp != 0 || (t->stages > t->pp) != several)
-    return sl_settings_fail(&t->s, each_key, "%s stages a rank, of pipeline_parallel_degree %lld",
-                            several ? "two or more" : "one: this schedule has no more", (long long)t->pp);
-  return put_dealt(t, less);
-}
-
-static enum sl_status put_pipeline(struct titan *t) {
-  static const struct {
-    const char *theirs, *ours;
-    bool several;
-  } schedules[] = {{"1F1B", "1f1b", false},
-                   {"GPipe", "gpipe", false},
-                   {"Interleaved1F1B", "interleaved", true},
-                   {"LoopedBFS", "looped-bfs", true},
-                   {"InterleavedZeroBubble", "interleaved-zb", true},
-                   {"ZBVZeroBubble", "zbv", true}};
-  char name[32] = "1F1B";
-  int i = 0;
-  SL_TRY(sl_settings_word(&t->s, schedule_key,
-                          "1F1B|GPipe|Interleaved1F1B|LoopedBFS|InterleavedZeroBubble|ZBVZeroBubble", name));
-  while (strcmp(schedules[i].theirs, name) != 0) i++;
-  t->stages = t->pp;
-  if (t->pp == 1) return SL_OK;
-  SL_TRY(put_stages(t, schedules[i].several));
-  put(t, "shardlab.schedule", json_string(schedules[i].ours));
-  put(t, "shardlab.virtual_stages", json_integer(t->stages / t->pp));
-  return SL_OK;
-}
-
-/* Only a pipeline splits a rank's batch into micro-batches. A global batch larger than one batch of each rank is
- * accumulated; between those runs a pipeline would drain, which is not modelled. */
-static enum sl_status put_batch(struct titan *t) {
-  int64_t local = 8, whole = -1, micro = 1;
-  const int64_t dp = t->replicate * t->shard;
-  SL_TRY(sl_settings_int(&t->s, batch_key, 1, SL_MAX_ROWS, &local));
-  SL_TRY(sl_settings_int(&t->s, TRAINING "global_batch_size", -1, SL_MAX_ROWS, &whole));
-  SL_TRY(sl_settings_int(&t->s, microbatch_key, 1, SL_MAX_ROWS, &micro));
-  if (t->pp == 1) micro = local;
-  const int64_t step = sl_product(local, dp);
-  if (whole > 0 && (step == SL_HUGE || whole % step != 0))
-    return sl_settings_fail(&t->s, TRAINING "global_batch_size", "a multiple of local_batch_size %lld x %lld replicas",
-                            (long long)local, (long long)dp);
-  const int64_t times = whole > 0 ? whole / step : 1;
-  if (t->pp > 1 && times > 1)
-    return sl_settings_fail(&t->s, TRAINING "global_batch_size",
-                            "%lld: beside a pipeline, several runs of it a step are not modelled", (long long)step);
-  if (local % micro != 0)
-    return sl_settings_fail(&t->s, batch_key, "a multiple of pipeline_parallel_microbatch_size %lld", (long long)micro);
-  put(t, "train_micro_batch_size_per_gpu", json_integer(micro));
-  put(t, "gradient_accumulation_steps", json_integer(local / micro * times));
-  return SL_OK;
-}
-
 /* ---- optimizer and number types ---- */
 
-static enum sl_status put_optimizer(struct titan *t) {
+static enum sl_status put_optimizer(struct sl_titan *t) {
   char name[32] = "AdamW";
   double lr = 8e-4, betas[2] = {0.9, 0.95}, eps = 1e-8, decay = 0.1, clip = 1;
   SL_TRY(sl_settings_word(&t->s, "optimizer.name", "AdamW|Adam", name));
@@ -248,7 +125,7 @@ static enum sl_status put_optimizer(struct titan *t) {
 
 /* Only FSDP casts. Without it DDP and a single device train under torch.autocast, and beside tp or pp torchtitan
  * leaves all in fp32 and warns (distributed/utils.py, maybe_enable_amp). */
-static enum sl_status put_number_types(struct titan *t) {
+static enum sl_status put_number_types(struct sl_titan *t) {
   char whole[32] = "float32", param[32] = "bfloat16", reduce[32] = "float32";
   SL_TRY(sl_settings_word(&t->s, TRAINING "dtype", "float32|bfloat16", whole));
   SL_TRY(sl_settings_word(&t->s, TRAINING "mixed_precision_param", "bfloat16|float32", param));
@@ -271,7 +148,7 @@ static enum sl_status put_number_types(struct titan *t) {
 }
 
 /* Whether a converter is one of float8; none else is modelled. */
-static enum sl_status read_converter(const struct titan *t, const char *name, size_t length, bool *on) {
+static enum sl_status read_converter(const struct sl_titan *t, const char *name, size_t length, bool *on) {
   static const char *const known[] = {"float8", "quantize.linear.float8"};
   for (size_t i = 0; i < sizeof known / sizeof *known; i++)
     if (strlen(known[i]) == length && strncmp(name, known[i], length) == 0) return *on = true, SL_OK;
@@ -279,7 +156,7 @@ static enum sl_status read_converter(const struct titan *t, const char *name, si
 }
 
 /* A list, in TOML of early 2025 one string with commas (config_manager.py, string_list). */
-static enum sl_status read_converters(const struct titan *t, bool *on) {
+static enum sl_status read_converters(const struct sl_titan *t, bool *on) {
   const json_t *given = sl_settings_value(&t->s, "model.converters"), *item;
   size_t i;
   if (json_is_string(given)) {
@@ -300,7 +177,7 @@ static enum sl_status read_converters(const struct titan *t, bool *on) {
   return SL_OK;
 }
 
-static enum sl_status put_float8(struct titan *t) {
+static enum sl_status put_float8(struct sl_titan *t) {
   static const char recipe_key[] =
       "quantize.linear.float8.recipe_name|quantize.dense.float8.recipe_name|float8.recipe_name";
   static const char gather_key[] = "quantize.linear.float8.enable_fsdp_float8_all_gather|"
@@ -334,7 +211,7 @@ static bool compiles(const json_t *components, const char *what) {
   return false;
 }
 
-static enum sl_status put_kernels(struct titan *t) {
+static enum sl_status put_kernels(struct sl_titan *t) {
   bool compile = false;
   SL_TRY(sl_settings_bool(&t->s, "compile.enable|training.compile", &compile));
   const json_t *components = sl_settings_value(&t->s, "compile.components");
@@ -350,7 +227,7 @@ static enum sl_status put_kernels(struct titan *t) {
 }
 
 /* "op" keeps the results of expensive ops; a number n recomputes every n-th layer in full. */
-static enum sl_status put_recompute(struct titan *t) {
+static enum sl_status put_recompute(struct sl_titan *t) {
   static const char option_key[] = "activation_checkpoint.selective_ac_option";
   char mode[32] = "selective";
   SL_TRY(sl_settings_word(&t->s, "activation_checkpoint.mode", "none|selective|full|memory_budget", mode));
@@ -372,7 +249,7 @@ static enum sl_status put_recompute(struct titan *t) {
 /* ---- the model ---- */
 
 /* Names the flavors of the given model family or, if it is unknown, the families. */
-static enum sl_status unknown_flavor(const struct titan *t, const char *family) {
+static enum sl_status unknown_flavor(const struct sl_titan *t, const char *family) {
   char list[256] = "";
   const char *name, *flavor;
   for (int i = 0; sl_torchtitan_flavor(i, &name, &flavor); i++) {
@@ -383,7 +260,7 @@ static enum sl_status unknown_flavor(const struct titan *t, const char *family) 
   return sl_settings_fail(&t->s, "model.name", "llama3, llama2 or qwen3, dense; or --model");
 }
 
-static enum sl_status make_model(struct titan *t, int64_t seq, json_t **model) {
+static enum sl_status make_model(struct sl_titan *t, int64_t seq, json_t **model) {
   const json_t *flavor = sl_settings_value(&t->s, "model.flavor"), *name = sl_settings_value(&t->s, "model.name");
   if (flavor == NULL || t->layers > 0) return SL_OK; /* --model was given */
   const char *family = name == NULL ? "llama3" : json_is_string(name) ? json_string_value(name) : "";
@@ -403,7 +280,7 @@ static enum sl_status check_sections(const struct sl_json *doc) {
   return SL_OK;
 }
 
-static enum sl_status make_config(struct titan *t, json_t **model) {
+static enum sl_status make_config(struct sl_titan *t, json_t **model) {
   int64_t seq = 2048, seed = 1234;
   SL_TRY(check_sections(t->s.doc));
   SL_TRY(sl_settings_refuse(&t->s, sl_torchtitan_refused));
@@ -414,8 +291,7 @@ static enum sl_status make_config(struct titan *t, json_t **model) {
   SL_TRY(make_model(t, seq, model));
   SL_TRY(read_degrees(t));
   SL_TRY(put_sharding(t));
-  SL_TRY(put_pipeline(t));
-  SL_TRY(put_batch(t));
+  SL_TRY(sl_titan_put_pipeline(t));
   SL_TRY(put_optimizer(t));
   SL_TRY(put_number_types(t));
   SL_TRY(put_float8(t));
@@ -428,7 +304,7 @@ enum sl_status sl_torchtitan_read(const char *name, const char *text, size_t siz
   static const struct sl_setting_names names = {"torchtitan", sl_torchtitan_beside, sl_torchtitan_known};
   struct sl_json doc;
   enum sl_status status;
-  struct titan t = {.world = *world, .layers = layers};
+  struct sl_titan t = {.world = *world, .layers = layers};
   *config = *model = NULL;
   SL_TRY(sl_toml_parse(&doc, name, text, size));
   SL_GO(sl_settings_open(&t.s, &doc));

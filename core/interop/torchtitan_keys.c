@@ -136,6 +136,8 @@ const struct sl_setting_tie sl_torchtitan_ties[] = {
     {"train_batch_size", "training.global_batch_size"},
     {"train_micro_batch_size_per_gpu", "parallelism.pipeline_parallel_microbatch_size"},
     {"train_micro_batch_size_per_gpu", "training.local_batch_size|training.batch_size"},
+    {"gradient_accumulation_steps",
+     "parallelism.pipeline_parallel_microbatches|experimental.pipeline_parallel_microbatches"},
     {"gradient_accumulation_steps", "training.global_batch_size"},
     {"gradient_clipping", "training.max_norm"},
     {"communication_data_type", "training.mixed_precision_reduce"},

@@ -1,7 +1,8 @@
 /* The plan along the pipeline: which layers a stage has, which rank has which stage, and the schedule. */
 #include "core/plan/stages.h"
 
-#include <math.h>
+#include "core/base/partition.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,56 +26,17 @@ static double weight_of(const struct sl_plan *plan, int layer) {
   return sum;
 }
 
-/* The best division of the first items into some runs: its heaviest and its lightest run, and where its last one
- * starts. */
-struct cut {
-  double heaviest, lightest;
-  int last;
-};
-
-/* Is division `a` preferred to `b`, which was found earlier? DeepSpeed wants the runs by parameters to differ least,
- * and takes the last of equals; by flops the heaviest counts, and the first of equals has the shortest early stages,
- * which hold the most micro-batches. */
-static bool preferred(const struct cut *a, const struct cut *b, enum sl_stages_by by) {
-  if (by == SL_STAGES_PARAMETERS) return a->heaviest - a->lightest <= b->heaviest - b->lightest;
-  return a->heaviest < b->heaviest;
-}
-
-/* Divides `n` weights into `parts` contiguous, non-empty runs: DeepSpeed's partition_balanced (runtime/utils.py), which
- * of the divisions of the first i items into k runs keeps a single one. */
-static enum sl_status cut_balanced(const double *prefix, int n, int parts, enum sl_stages_by by, int64_t *counts) {
-  struct cut *best;
-  const size_t row = (size_t)n + 1;
-  SL_TRY(sl_calloc(&best, row * (size_t)(parts + 1), sizeof *best));
-  for (size_t at = 0; at < row * (size_t)(parts + 1); at++) best[at] = (struct cut){INFINITY, 0, 0};
-  best[0] = (struct cut){0, INFINITY, 0};
-  for (int k = 1; k <= parts; k++) {
-    const struct cut *before = &best[(size_t)(k - 1) * row];
-    struct cut *now = &best[(size_t)k * row];
-    for (int i = k; i <= n - (parts - k); i++) {
-      for (int j = k - 1; j < i; j++) {
-        const double run = prefix[i] - prefix[j];
-        const struct cut c = {fmax(before[j].heaviest, run), fmin(before[j].lightest, run), j};
-        if (isfinite(c.heaviest) && preferred(&c, &now[i], by)) now[i] = c;
-      }
-    }
-  }
-  for (int k = parts, end = n; k > 0; k--) {
-    const int first = best[(size_t)k * row + (size_t)end].last;
-    counts[k - 1] = end - first;
-    end = first;
-  }
-  free(best);
-  return SL_OK;
-}
-
+/* DeepSpeed wants the stages by parameters to differ least; by flops the heaviest counts, and the first of equals has the
+ * shortest early stages, which hold the most micro-batches. */
 static enum sl_status cut_by_weight(const struct sl_plan *plan, int layers, int parts, int64_t *counts) {
-  double *prefix;
+  double *weights;
   const int ends = sl_model_reads_tokens(plan->model) ? 1 : 0, items = layers + 2 * ends;
-  SL_TRY(sl_calloc(&prefix, (size_t)items + 1, sizeof *prefix));
-  for (int i = 0; i < items; i++) prefix[i + 1] = prefix[i] + weight_of(plan, i - ends);
-  const enum sl_status status = cut_balanced(prefix, items, parts, plan->config->sl.stages_by, counts);
-  free(prefix);
+  const bool spread = plan->config->sl.stages_by == SL_STAGES_PARAMETERS;
+  SL_TRY(sl_calloc(&weights, (size_t)items, sizeof *weights));
+  for (int i = 0; i < items; i++) weights[i] = weight_of(plan, i - ends);
+  const enum sl_status status =
+      sl_partition(weights, items, parts, spread ? SL_PARTITION_BY_SPREAD : SL_PARTITION_BY_HEAVIEST, counts);
+  free(weights);
   counts[0] -= ends;
   counts[parts - 1] -= ends;
   return status;

@@ -41,7 +41,7 @@ def check(name, flags, expected):
     for pair in expected.split():
         key, _, want = pair.partition("=")
         got = value(config, model, key)
-        assert (got if isinstance(got, str) else json.dumps(got)) == want, (name, key, got, want)
+        assert (got if isinstance(got, str) else json.dumps(got, separators=(",", ":"))) == want, (name, key, got, want)
     return True
 
 

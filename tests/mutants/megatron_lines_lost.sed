@@ -1,4 +1,4 @@
 # Errors of a script name no line.
 # file: core/interop/arguments.c
 # tests: test_megatron test_megatron_names
-s/if (a->is_script && line > 0)/if (false)/
+s/if (a->is_script && g != NULL)/if (false)/

@@ -1,4 +1,4 @@
 # By parameters, too, the heaviest stage alone counts.
-# file: core/plan/stages.c
+# file: core/base/partition.c
 # tests: test_stages
-s/if (by == SL_STAGES_PARAMETERS) return/if (by == SL_STAGES_PARAMETERS \&\& a == b) return/
+s/if (by == SL_PARTITION_BY_SPREAD) return/if (by == SL_PARTITION_BY_SPREAD \&\& a == b) return/

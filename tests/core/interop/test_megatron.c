@@ -232,6 +232,19 @@ static void forms_have_their_families(void **state) {
   }
 }
 
+/* Without --num-layers no model is described; with it, it is the vocabulary that is missing. */
+static void a_vocabulary_that_nobody_knows_is_missing(void **state) {
+  (void)state;
+  json_t *config, *model;
+  read_as(NEEDED "--tokenizer-type HuggingFaceTokenizer", &config, &model);
+  assert_null(model);
+  json_decref(config);
+  refuses(
+      "pretrain_gpt.py \\\n" SIZES NEEDED "\\\n --tokenizer-type HuggingFaceTokenizer", true, false,
+      "run.sh:3: --tokenizer-type: is 'HuggingFaceTokenizer'; expected --vocab-size beside it, or --model: only its "
+      "file says how large its vocabulary is");
+}
+
 static void what_a_shell_computes_is_computed(void **state) {
   (void)state;
   json_t *config, *model;
@@ -363,6 +376,7 @@ int main(void) {
                                      cmocka_unit_test(attention_is_that_of_the_release),
                                      cmocka_unit_test(sizes_are_what_megatron_makes_of_them),
                                      cmocka_unit_test(forms_have_their_families),
+                                     cmocka_unit_test(a_vocabulary_that_nobody_knows_is_missing),
                                      cmocka_unit_test(what_a_shell_computes_is_computed),
                                      cmocka_unit_test(quoting_is_a_shells),
                                      cmocka_unit_test(what_is_not_modelled_is_named),

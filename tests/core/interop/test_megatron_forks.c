@@ -2,6 +2,8 @@
  * What Megatron-DeepSpeed adds to Megatron-LM's arguments; and a seed that only a shell could tell. */
 #include "tests/core/interop/megatron_reading.h"
 
+#include <stdlib.h>
+
 /* Megatron-DeepSpeed's names of what DeepSpeed does. */
 static void the_forks_arguments_are_deepspeeds(void **state) {
   (void)state;
@@ -42,6 +44,83 @@ static void the_forks_schedule_is_zb_h1(void **state) {
           "run.sh:1: --enable-zbh1-exact-semantics: is given; expected --enable-zbh1-pipeline beside it, of which");
 }
 
+/* The blocks of each stage by DeepSpeed's own code (its partition_uniform and partition_balanced, commit edaa7221, run
+ * on the layers of GPTModelPipe, BigScience's commit 8387ae17), less what is no block. */
+static void the_forks_stages_are_deepspeeds(void **state) {
+  (void)state;
+  static const struct {
+    int layers, pp;
+    const char *rest, *stages; /* NULL: none are put */
+  } cases[] = {
+      {70, 12, "--bf16 --pp-partition-method 'type:transformer|embedding'", "[5,6,6,6,6,6,6,6,6,6,6,5]"},
+      {70, 12, "--bf16 --pp-partition-method 'type:transformer'", "[6,6,6,6,6,6,6,6,6,6,5,5]"},
+      {24, 4, "--fp16 --pp-partition-method 'TYPE:Transformer|EMBED:x'", "[6,7,6,5]"},
+      {10, 4, "--bf16 --pp-partition-method 'type:float16|transformer'", "[2,3,3,2]"},
+      {10, 4, "--pp-partition-method 'type:float16|transformer'", "[2,3,3,2]"},
+      {24, 4, "--fp16 --pp-partition-method uniform", "[5,8,8,3]"},
+      {25, 4, "--bf16 --pp-partition-method Uniform", "[5,8,8,4]"},
+      {25, 4, "--pp-partition-method uniform", "[5,8,8,4]"},
+      {24, 1, "--pp-partition-method type:none", NULL},
+      {24, 4, "", NULL},
+      {8, 4, "--pp-partition-method parameters", "[1,3,3,1]"},
+      {8, 4, "--pp-partition-method parameters --vocab-size 300", "[2,2,2,2]"},
+      {16, 4, "--bf16 --pp-partition-method parameters --vocab-size 300 --max-position-embeddings 1024", "[3,5,5,3]"},
+      {16, 4,
+       "--pp-partition-method parameters --vocab-size 300 --max-position-embeddings 1024 "
+       "--tensor-model-parallel-size 4",
+       "[1,7,7,1]"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char text[512];
+    json_t *config, *model;
+    snprintf(text, sizeof text, MODEL NEEDED "--deepspeed --num-layers %d --pipeline-model-parallel-size %d %s",
+             cases[i].layers, cases[i].pp, cases[i].rest);
+    read_as(text, &config, &model);
+    const json_t *stages = sl_interop_get(config, "shardlab.stages");
+    char *got = stages != NULL ? json_dumps(stages, JSON_COMPACT) : NULL;
+    if ((got == NULL) != (cases[i].stages == NULL) || (got != NULL && strcmp(got, cases[i].stages) != 0))
+      fail_msg("%s: %s", text, got != NULL ? got : "none");
+    assert_string_equal(warned, "");
+    free(got);
+    json_decref(config);
+    json_decref(model);
+  }
+}
+
+/* Divisions that stages of blocks cannot say, and what DeepSpeed does not have. */
+static void the_forks_other_stages_are_refused(void **state) {
+  (void)state;
+  static const char *const cases[][2] = {
+      {"--pp-partition-method type:embedding", "'type:embedding'; expected a division with the embedding in the first"},
+      {"--pp-partition-method type:float16", "'type:float16'; expected a division with the embedding in the first"},
+      {"--pp-partition-method 'type:transformer|undo|norm'",
+       "expected a division with the embedding in the first stage"},
+      {"--num-layers 4 --pp-partition-method parameters --vocab-size 9999", "and a block in each, without which"},
+      {"--pp-partition-method type:gpt", "expected a type among _to_float16, EmbeddingPipe, "},
+      {"--pp-partition-method 'type:trans('", "expected behind type: a plain regular expression"},
+      {"--pp-partition-method 'type:a\\d'", "expected behind type: a plain regular expression"},
+      {"--pp-partition-method type:a*?", "expected behind type: a plain regular expression"},
+      {"--pp-partition-method type:", "expected behind type: a plain regular expression"},
+      {"--pp-partition-method profile", "is 'profile'; expected uniform, parameters or type: and a regular expression"},
+      {"--pp-partition-method uniform --num-layers 3", "--num-layers: is '3'; expected at least --pipeline-model-"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char text[512];
+    snprintf(text, sizeof text, MODEL NEEDED "--deepspeed --bf16 --pipeline-model-parallel-size 4 %s", cases[i][0]);
+    refuses(text, true, false, cases[i][1]);
+  }
+  refuses(NEEDED "--pp-partition-method uniform", true, false, "--pp-partition-method: is 'uniform'; expected none");
+  struct sl_megatron_made made;
+  const struct sl_megatron_source other = {.name = "run.sh",
+                                           .text = MODEL NEEDED "--deepspeed --pipeline-model-parallel-size 4 "
+                                                                "--pp-partition-method parameters",
+                                           .is_script = true}; /* --model is another */
+  assert_int_equal(read_as_asked(&other, &made), SL_ERR_INPUT);
+  assert_non_null(strstr(sl_error_message(), "uniform or type:... beside --model: the parameters of another model are "
+                                             "not counted"));
+  sl_error_clear();
+}
+
 /* A seed of the shell's: an error where numbers are drawn, else Megatron-LM's default. */
 static void a_shells_seed_is_not_needed(void **state) {
   (void)state;
@@ -77,8 +156,9 @@ static void a_shells_seed_is_not_needed(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(the_forks_arguments_are_deepspeeds),
-                                     cmocka_unit_test(the_forks_schedule_is_zb_h1),
-                                     cmocka_unit_test(a_shells_seed_is_not_needed)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(the_forks_arguments_are_deepspeeds), cmocka_unit_test(the_forks_schedule_is_zb_h1),
+      cmocka_unit_test(the_forks_stages_are_deepspeeds), cmocka_unit_test(the_forks_other_stages_are_refused),
+      cmocka_unit_test(a_shells_seed_is_not_needed)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

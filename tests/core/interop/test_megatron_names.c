@@ -141,10 +141,31 @@ static void errors_name_the_arguments(void **state) {
   sl_megatron_free(&made);
 }
 
+/* Files and words that a script does not tell are named, with --strict refused; a value that nobody needs is not. */
+static void what_comes_from_outside_is_named(void **state) {
+  (void)state;
+#define EMPTY "what nothing in the script tells is taken as empty, the environment is not looked at: "
+  static const char *const cases[][2] = {
+      {"pretrain_gpt.py --bf16 $PREC " NEEDED "$A ${B[@]} $(cat x) `cat y`",
+       EMPTY "run.sh:1: $PREC; run.sh:1: $A; run.sh:1: ${B[@]}; run.sh:1: $(cat x); run.sh:1: `cat y`"},
+      {"pretrain_gpt.py \\\n $MODEL \\\n" NEEDED, EMPTY "run.sh:2: $MODEL"},
+      {"A=\"--bf16 $B\"\n$HERE/pretrain_gpt.py $A --lr=1 $C " NEEDED, EMPTY "run.sh:1: $B; run.sh:2: $C"},
+      {"pretrain_gpt.py --bf16 \"$@\" $1 ${2} ${C:-} " NEEDED "--save $D --data-path $E $F", ""},
+      {"source $A/none.sh\npretrain_gpt.py " NEEDED, "what these files set is missing, as they cannot be read here: "
+                                                     "run.sh:1: source $A/none.sh (only a shell can tell "
+                                                     "its path)"}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) warns(cases[i][0], true, false, cases[i][1]);
+  refuses(cases[0][0], true, true,
+          "run.sh:1: $PREC: nothing in the script tells it, and the environment is not looked");
+  refuses(cases[4][0], true, true, "run.sh:1: source $A/none.sh (only a shell can tell its path): cannot be read here");
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(long_lists_are_counted), cmocka_unit_test(misspelt_names_are_refused),
-      cmocka_unit_test(what_changes_something_is_refused), cmocka_unit_test(conditions_are_named),
-      cmocka_unit_test(errors_name_the_arguments)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(what_comes_from_outside_is_named),
+                                     cmocka_unit_test(long_lists_are_counted),
+                                     cmocka_unit_test(misspelt_names_are_refused),
+                                     cmocka_unit_test(what_changes_something_is_refused),
+                                     cmocka_unit_test(conditions_are_named),
+                                     cmocka_unit_test(errors_name_the_arguments)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
