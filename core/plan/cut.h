@@ -19,6 +19,10 @@ static inline struct sl_cut sl_cut_none(int64_t numel) {
   return (struct sl_cut){.row = numel, .width = numel, .lead = 1, .members = 1};
 }
 
+/* Does every member of a tp group hold all of `tensor`? So it is for what no member divides, and for the embedding and
+ * the head as plan->tp_vocab says. */
+bool sl_cut_is_whole(const struct sl_plan *plan, const struct sl_tensor *tensor);
+
 /* Size of dimension `dim` of `tensor` on a member of the tp group.
  *
  * A vocabulary of V is padded to a multiple of tp x m, m = plan->vocab_multiple, so that a rank has m ceil(ceil(V / tp)
