@@ -26,17 +26,19 @@ static enum sl_status check(const struct sl_plan *plan) {
   const struct sl_config *c = plan->config;
   const struct sl_kernel_set *set = sl_kernel_set(c->sl.kernels);
   const char *other = NULL;
-  char kernels[64];
+  char kernels[64], presets[64];
   if (c->sl.sequence_parallel) other = "sequence_parallel true";
   if (c->sl.cross_entropy_loss_fusion) other = "cross_entropy_loss_fusion true, Megatron-LM's loss on parts";
   snprintf(kernels, sizeof kernels, "kernels \"%s\"", set->name);
   if (set->gathers_logits) other = kernels;
+  snprintf(presets, sizeof presets, "preset \"%s\"", c->sl.preset);
+  if (sl_strategy_cuts_vocabulary(c->sl.preset)) other = presets;
   if (other == NULL) return SL_OK;
   return sl_json_fail(
       &c->doc, key_of(c),
-      "makes the vocabulary of model %s %s over tp, beside shardlab.%s; expected tp_vocab \"parallel\", "
-      "or that without it",
-      plan->model->name, words[plan->tp_vocab], other);
+      "means tp_vocab \"%s\" for model %s, beside shardlab.%s; expected tp_vocab \"parallel\", or no such "
+      "thing beside it",
+      words[plan->tp_vocab], plan->model->name, other);
 }
 
 enum sl_status sl_vocabulary_choose(struct sl_plan *plan) {
