@@ -29,7 +29,7 @@ enum sl_status sl_interop_check_vocabulary(const char *framework, const json_t *
   static const char path[] = "shardlab.tp_vocab";
   const char *is = sl_interop_text(config, path);
   char expected[64];
-  if (sl_interop_whole(config, "shardlab.tp") <= 1 || strcmp(is, usual) == 0) return SL_OK;
+  if (sl_interop_whole(config, "shardlab.tp") <= 1 || is[0] == '\0' || strcmp(is, usual) == 0) return SL_OK;
   snprintf(expected, sizeof expected, "%.16s beside tp, as the framework's is", usual);
   return sl_interop_refuse(framework, path, is, expected);
 }
