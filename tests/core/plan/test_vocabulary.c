@@ -193,6 +193,28 @@ static void ends_are_as_the_framework_leaves_them(void **state) {
   }
 }
 
+/* The outputs that torch's pipeline keeps of micro-batches are whole logits, too. */
+static void a_pipeline_keeps_what_the_loss_reads(void **state) {
+  (void)state;
+  static const char *const words[] = {"parallel", "gathered", "whole"};
+  enum { MICRO = 3 };
+  for (int i = 0; i < 3; i++) {
+    struct fixture f;
+    char config[512];
+    int64_t kept = 0;
+    snprintf(config, sizeof config,
+             "{\"train_micro_batch_size_per_gpu\": 1, \"gradient_accumulation_steps\": %d, \"optimizer\": {\"type\": "
+             "\"AdamW\"}, \"shardlab\": {\"preset\": \"fsdp2\", \"tp\": %d, \"pp\": 2, \"seq_len\": 8, \"kernels\": "
+             "\"torch-eager\", \"tp_vocab\": \"%s\"}}",
+             MICRO, TP, words[i]);
+    if (fixture_open(&f, LLAMA, config, "localhost", 2 * TP, NULL) != SL_OK) fail_msg("%s", sl_error_message());
+    for (int c = 0; c < f.job.class_count; c++) kept += fixture_bytes_named(&f.job.classes[c], "logits.kept");
+    const int64_t columns = i == 0 ? (f.model.vocab_size + TP - 1) / TP : f.model.vocab_size;
+    assert_int_equal(kept, (MICRO - 1) * 8 * columns * 4);
+    fixture_close(&f);
+  }
+}
+
 /* Without members there is nothing to divide, and nothing pads. */
 static void one_rank_knows_no_ends(void **state) {
   (void)state;
@@ -265,6 +287,7 @@ int main(void) {
       cmocka_unit_test(the_softmax_knows_the_models_size),
       cmocka_unit_test(a_gpu_pads_by_itself),
       cmocka_unit_test(ends_are_as_the_framework_leaves_them),
+      cmocka_unit_test(a_pipeline_keeps_what_the_loss_reads),
       cmocka_unit_test(one_rank_knows_no_ends),
       cmocka_unit_test(contradictions_are_refused_by_name),
   };
