@@ -74,7 +74,6 @@ bool sl_fast_covers_choice(const struct sl_config *config, const struct sl_clust
   /* a pipeline needs to know which kernels overlap messages, and what a host waits for */
   if (pipeline && (rough || stalls)) return false;
   if (c->tp > 1 && c->sequence_parallel && config->sl.tp_comm_overlap) return false;
-  if (c->tp > 1 && config->sl.tp_vocab != SL_TP_VOCAB_PARALLEL) return false; /* ends that are not cut */
   if (c->tp > 1 && (config->sl.launch_blocking || sl_kernel_set(config->sl.kernels)->gathers_logits)) return false;
   return aligned(cluster, c->tp) && aligned(cluster, (int64_t)c->world / c->pp);
 }
