@@ -246,6 +246,7 @@ static void contradictions_are_refused_by_name(void **state) {
     if (strstr(said, "tensor_parallel.autotp_size: means tp_vocab \"gathered\" for model ") == NULL ||
         strstr(said, cases[i][1]) == NULL)
       fail_msg("%s: %s", cases[i][0], said);
+    fixture_close(&f);
   }
 }
 
