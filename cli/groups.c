@@ -13,7 +13,7 @@ static const struct {
     {"batch and states", " micro-batch grad-accum train-batch zero-stage shard-size offload-optimizer offload-param "
                          "cpu-checkpointing overlap-param-gather "},
     {"parallelism",
-     " tp pp cp cp-comm-type rank-order schedule virtual-stages stages sequence-parallel tp-comm-overlap "},
+     " tp tp-vocab pp cp cp-comm-type rank-order schedule virtual-stages stages sequence-parallel tp-comm-overlap "},
     {"what is computed", " recompute recompute-modules recompute-every attention kernels "
                          "make-vocab-size-divisible-by tf32 fuse-epilogues "},
     {"does it fit", " device-memory require-fit max-micro-batch min-world max-seq sweep "},

@@ -41,8 +41,8 @@ struct sl_options {
   int64_t tp, pp, cp, virtual_stages, micro_batch, grad_accum, train_batch, zero_stage,
       seed;                                            /* 0 or unset: as in the config */
   int64_t recompute_every, shard_size, vocab_multiple; /* unset: as in the config */
-  const char *schedule, *stages, *recompute, *recompute_modules, *attention, *cp_comm, *kernels, *fuse_epilogues,
-      *preset;
+  const char *schedule, *stages, *recompute, *recompute_modules, *attention, *cp_comm, *tp_vocab, *kernels,
+      *fuse_epilogues, *preset;
   const char *rank_order;
   bool share_links;
   const char *nccl_algo;

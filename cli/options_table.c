@@ -114,6 +114,9 @@ const struct sl_option sl_options_table[] = {
     {"make-vocab-size-divisible-by", INTEGER, OVERRIDES(vocab_multiple, "shardlab.make_vocab_size_divisible_by"), NULL,
      "N", 1, SL_MAX_DEGREE, JOBS,
      "pad the vocabulary with rows that no softmax sees (GPUs: 128 where it is no multiple of 8)"},
+    {"tp-vocab", CHOICE, OVERRIDES(tp_vocab, "shardlab.tp_vocab"), NULL, "parallel|gathered|whole|autotp", 0, 0, JOBS,
+     "with --tp: embedding and head cut along the vocabulary (Megatron-LM), the head cut and its logits gathered "
+     "(transformers), both whole, or as DeepSpeed's AutoTP"},
     {"tf32", FLAG, OVERRIDES(tf32, "shardlab.tf32"), NULL, "", 0, 0, JOBS,
      "fp32 products of factors rounded to tf32, on a GPU's matrix units"},
     {"tf32", FLAG, FIELD(tf32), NULL, "", 0, 0, SL_CMD_CALIBRATE, "with --backend cuda: products in tf32 too"},

@@ -40,9 +40,24 @@ static void name_flag(struct sl_json *doc, const char *keys, const char *flag) {
   sl_json_set_by(doc, path, word);
 }
 
+/* --tp takes the place of AutoTP's degree, not of AutoTP. */
+static void keep_autotp(json_t *root) {
+  const json_t *asked = json_object_get(root, "tensor_parallel");
+  const json_t *ours = json_object_get(json_object_get(root, "shardlab"), "tp_vocab");
+  const json_t *degrees[] = {json_object_get(asked, "autotp_size"),
+                             json_object_get(json_object_get(asked, "tp"), "tp_size"),
+                             json_object_get(json_object_get(asked, "tensor_parallel"), "tp_size")};
+  for (size_t i = 0; i < sizeof degrees / sizeof *degrees && ours == NULL; i++)
+    if (json_number_value(degrees[i]) >= (i == 0 ? 1 : 2)) {
+      sl_defaults_set(root, "shardlab.tp_vocab", json_string("autotp"));
+      return;
+    }
+}
+
 static void override(struct sl_json *doc, const struct sl_options *options) {
   const char *name, *keys;
   json_t *root = doc->root, *value;
+  if (options->tp > 0) keep_autotp(root);
   for (int i = 0; sl_options_override(options, i, &name, &keys, &value); i++) {
     if (value == NULL) continue;
     sl_defaults_set(root, keys, value);

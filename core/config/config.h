@@ -7,6 +7,7 @@
  *                "sequence_parallel": false, "scatter_gather_tensors_in_pipeline": false, "shard_size": 0,
  *                "limit_all_gathers": true, "no_sync": false, "gradient_as_bucket_view": false,
  *                "unshard_ahead": 3, "store_dropout_masks": false, "make_vocab_size_divisible_by": null, "tf32": false,
+ *                "tp_vocab": "parallel",
  *                "fp8": false, "fp8_recipe": "tensorwise", "fp8_format": "hybrid", "fp8_margin": 0,
  *                "fp8_amax_compute_algo": "max", "fp8_amax_history_len": 1024, "fp8_param_gather": false, "async_tp": false,
  *                "tp_comm_overlap": false, "overlap_param_gather": false, "seed": 1234, "seq_len": 0, "eval_interval": 0, "eval_iters": 100,
@@ -40,6 +41,11 @@
 #include <stdint.h>
 
 enum sl_optimizer { SL_OPT_SGD, SL_OPT_ADAM, SL_OPT_ADAMW, SL_OPT_ONEBIT_ADAM };
+/* Tensor parallelism of the embedding and the head. PARALLEL: both are cut along the vocabulary, and so is the loss
+ * (Megatron-LM). GATHERED: the head is, but its logits are gathered for the loss; the embedding is whole, unless it is
+ * the head too (the tp_plan of transformers' models). WHOLE: both are whole. AUTOTP: what DeepSpeed's AutoTP does with
+ * the model, one of the last two (core/plan/vocabulary.h). */
+enum sl_tp_vocab { SL_TP_VOCAB_PARALLEL, SL_TP_VOCAB_GATHERED, SL_TP_VOCAB_WHOLE, SL_TP_VOCAB_AUTOTP };
 /* FLASH is FlashAttention 2 on devices that distinguish the kernels; the following ones up to CUDNN are only predicted.
  * ON_GPU, the default, becomes FLASH on a GPU (with some kernel sets CUDNN, plan/kernels.h) and MATERIALISED on a CPU in
  * the plan's configuration. */
@@ -223,6 +229,7 @@ struct sl_config {
     bool fused_norm, fused_softmax; /* for a kernel set that has both forms: one kernel each */
     bool cross_entropy_loss_fusion; /* Megatron-LM's switch, for its kernels on Transformer Engine */
     int vocab_multiple;             /* make_vocab_size_divisible_by; 0: the plan's choice, see core/plan/plan.h */
+    enum sl_tp_vocab tp_vocab;      /* where the file says nothing: AUTOTP beside "tensor_parallel", else PARALLEL */
     bool tf32;                      /* fp32 products are SL_TF32: HF's tf32, PyTorch's cuda.matmul.allow_tf32 */
     bool fp8;                       /* bf16 products are SL_F8. The kernel set determines the casts; our own run */
     enum sl_cp_comm cp_comm;        /* cp_comm_type, Megatron-LM's word */

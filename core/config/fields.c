@@ -212,6 +212,7 @@ const struct sl_field sl_fields[] = {
   M("shardlab", "unshard_ahead", INT, sl.unshard_ahead, D("3"), RANGE(1, SL_MAX_DEGREE)),
   M("shardlab", "store_dropout_masks", BOOL, sl.store_dropout_masks, D("false")),
   M("shardlab", "make_vocab_size_divisible_by", INT, sl.vocab_multiple, NUL_IS(0), RANGE(1, SL_MAX_DEGREE)),
+  M("shardlab", "tp_vocab", WORD, sl.tp_vocab, D("\"parallel\""), WORDS("parallel|gathered|whole|autotp")),
   M("shardlab", "tf32", BOOL, sl.tf32, D("false")),
   M("shardlab", "fp8", BOOL, sl.fp8, D("false")),
   M("shardlab", "fp8_recipe", WORD, sl.fp8_recipe, D("\"tensorwise\""), WORDS("tensorwise|rowwise")),

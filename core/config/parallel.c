@@ -46,6 +46,9 @@ static enum sl_status take_tensor_parallel(struct sl_config *config) {
     return sl_json_fail(&config->doc, tp_size,
                         "is %lld, but tensor_parallel.autotp_size is %lld; expected one of the two, or the same",
                         (long long)size, (long long)automatic);
+  const bool asked =
+      given_integer(config, "tensor_parallel.autotp_size", 2, &automatic) || given_integer(config, tp_size, 2, &size);
+  if (asked && sl_config_at(config, "shardlab.tp_vocab") == NULL) config->sl.tp_vocab = SL_TP_VOCAB_AUTOTP;
   SL_TRY(take_degree(config, "shardlab.tp", "tensor_parallel.autotp_size", 1, &config->sl.tp));
   return take_degree(config, "shardlab.tp", tp_size, 2, &config->sl.tp);
 }

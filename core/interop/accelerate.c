@@ -172,6 +172,7 @@ static enum sl_status put_mesh(struct accelerate *a) {
   SL_TRY(sl_settings_word(&a->s, MESH "cp_comm_strategy", "allgather|alltoall", method));
   if (!sl_settings_has(&a->s, "parallelism_config")) return SL_OK;
   put(a, "shardlab.tp", json_integer(tp));
+  if (tp > 1) put(a, "shardlab.tp_vocab", json_string("gathered")); /* scripts load with tp_plan="auto" */
   if (cp > 1) put(a, "shardlab.cp", json_integer(cp));
   if (cp > 1 && strcmp(method, "allgather") != 0)
     return sl_settings_fail(&a->s, MESH "cp_comm_strategy", "allgather: no other one is modelled");

@@ -108,6 +108,7 @@ const struct sl_setting_refused sl_accelerate_refused[] = {
 
 const struct sl_setting_tie sl_accelerate_ties[] = {
     {"shardlab.tp", "parallelism_config.parallelism_config_tp_size"},
+    {"shardlab.tp_vocab", "parallelism_config.parallelism_config_tp_size"},
     {"shardlab.tp", "megatron_lm_config.megatron_lm_tp_degree"},
     {"shardlab.pp", "megatron_lm_config.megatron_lm_pp_degree"},
     {"shardlab.cp", "parallelism_config.parallelism_config_cp_size"},

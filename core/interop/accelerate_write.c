@@ -148,6 +148,7 @@ static enum sl_status put_groups(const struct writer *w) {
     return shard > 0 && shard * w->machines != w->world
                ? refuse("shardlab.shard_size", "another number", "the ranks of a machine")
                : SL_OK;
+  SL_TRY(sl_interop_check_vocabulary("accelerate", w->config, "gathered"));
   if (tp == 1 && cp == 1 && shard == 0) return SL_OK;
   if (inside % cp != 0) return refuse("shardlab.shard_size", "a part of a cp group", "a multiple of cp");
   fprintf(
@@ -208,6 +209,7 @@ static enum sl_status put_megatron(const struct writer *w) {
   const bool full = strcmp(recompute, "full") == 0;
   const int64_t cp = number_at(w, "shardlab.cp");
   SL_TRY(check_types(w));
+  SL_TRY(sl_interop_check_vocabulary("accelerate", w->config, "parallel"));
   if (!full && strcmp(recompute, "none") != 0)
     return refuse("shardlab.recompute", recompute,
                   "none or full: with distributed_type MEGATRON_LM it cannot be expressed, as Accelerate gives a "
@@ -291,8 +293,9 @@ static bool is_said(const void *context, const char *path, const json_t *value) 
   if (sl_interop_among(types, path) && is_as_usual(w, path)) return true;
   if (sl_interop_among(types, path)) /* check_types refuses what is not the framework's own */
     return (fsdp || w->kind == MEGATRON) && (is_on(w, "bf16.enabled") || is_on(w, "fp16.enabled"));
-  if (strcmp(path, "shardlab.kernels") == 0) return true; /* named by put_head */
-  if (strcmp(path, "shardlab.no_sync") == 0) return fsdp; /* put_fsdp refuses the other */
+  if (strcmp(path, "shardlab.kernels") == 0) return true;  /* named by put_head */
+  if (strcmp(path, "shardlab.tp_vocab") == 0) return true; /* what is not the type's own is refused */
+  if (strcmp(path, "shardlab.no_sync") == 0) return fsdp;  /* put_fsdp refuses the other */
   if (strcmp(path, "shardlab.attention") == 0) return w->kind == MEGATRON && is_as_usual(w, path);
   if (strcmp(path, "shardlab.make_vocab_size_divisible_by") == 0) return is_as_usual(w, path);
   if (strcmp(path, "zero_optimization.overlap_comm") == 0 && w->kind == MEGATRON) return true; /* see check_unasked */
@@ -366,7 +369,11 @@ static bool is_given_as(const struct writer *w, const char *path, const json_t *
  * asked to be padded is named. */
 static enum sl_status check_unasked(const struct writer *w) {
   static const char overlap[] = "zero_optimization.overlap_comm", rows[] = "shardlab.make_vocab_size_divisible_by";
+  static const char degree[] = "shardlab.tp";
   const json_t *is = sl_interop_get(w->config, rows);
+  /* DeepSpeed's tensor_parallel has asked for it */
+  if (number_at(w, degree) > 1 && !is_said_dimension(w, degree))
+    return refuse_lost(w, degree, sl_interop_get(w->config, degree), sl_interop_get(w->usual, degree));
   if (w->kind == MEGATRON && !is_as_usual(w, overlap))
     return refuse_lost(w, overlap, sl_interop_get(w->config, overlap), sl_interop_get(w->usual, overlap));
   if (is_as_usual(w, rows)) return SL_OK;

@@ -112,6 +112,7 @@ static enum sl_status put_rest(const json_t *config, FILE *out) {
   if (context) fprintf(out, "--cp-comm-type %s\n", sl_interop_text(config, "shardlab.cp_comm_type"));
   if (context && strcmp(order, "tp-dp-pp") != 0)
     return refuse("shardlab.rank_order", order, "tp-dp-pp beside context-parallel-size: cp is a part of dp here");
+  SL_TRY(sl_interop_check_vocabulary("megatron", config, "parallel"));
   if (strcmp(order, "tp-pp-dp") == 0) fputs("--use-tp-pp-dp-mapping\n", out);
   if (strcmp(order, "tp-pp-dp") != 0 && strcmp(order, "tp-dp-pp") != 0)
     return refuse("shardlab.rank_order", order, "tp-dp-pp or tp-pp-dp");
@@ -192,6 +193,7 @@ static bool is_said(const void *context, const char *path, const json_t *value) 
                                        "shardlab.fused_softmax",
                                        "shardlab.cp_comm_type",
                                        "shardlab.rank_order",
+                                       "shardlab.tp_vocab", /* no other is written */
                                        "shardlab.schedule",
                                        "gradient_accumulation_steps",
                                        "communication_data_type",

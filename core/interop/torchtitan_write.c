@@ -182,6 +182,7 @@ static enum sl_status put_parallelism(const json_t *config, const struct degrees
   if (strcmp(order, "tp-dp-pp") != 0) return refuse("shardlab.rank_order", order, "tp-dp-pp");
   if (d->tp > 1 && !sl_interop_is_on(config, "shardlab.sequence_parallel"))
     return refuse("shardlab.sequence_parallel", "false", "true beside tp, as torchtitan's is");
+  SL_TRY(sl_interop_check_vocabulary("torchtitan", config, "parallel"));
   if (d->shard % d->cp != 0) return refuse("shardlab.shard_size", "a part of a cp group", "a multiple of cp");
   if (d->shard < 1 || (d->shard == 1 && d->dp > 1 && !is_ddp(config)))
     return refuse("shardlab.shard_size", "1", "2 or more, or preset ddp: replicas alone are torchtitan's DDP");
@@ -221,6 +222,7 @@ static bool is_said(const void *context, const char *path, const json_t *value) 
                                      "shardlab.schedule",
                                      "shardlab.stages",
                                      "shardlab.sequence_parallel",
+                                     "shardlab.tp_vocab", /* no other is written */
                                      "shardlab.async_tp",
                                      "shardlab.shard_size",
                                      "shardlab.rank_order",

@@ -23,6 +23,7 @@ enum sl_status sl_messages_keep(struct sl_lowering *l) {
     if (plan->stages[stage].head) logits = plan->n_micro - 1;
   }
   SL_TRY(keep(l, messages, sl_build_stream_count(plan, 0), "messages.kept"));
-  const int64_t columns = (plan->model->vocab_size + plan->tp - 1) / plan->tp;
+  const bool cut = plan->tp_vocab == SL_TP_VOCAB_PARALLEL;
+  const int64_t columns = cut ? (plan->model->vocab_size + plan->tp - 1) / plan->tp : plan->model->vocab_size;
   return keep(l, logits, sl_product(plan->micro_tokens, columns), "logits.kept");
 }

@@ -28,6 +28,7 @@ struct sl_family {
   const char *parts[SL_PART_COUNT];
   const char *parallel_norms[2]; /* NORM_1 and NORM_2 of parallel branches, if they have other names */
   struct sl_rotary_keys rotary;
+  int autotp_gathers; /* see sl_model_autotp_gathers */
 };
 #define SL_FAMILY_KEYS(table) .keys = table, .key_count = sizeof(table) / sizeof *(table)
 /* What all rows of transformers share. */

@@ -58,6 +58,7 @@ static enum sl_status read_config(struct sl_model *model, const struct sl_json_o
 
 const struct sl_family sl_model_gemma3 = {
     .name = "gemma3_text",
+    .autotp_gathers = 6,
     SL_TRANSFORMER,
     .read = read_config,
     SL_FAMILY_KEYS(keys),

@@ -40,6 +40,7 @@ static void write_config(const struct sl_model *model, json_t *out) {
 
 const struct sl_family sl_model_gpt_neox = {
     .name = "gpt_neox",
+    .autotp_gathers = 4,
     SL_TRANSFORMER,
     .read = read_config,
     .write = write_config,

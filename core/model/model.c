@@ -139,3 +139,7 @@ json_t *sl_model_to_json(const struct sl_model *model) {
 bool sl_model_reads_tokens(const struct sl_model *model) {
   return model->family->tokens;
 }
+
+int sl_model_autotp_gathers(const struct sl_model *model) {
+  return model->family->autotp_gathers;
+}

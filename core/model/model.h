@@ -106,6 +106,9 @@ enum sl_status sl_model_pack(struct sl_model *out, const struct sl_model *model,
 /* Is it a language model: tokens through an embedding, blocks and an LM head? Otherwise inputs and outputs are
  * vectors. */
 bool sl_model_reads_tokens(const struct sl_model *model);
+/* The N of DeepSpeed 0.19.N, from which on AutoTP takes transformers' tp_plan of the model, by which the logits of a head
+ * of its own are gathered; 0: it takes none. See core/plan/vocabulary.h. */
+int sl_model_autotp_gathers(const struct sl_model *model);
 /* Number of parameters, tied tensors counted once. */
 int64_t sl_model_numel(const struct sl_model *model);
 /* Index of the tensor `name`, -1 if there is none. The prefix of the base model, "transformer." or "model.", is

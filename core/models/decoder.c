@@ -149,7 +149,10 @@ static void end(struct sl_tape *t, int x, int targets) {
   const struct sl_model *model = t->g.l->plan->model;
   const int head = model->tied_head ? weight_of(t, SL_PART_EMBEDDING) : weight_of(t, SL_PART_HEAD);
   const int last = sl_norm(t, x, weight_of(t, SL_PART_FINAL_NORM), "ln_f", "dln_f");
-  sl_loss(t, sl_cap(t, sl_head(t, last, head, model->form.head_bias ? head + 1 : -1)), targets);
+  int logits = sl_head(t, last, head, model->form.head_bias ? head + 1 : -1);
+  if (t->g.l->plan->tp_vocab == SL_TP_VOCAB_GATHERED)
+    logits = sl_columns_gather(t, logits, "logits.all", "dlogits.all");
+  sl_loss(t, sl_cap(t, logits), targets);
 }
 
 static void record(struct sl_tape *t) {

@@ -1,12 +1,15 @@
 /* The rules of a stage's ends; see ends.h. A vocabulary is sharded over the tp group (Megatron-LM's
  * VocabParallelEmbedding and vocab_parallel_cross_entropy): a member looks up the tokens of its own rows and adds zeros
- * for others, and the softmax statistics (max, sum, target logit) are exchanged by a single all-gather. */
+ * for others, and the softmax statistics (max, sum, target logit) are exchanged by a single all-gather. Where every
+ * member has the whole embedding or all logits (plan/vocabulary.h), it looks up or classifies by itself, as one rank
+ * does. */
 #include "core/models/ends.h"
 
 #include "core/base/checked.h"
 #include "core/models/boundary.h"
 #include "core/models/gradients.h"
 #include "core/models/regions.h"
+#include "core/plan/cut.h"
 #include "core/plan/kernels.h"
 
 /* ---- tokens ---- */
@@ -51,11 +54,16 @@ struct sl_batch sl_load(struct sl_tape *t) {
 
 enum { X, MASK };
 
+/* Does a member look up its own rows only? */
+static bool is_cut(const struct sl_transformer *g, const struct sl_node *n) {
+  return g->tp > 1 && !sl_cut_is_whole(g->l->plan, &g->l->plan->model->tensors[n->weight[0]]);
+}
+
 static struct sl_op embed_op(const struct sl_transformer *g, const struct sl_node *n, enum sl_op_kind kind) {
   struct sl_op op = sl_transformer_tokens_op(g, kind, -1, n->weight[0]);
-  op.dim[2] = g->c, op.dim[3] = g->v;
+  op.dim[2] = g->c, op.dim[3] = sl_cut_local_size(g->l->plan, &g->l->plan->model->tensors[n->weight[0]], 0);
   if (n->weight[1] >= 0) op.flags |= SL_OP_POSITIONS;
-  if (g->tp > 1) {
+  if (is_cut(g, n)) {
     op.place_group = SL_GROUP_TP; /* dropout comes after the sum, as an op of its own */
     return op;
   }
@@ -111,7 +119,7 @@ static enum sl_status embed_forward(struct sl_tape *t, const struct sl_node *n) 
   struct sl_operand x, mask;
   SL_TRY(sl_tape_make(t, n, X, &x));
   SL_TRY(sl_tape_make(t, n, MASK, &mask));
-  return t->g.tp == 1 ? embed(t, n, x, mask) : embed_parallel(t, n, x, mask);
+  return is_cut(&t->g, n) ? embed_parallel(t, n, x, mask) : embed(t, n, x, mask);
 }
 
 /* The stream's gradient as the gradient of the embedding needs it: with dropout undone, for all rows; in a split
@@ -120,7 +128,7 @@ static enum sl_status embedding_gradient(struct sl_tape *t, const struct sl_node
                                          struct sl_operand *out) {
   struct sl_transformer *g = &t->g;
   struct sl_operand d = sl_gradient_of(t, n->out[X]);
-  const bool drops = g->tp > 1 && g->l->plan->model->embd_pdrop > 0;
+  const bool drops = is_cut(g, n) && g->l->plan->model->embd_pdrop > 0;
   int32_t own;
   if (drops || g->l->stage->split) {
     SL_TRY(sl_transformer_temporary(g, &own, g->s * g->c, -1, "dembedding"));
@@ -232,6 +240,7 @@ void sl_leave(struct sl_tape *t, int x) {
 /* The logits, updated, and the targets. */
 struct loss {
   struct sl_operand logits, targets;
+  int64_t columns; /* of the logits */
 };
 
 /* torch's rules for calls in blocks do not apply to the loss. */
@@ -276,22 +285,23 @@ static enum sl_status classify(struct sl_transformer *g, int layer, struct loss 
   struct sl_lowering *l = g->l;
   const struct sl_operand control = sl_build_update(l, l->rank_class->control);
   const bool gathers = sl_kernel_set(l->plan->config->sl.kernels)->gathers_logits && g->tp > 1;
-  const bool cut = g->tp > 1 && !gathers;
-  struct sl_op op = sl_transformer_rows_op(g, cut ? SL_OP_CLASSIFIER_SHARD : SL_OP_CLASSIFIER, layer, -1, g->r, g->v);
+  const bool cut = g->tp > 1 && !gathers && l->plan->tp_vocab == SL_TP_VOCAB_PARALLEL;
+  struct sl_op op =
+      sl_transformer_rows_op(g, cut ? SL_OP_CLASSIFIER_SHARD : SL_OP_CLASSIFIER, layer, -1, g->r, s.columns);
   int32_t statistics;
   op.scale =
       1.0 / ((double)l->plan->global_batch * (double)l->plan->seq); /* the loss is the mean over the global batch */
   op.dim[2] = l->plan->model->vocab_size;
   if (gathers) return classify_gathered(g, s, op);
+  if (g->tp > 1) op.place_group = SL_GROUP_TP; /* all members know the loss: the first one reports it */
   if (!cut) return SL_BUILD_DRAFT(g->drafts, op, s.logits, s.targets, control);
   SL_TRY(share_statistics(g, layer, s, &statistics));
   op.dim[3] = g->tp;
-  op.place_group = SL_GROUP_TP;
   return SL_BUILD_DRAFT(g->drafts, op, s.logits, s.targets, sl_build_read(l, statistics), control);
 }
 
 static enum sl_status loss_forward(struct sl_tape *t, const struct sl_node *n) {
-  struct loss s = {.targets = sl_tape_at(t, n->in[1])};
+  struct loss s = {.targets = sl_tape_at(t, n->in[1]), .columns = t->values[n->in[0]].count / t->g.r};
   SL_TRY(sl_tape_make(t, n, 0, &s.logits));
   return classify(&t->g, n->layer, s);
 }

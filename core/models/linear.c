@@ -13,6 +13,11 @@ static const struct sl_kernel_set *set_of(const struct sl_transformer *g) {
   return sl_kernel_set(g->l->plan->config->sl.kernels);
 }
 
+/* Has every member the whole of the weight, and so the whole gradient of the input? */
+static bool is_whole(const struct sl_transformer *g, const struct sl_node *n) {
+  return g->tp == 1 || (n->kind == HEAD && g->l->plan->tp_vocab == SL_TP_VOCAB_WHOLE);
+}
+
 /* ---- products ---- */
 
 /* out(R, n) = x(R, k) w [+ bias] */
@@ -112,7 +117,7 @@ static enum sl_status column_inputs_bwd(struct sl_tape *t, const struct sl_node 
                                         int end, struct sl_operand *partial) {
   struct sl_transformer *g = &t->g;
   int32_t buffer;
-  if (g->tp == 1) {
+  if (is_whole(g, n)) {
     SL_TRY(sl_gradient_into(t, n->in[0], partial));
   } else {
     SL_TRY(sl_transformer_temporary(g, &buffer, g->r * g->c, n->layer, name));
@@ -152,10 +157,11 @@ static enum sl_status columns_backward(struct sl_tape *t, const struct sl_node *
   }
   if (n->kind == APART && g->tp > 1 && g->s == g->r) return columns_apart_bwd(t, n, x, name);
   SL_TRY(column_inputs_bwd(t, n, name, 0, COLUMNS, &partial));
+  if (is_whole(g, n)) return column_weights_bwd(t, n, x);
   if (in_order) SL_TRY(column_weights_bwd(t, n, x));
   SL_TRY(sl_regions_reduce(g, n->layer, partial, false, &dx));
   if (!in_order) SL_TRY(column_weights_bwd(t, n, x));
-  return g->tp == 1 ? SL_OK : sl_gradient_give(t, n->in[0], dx);
+  return sl_gradient_give(t, n->in[0], dx);
 }
 
 static const struct sl_rule columns_rule = {.reads_in = 1,
@@ -198,9 +204,11 @@ void sl_columns(struct sl_tape *t, int x, int count, const struct sl_column *col
 
 int sl_head(struct sl_tape *t, int x, int weight, int bias) {
   x = sl_autocast_for_product(t, x);
-  const int out = sl_tape_value(
-      t,
-      (struct sl_value){.name = "logits", .dtype = t->g.l->compute, .count = t->g.r * t->g.v, .made = SL_MADE_OUTPUT});
+  const int out = sl_tape_value(t, (struct sl_value){.name = "logits",
+                                                     .gradient_name = "dlogits.own",
+                                                     .dtype = t->g.l->compute,
+                                                     .count = t->g.r * t->g.v,
+                                                     .made = SL_MADE_OUTPUT});
   struct sl_node node = {
       .rule = &columns_rule, .in = {x}, .out = {out}, .weight = {weight}, .bias = {bias}, .kind = HEAD};
   node.out[GATHERED] = gathered(t, t->values[out].layer);

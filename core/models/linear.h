@@ -15,5 +15,6 @@ void sl_columns(struct sl_tape *tape, int x, int count, const struct sl_column *
 /* A row-parallel layer: reduce(x w), (S, C). With tp == 1 the bias is added here; otherwise the op that adds the result
  * to the residual stream adds it, once. */
 int sl_row(struct sl_tape *tape, int x, int weight, int bias);
-/* The LM head: the logits of this member's part of the vocabulary, with weight (V, C) and a bias or -1. */
+/* The LM head: the logits of this member's part of the vocabulary, or of all of it where every member has the whole head,
+ * with weight (V, C) and a bias or -1. */
 int sl_head(struct sl_tape *tape, int x, int weight, int bias);

@@ -9,6 +9,7 @@
 struct sl_transformer sl_transformer_of(struct sl_lowering *l) {
   const struct sl_plan *plan = l->plan;
   const struct sl_model *m = plan->model;
+  const int head = m->tied_head ? 0 : sl_model_part(m, SL_PART_HEAD, 0);
   return (struct sl_transformer){.l = l,
                                  .stage = l->stage->stage,
                                  .drafts = &l->stage->forward,
@@ -23,7 +24,7 @@ struct sl_transformer sl_transformer_of(struct sl_lowering *l) {
                                  .s = plan->sequence_parallel ? plan->micro_tokens / plan->tp : plan->micro_tokens,
                                  .c = m->n_embd,
                                  .i = m->n_inner / plan->tp,
-                                 .v = sl_cut_local_size(plan, &m->tensors[0], 0),
+                                 .v = sl_cut_local_size(plan, &m->tensors[head], 0),
                                  .h = m->n_head / plan->tp,
                                  .g = sl_model_shares_key_head(m) ? 1 : m->n_kv_head / plan->tp,
                                  .d = m->head_dim,

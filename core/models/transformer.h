@@ -2,9 +2,9 @@
  *
  * Letters: B sequences, T tokens, R = B*T rows, C channels, I inner width, V vocabulary, H heads, G key/value heads, D
  * head size. Under tensor parallelism (Megatron-LM, arXiv:1909.08053) I, V, H and G are the share of one member of the
- * tp group. S rows of the residual stream: R, or R / tp under sequence parallelism (arXiv:2205.05198), where a member
- * has a contiguous range of the micro-batch's rows. Under context parallelism T is the member's part of a sequence of T
- * cp tokens, see core/op/chunks.h.
+ * tp group (V is all of the vocabulary where every member has the whole head). S rows of the residual stream: R, or R /
+ * tp under sequence parallelism (arXiv:2205.05198), where a member has a contiguous range of the micro-batch's rows.
+ * Under context parallelism T is the member's part of a sequence of T cp tokens, see core/op/chunks.h.
  *
  * The functions append to `drafts`, the stage's forward or its backward; recomputation appends parts of the forward to
  * the backward. */

@@ -134,6 +134,6 @@ const struct sl_allocations *sl_allocations_of(const struct sl_plan *plan) {
   for (int i = 0; i < config->sl.recompute_count; i++)
     if (config->sl.recompute[i] != SL_RECOMPUTE_NONE) return NULL;
   const bool in_order = strcmp(config->sl.schedule, "1f1b") == 0;
-  const bool apart = plan->tp == 1 || plan->sequence_parallel;
+  const bool apart = plan->tp == 1 || plan->sequence_parallel; /* so that the vocabulary is cut, too */
   return in_order && apart && plan->cp == 1 && config->sl.attention == SL_ATTENTION_FLASH ? &of_nanotron : NULL;
 }

@@ -1,9 +1,20 @@
 /* See cut.h. */
 #include "core/plan/cut.h"
 
+bool sl_cut_is_whole(const struct sl_plan *plan, const struct sl_tensor *t) {
+  const bool untied = !plan->model->tied_head;
+  if (t->tp_dim < 0) return true;
+  if (!t->vocabulary || plan->tp_vocab == SL_TP_VOCAB_PARALLEL) return false;
+  return plan->tp_vocab == SL_TP_VOCAB_WHOLE || (t->part == SL_PART_EMBEDDING && untied);
+}
+
+static int members_of(const struct sl_plan *plan, const struct sl_tensor *t) {
+  return sl_cut_is_whole(plan, t) ? 1 : plan->tp;
+}
+
 /* Is dimension `dim` of `t` cut over the tp group, or padded? */
 static bool is_cut(const struct sl_plan *plan, const struct sl_tensor *t, int dim) {
-  return t->tp_dim == dim && (plan->tp > 1 || (t->vocabulary && plan->vocab_multiple > 1));
+  return t->tp_dim == dim && (members_of(plan, t) > 1 || (t->vocabulary && plan->vocab_multiple > 1));
 }
 
 static int64_t lead_of(const struct sl_tensor *t) {
@@ -18,7 +29,8 @@ static int64_t blocks_of(const struct sl_tensor *t) {
 /* A member's part of one of the blocks of dimension tp_dim. */
 static int64_t width_of(const struct sl_plan *plan, const struct sl_tensor *t) {
   const int64_t block = t->shape[t->tp_dim] / blocks_of(t);
-  const int64_t part = (block + plan->tp - 1) / plan->tp, multiple = t->vocabulary ? plan->vocab_multiple : 1;
+  const int64_t members = members_of(plan, t), part = (block + members - 1) / members;
+  const int64_t multiple = t->vocabulary ? plan->vocab_multiple : 1;
   return (part + multiple - 1) / multiple * multiple;
 }
 
@@ -31,13 +43,13 @@ int64_t sl_cut_local_size(const struct sl_plan *plan, const struct sl_tensor *t,
  * x blocks, tp, width x inner); the last width of a block may be incomplete. */
 struct sl_cut sl_cut_of(const struct sl_plan *plan, const struct sl_tensor *t) {
   const int64_t local = t->tp_dim < 0 ? 0 : sl_cut_local_size(plan, t, t->tp_dim);
-  if (t->tp_dim < 0 || (plan->tp == 1 && local == t->shape[t->tp_dim])) return sl_cut_none(t->numel);
+  if (t->tp_dim < 0 || (members_of(plan, t) == 1 && local == t->shape[t->tp_dim])) return sl_cut_none(t->numel);
   const int64_t inner = t->tp_dim == 0 && t->n_dim == 2 ? t->shape[1] : 1;
   const int64_t blocks = blocks_of(t);
   return (struct sl_cut){.row = t->shape[t->tp_dim] / blocks * inner,
                          .width = local / blocks * inner,
                          .lead = lead_of(t),
-                         .members = plan->tp};
+                         .members = members_of(plan, t)};
 }
 
 /* Rows of the same length: the first alone, if it is longer, or all others. */

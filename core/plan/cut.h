@@ -19,13 +19,17 @@ static inline struct sl_cut sl_cut_none(int64_t numel) {
   return (struct sl_cut){.row = numel, .width = numel, .lead = 1, .members = 1};
 }
 
+/* Does every member of a tp group hold all of `tensor`? So it is for what no member divides, and for the embedding and
+ * the head as plan->tp_vocab says. */
+bool sl_cut_is_whole(const struct sl_plan *plan, const struct sl_tensor *tensor);
+
 /* Size of dimension `dim` of `tensor` on a member of the tp group.
  *
  * A vocabulary of V is padded to a multiple of tp x m, m = plan->vocab_multiple, so that a rank has m ceil(ceil(V / tp)
- * / m) rows (Megatron-LM's rule). m is shardlab.make_vocab_size_divisible_by if given, else 1, which pads to tp only.
- * It is 128, Megatron-LM's default, on GPUs without a framework's preset if ceil(V / tp) is no multiple of 8 (GPT-2's
- * 50257): rows of 16-bit logits would then be unaligned, and products that read or write them could use neither vector
- * loads nor TMA.
+ * / m) rows (Megatron-LM's rule); one that every member has whole is padded to a multiple of m. m is
+ * shardlab.make_vocab_size_divisible_by if given, else 1, which pads to tp only. It is 128, Megatron-LM's default, on
+ * GPUs without a framework's preset if ceil(V / tp) is no multiple of 8 (GPT-2's 50257) and tp_vocab is "parallel": rows
+ * of 16-bit logits would then be unaligned, and products that read or write them could use neither vector loads nor TMA.
  *
  * Padded rows are zero and stay zero. Unlike Megatron-LM's, their logits do not take part in the softmax, so that
  * losses and gradients are those of the unpadded model. */

@@ -61,7 +61,7 @@ static enum sl_status place_tensor(struct sl_pp_rank *pp_rank, const struct sl_p
                                                                  .stage = stage,
                                                                  .numel = numel,
                                                                  .group = t->group,
-                                                                 .replicated = plan->tp > 1 && t->tp_dim < 0,
+                                                                 .replicated = plan->tp > 1 && sl_cut_is_whole(plan, t),
                                                                  .partial = is_partial(plan, t),
                                                                  .tied = tensor == 0 && sl_plan_ties(plan),
                                                                  .shared = tensor == 0 && plan->model->tied_head &&

@@ -9,6 +9,7 @@
 #include "core/base/limits.h"
 #include "core/plan/bounds.h"
 #include "core/plan/stages.h"
+#include "core/plan/vocabulary.h"
 
 #include <stdlib.h>
 
@@ -141,7 +142,7 @@ static enum sl_status choose_sparse(struct sl_plan *plan) {
                         "is true; the embedding of model %s is its head too, whose gradient has every row: expected a "
                         "model with \"tie_word_embeddings\": false",
                         plan->model->name);
-  if (plan->tp > 1)
+  if (plan->tp > 1 && plan->tp_vocab == SL_TP_VOCAB_PARALLEL)
     return sl_json_fail(&config->doc, key,
                         "is true beside tp %d; expected 1: an embedding that is cut is no torch.nn.Embedding",
                         plan->tp);
@@ -233,15 +234,6 @@ static enum sl_status choose_batch(struct sl_plan *plan) {
   return SL_OK;
 }
 
-/* See sl_cut_local_size. */
-static int choose_vocab_multiple(const struct sl_plan *plan) {
-  enum { VECTOR = 8, MEGATRON = 128 }; /* 16-bit numbers of a vector load; make-vocab-size-divisible-by's default */
-  const int64_t rows = (plan->model->vocab_size + plan->tp - 1) / plan->tp;
-  if (plan->config->sl.vocab_multiple > 0) return plan->config->sl.vocab_multiple;
-  const bool ours = plan->config->sl.preset[0] == '\0';
-  return plan->cluster->device.kind == SL_DEVICE_GPU && ours && rows % VECTOR != 0 ? MEGATRON : 1;
-}
-
 static enum sl_status check_world(const struct sl_cluster *cluster, int world) {
   const int64_t devices = sl_product(cluster->nodes, cluster->devices_per_node);
   if (world < 1 || world > SL_MAX_WORLD)
@@ -273,7 +265,7 @@ static void warn_pageable(const struct sl_plan *plan) {
 /* Keys of what only models of tokens have. */
 static void warn_without_tokens(const struct sl_plan *plan) {
   static const char *const keys[] = {"shardlab.seq_len", "shardlab.attention", "shardlab.sequence_parallel",
-                                     "shardlab.make_vocab_size_divisible_by"};
+                                     "shardlab.make_vocab_size_divisible_by", "shardlab.tp_vocab"};
   for (size_t i = 0; i < sizeof keys / sizeof *keys && !sl_model_reads_tokens(plan->model); i++)
     if (sl_config_at(plan->config, keys[i]) != NULL)
       sl_config_warn(plan->config, keys[i], "has no effect: the model reads no sequences");
@@ -304,6 +296,7 @@ enum sl_status sl_plan_build(struct sl_plan *plan, const struct sl_model *model,
   sl_plan_choose_attention(plan->effective, cluster);
   SL_GO_FAIL(choose_degrees(plan, world));
   SL_GO_FAIL(sl_packing_apply(plan));
+  SL_GO_FAIL(sl_vocabulary_choose(plan));
   SL_GO_FAIL(choose_shard(plan));
   SL_GO_FAIL(choose_nodes(plan));
   SL_GO_FAIL(choose_sparse(plan));
@@ -314,7 +307,7 @@ enum sl_status sl_plan_build(struct sl_plan *plan, const struct sl_model *model,
   plan->fuse_epilogues = fuses_epilogues(plan);
   SL_GO_FAIL(sl_kernel_costs_load(&plan->kernel_costs, sl_kernel_set(plan->config->sl.kernels)->name));
   plan->kernel_costs.launch_blocking = plan->config->sl.launch_blocking;
-  plan->vocab_multiple = choose_vocab_multiple(plan);
+  plan->vocab_multiple = sl_vocabulary_multiple(plan);
   SL_GO_FAIL(choose_batch(plan));
   SL_GO_FAIL(sl_plan_cut(plan));
   SL_GO_FAIL(sl_plan_schedule(plan));

@@ -53,7 +53,8 @@ struct sl_plan {
   bool unshards;                       /* the schedule says when a stage's sharded parameters are gathered */
   bool fuse_epilogues;                 /* see models/epilogue.c */
   struct sl_kernel_costs kernel_costs; /* of the kernel set; only predictions use them */
-  int vocab_multiple; /* a tp rank's rows of the vocabulary are a multiple of it, see sl_cut_local_size */
+  enum sl_tp_vocab tp_vocab; /* how tp divides embedding and head; PARALLEL where it divides nothing, never AUTOTP */
+  int vocab_multiple;        /* a tp rank's rows of the vocabulary are a multiple of it, see sl_cut_local_size */
 };
 
 /* Builds the plan of `world` ranks. plan->config is `config` with its batch sizes resolved and with the values that its

@@ -122,6 +122,11 @@ int sl_strategy_deepspeed_stage(const char *name) {
   return p != NULL && (p->family & SL_FAMILY_DEEPSPEED) && !p->by_stage ? p->row.zero_stage : -1;
 }
 
+bool sl_strategy_cuts_vocabulary(const char *name) {
+  const struct sl_preset *p = find(name);
+  return p != NULL && (p->family & (SL_FAMILY_MEGATRON | SL_FAMILY_NANOTRON | SL_FAMILY_SCALING));
+}
+
 static enum sl_status unknown(const struct sl_config *config) {
   const char *names[PRESETS];
   for (int i = 0; i < PRESETS; i++) names[i] = presets[i].row.name;

@@ -192,6 +192,10 @@ enum sl_status sl_strategy_choose(struct sl_strategy *strategy, struct sl_config
 /* The ZeRO stage of a preset of DeepSpeed, -1 for any other name. */
 int sl_strategy_deepspeed_stage(const char *name);
 
+/* Do the models of a preset's framework always cut embedding and head along the vocabulary (Megatron-LM's
+ * VocabParallelEmbedding, and those that follow it)? */
+bool sl_strategy_cuts_vocabulary(const char *name);
+
 /* The preset of the same maker that shards more than preset `name` does, as little more as there is; NULL if there is
  * none, or if the configuration says the stage. */
 const char *sl_strategy_more_sharded(const char *name);

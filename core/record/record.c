@@ -28,6 +28,13 @@ static json_t *stage_layers(const struct sl_plan *plan) {
   return list;
 }
 
+/* Where the embedding is whole, of the head. */
+static int64_t padded_vocabulary(const struct sl_plan *plan) {
+  const struct sl_model *m = plan->model;
+  const struct sl_tensor *last = &m->tensors[m->tied_head ? 0 : sl_model_part(m, SL_PART_HEAD, 0)];
+  return (sl_cut_is_whole(plan, last) ? 1 : plan->tp) * sl_cut_local_size(plan, last, 0);
+}
+
 static json_t *plan_json(const struct sl_plan *plan) {
   json_t *object = json_pack(
       "{s:i, s:i, s:i, s:i, s:i, s:i, s:I, s:i, s:s, s:o, s:b, s:I, s:I, s:I, s:I, s:i, s:I}", "world", plan->world,
@@ -37,8 +44,7 @@ static json_t *plan_json(const struct sl_plan *plan) {
       stage_layers(plan), "sequence_parallel", plan->sequence_parallel, "micro_batch", (json_int_t)plan->micro_batch,
       "micro_batches", (json_int_t)plan->n_micro, "global_batch", (json_int_t)plan->global_batch, "seq",
       (json_int_t)plan->seq, "threads", plan->threads, "parameters", (json_int_t)sl_model_numel(plan->model));
-  if (plan->model->vocab_size > 0)
-    set_integer(object, "padded_vocab_size", plan->tp * sl_cut_local_size(plan, &plan->model->tensors[0], 0));
+  if (plan->model->vocab_size > 0) set_integer(object, "padded_vocab_size", padded_vocabulary(plan));
   return object;
 }
 

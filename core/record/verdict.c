@@ -70,6 +70,8 @@ static void say_recompute(struct line *line, const struct sl_config *config) {
 static void say_degrees(struct line *line, const struct sl_plan *plan) {
   const struct sl_strategy *s = &plan->strategy;
   if (plan->tp > 1) say(line, ", tp %d%s", plan->tp, plan->sequence_parallel ? " with sequence parallelism" : "");
+  if (plan->tp_vocab == SL_TP_VOCAB_GATHERED) say(line, ", logits gathered");
+  if (plan->tp_vocab == SL_TP_VOCAB_WHOLE) say(line, ", whole ends");
   if (plan->tp > 1 && plan->config->sl.async_tp) say(line, ", async_tp");
   if (plan->tp > 1 && plan->config->sl.tp_comm_overlap) say(line, ", tp_comm_overlap");
   if (plan->cp > 1) say(line, ", cp %d", plan->cp);

@@ -117,7 +117,13 @@ static void flags_take_the_place_of_deepspeeds_keys(void **state) {
         scratch, "show config --model gpt2-tiny --cluster dgx-h100 --world 32 --config twins.json %s", cases[i].flags);
     if (code != (cases[i].refused == NULL ? 0 : 2)) fail_msg("%s: %d: %s", cases[i].flags, code, err);
     if (cases[i].refused != NULL) assert_non_null(strstr(err, cases[i].refused));
+    if (cases[i].refused == NULL) assert_non_null(strstr(out, "\"tp_vocab\": \"autotp\"")); /* of another degree */
   }
+  assert_int_equal(shardlab(scratch,
+                            "show config --model gpt2-tiny --cluster dgx-h100 --world 32 --config twins.json --tp 2 "
+                            "--tp-vocab parallel --pp 2"),
+                   0);
+  assert_non_null(strstr(out, "\"tp_vocab\": \"parallel\""));
   unlink(path);
 }
 

@@ -184,6 +184,7 @@ static const struct key {
      ", \"gradient_accumulation_steps\": 4, " PLAN("\"pp\": 2, \"virtual_stages\": 2, \"schedule\": \"interleaved\"")},
     {"shardlab", "store_dropout_masks", "true", PLAN("\"seq_len\": 9")},
     {"shardlab", "make_vocab_size_divisible_by", "100", ""},
+    {"shardlab", "tp_vocab", "\"whole\"", PLAN("\"tp\": 2")},
     {"shardlab", "tf32", "true", ""},
     {"shardlab", "fp8", "true", BF16},
     {"shardlab", "fp8_recipe", "\"rowwise\"", BF16 ", " PLAN("\"fp8\": true, \"kernels\": \"torch-compile\"")},

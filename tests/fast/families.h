@@ -26,6 +26,7 @@ struct family {
   bool formulas;     /* whether the formulas cover it */
   /* 0: gpipe or 1f1b; as the schedule has them; 10 */
   enum sl_fast_schedule schedule;
+  bool whole_ends; /* which go with no sequence parallelism */
   int virtual_stages, most_micro;
   bool by_op;          /* also with recomputation by op */
   const char *cluster; /* NULL: dgx-a100-80g */
@@ -57,6 +58,7 @@ static inline struct sl_fast_choice draw(uint64_t *state, const struct family *f
                              .virtual_stages = f->virtual_stages};
   c.world = c.tp * c.pp * power_of_two(state, f->most_dp);
   if (f->schedule > 0) c.schedule = f->schedule;
+  if (f->whole_ends) c.sequence_parallel = false;
   if (f->uneven) c.stage_layers = cut(state, 32, c.pp, stage_layers);
   return c;
 }

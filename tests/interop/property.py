@@ -207,6 +207,8 @@ def accelerate_config(r):
             ours["shard_size"], world = 8, 16
         if kind in ("accelerate-fsdp", "fsdp2-no-reshard"):
             ours["tp"] = r.choice([1, 2])
+            if ours["tp"] > 1:
+                ours["tp_vocab"] = "gathered"
             cp = context(r, ours, world // ours["tp"] % 4 == 0 and kind == "accelerate-fsdp")
             if world // ours["tp"] > 2 * cp and r.random() < 0.5:
                 ours["shard_size"] = 2 * cp

@@ -15,6 +15,17 @@ static int64_t ceil_div(int64_t a, int64_t b) {
   return (a + b - 1) / b;
 }
 
+/* Members of the tp group that share a tensor: from the model and the configuration. AutoTP of DeepSpeed 0.19.6 gathers
+ * the head of a llama that is not tied, the only one here that transformers has a plan for. */
+static int64_t members_of(const struct sl_plan *plan, const struct sl_tensor *x) {
+  const struct sl_model *m = plan->model;
+  const bool llama = m->type == SL_MODEL_LLAMA, head = m->tied_head || x->layer == m->n_layer;
+  enum sl_tp_vocab ends = plan->config->sl.tp_vocab;
+  if (!x->vocabulary || ends == SL_TP_VOCAB_PARALLEL) return plan->tp;
+  if (ends == SL_TP_VOCAB_AUTOTP) ends = llama && !m->tied_head ? SL_TP_VOCAB_GATHERED : SL_TP_VOCAB_WHOLE;
+  return ends == SL_TP_VOCAB_GATHERED && head ? plan->tp : 1;
+}
+
 /* Elements of a tensor that this rank's stages hold, cut over tp: from the model, not the plan; 0: none of it. */
 static int64_t local_numel(const struct sl_plan *plan, int tensor) {
   const struct sl_pp_rank *pp_rank = &plan->pp_ranks[sl_plan_coord(plan, grid3d.rank).pp];
@@ -29,7 +40,7 @@ static int64_t local_numel(const struct sl_plan *plan, int tensor) {
   }
   const int64_t wide = x->tp_dim >= 0 ? x->shape[x->tp_dim] : 1, rest = x->numel / wide;
   const int64_t multiple = x->vocabulary ? plan->vocab_multiple : 1;
-  return used ? (x->tp_dim >= 0 ? ceil_div(wide, plan->tp * multiple) * multiple : 1) * rest : 0;
+  return used ? (x->tp_dim >= 0 ? ceil_div(wide, members_of(plan, x) * multiple) * multiple : 1) * rest : 0;
 }
 
 static int64_t all_numel(const struct sl_plan *plan) {

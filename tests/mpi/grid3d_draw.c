@@ -1,5 +1,6 @@
 /* Drawing the configurations of the equivalence grid; see grid3d_draw.h. */
 #include "tests/mpi/grid3d_draw.h"
+#include "tests/mpi/grid3d_dice.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -81,28 +82,6 @@ static const struct schedule {
     {"zb-h1", 1, 1, false}, {"zbv", 2, 2, false},  {"interleaved-zb", 2, 3, true},
 };
 enum { SCHEDULES = sizeof schedules / sizeof *schedules };
-
-/* --- numbers --- */
-
-struct dice {
-  uint64_t state;
-};
-
-/* splitmix64 */
-static uint64_t next(struct dice *d) {
-  uint64_t z = d->state += UINT64_C(0x9e3779b97f4a7c15);
-  z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-  z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-  return z ^ z >> 31;
-}
-
-static int pick(struct dice *d, int n) {
-  return (int)(next(d) % (uint64_t)n);
-}
-
-static bool chance(struct dice *d, int in, int of) {
-  return pick(d, of) < in;
-}
 
 /* --- text --- */
 
@@ -359,6 +338,7 @@ static void put_sequence_parallel(struct draw *d, const struct strategy *s) {
 }
 
 static void put_shardlab(struct draw *d, struct dice *dice, const struct strategy *s, int shard) {
+  static const char *const ends[] = {"whole", "gathered", "parallel", "autotp"};
   const struct draw_model *m = &draw_models[d->model];
   put(d, " \"shardlab\": {\"seq_len\": %d, \"tp\": %d, \"pp\": %d, \"virtual_stages\": %d, \"schedule\": \"%s\"%s",
       m->seq, d->tp, d->pp, d->stages, d->csv ? d->csv_path : d->schedule, evaluates(d));
@@ -380,6 +360,8 @@ static void put_shardlab(struct draw *d, struct dice *dice, const struct strateg
   if (strstr(s->preset, "fsdp") && !strstr(s->preset, "megatron") && d->index % 3 != 0) put(d, ", \"no_sync\": true");
   if (strstr(s->preset, "ddp") && d->index % 3 == 0) put(d, ", \"gradient_as_bucket_view\": true");
   if (m->transformer && chance(dice, 1, 3)) put(d, ", \"make_vocab_size_divisible_by\": %d", 2 + pick(dice, 40));
+  const bool parallel = strstr(d->config, "sequence_parallel") != NULL || (s->rules & MEGATRON);
+  if (d->tp > 1 && m->transformer && !parallel) put(d, ", \"tp_vocab\": \"%s\"", ends[(d->index / 2 + d->tp) % 4]);
   put(d, "%s}}", chance(dice, 1, 2) ? ", \"fuse_epilogues\": \"always\"" : "");
 }
 
@@ -433,6 +415,9 @@ int draw_tally(const struct draw *d, struct draw_count *rows) {
                                       "store_dropout_masks",
                                       "zero_hpz_partition_size",
                                       "make_vocab_size",
+                                      "\"tp_vocab\": \"whole\"",
+                                      "\"tp_vocab\": \"gathered\"",
+                                      "\"tp_vocab\": \"autotp\"",
                                       "fuse_epilogues"};
   int n = 0;
   for (int i = 0; i < DRAW_MODELS; i++) tally(rows, &n, draw_models[i].name, d->model == i);

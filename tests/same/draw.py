@@ -288,6 +288,8 @@ class Draw:
         cut = c.tp > 1 and not s.has(NO_SP) and c.micro * seq % c.tp == 0 and self.chance(0.7)
         if cut:
             self.put(c, "shardlab", "sequence_parallel", True)
+        elif c.tp > 1 and not s.has(MEGATRON):
+            self.put(c, "shardlab", "tp_vocab", rng.choice(["parallel", "gathered", "whole", "autotp"]))
         flash, masks = self.chance(0.35), self.chance(0.3)
         if flash:
             self.put(c, "shardlab", "attention", "flash")

@@ -90,6 +90,7 @@ static void deepspeeds_spellings(void **state) {
   accept(&c, "\"tensor_parallel\": {\"autotp_size\": 3}, \"pipeline\": {\"stages\": 5, \"partition_method\": "
              "\"parameters\"}, \"zero_optimization\": {\"stage\": 3, \"mics_shard_size\": 7}");
   assert_int_equal(c.sl.tp, 3);
+  assert_int_equal(c.sl.tp_vocab, SL_TP_VOCAB_AUTOTP);
   assert_int_equal(c.sl.pp, 5);
   assert_int_equal(c.sl.stages_by, SL_STAGES_PARAMETERS);
   assert_int_equal(sl_config_shard_size(&c), 7);
@@ -100,7 +101,30 @@ static void deepspeeds_spellings(void **state) {
   assert_int_equal(c.sl.tp, 3);
   assert_int_equal(c.sl.pp, 1);
   assert_int_equal(c.sl.stages_by, SL_STAGES_UNIFORM);
+  assert_int_equal(c.sl.tp_vocab, SL_TP_VOCAB_AUTOTP);
   sl_config_free(&c);
+}
+
+/* DeepSpeed's tensor parallelism is AutoTP unless the file says what else; ours is Megatron-LM's. */
+static void autotp_is_no_megatron(void **state) {
+  (void)state;
+  static const struct {
+    const char *text;
+    enum sl_tp_vocab is;
+  } cases[] = {
+      {"\"shardlab\": {\"tp\": 3}", SL_TP_VOCAB_PARALLEL},
+      {"\"tensor_parallel\": {\"autotp_size\": 3}, \"shardlab\": {\"tp_vocab\": \"whole\"}", SL_TP_VOCAB_WHOLE},
+      {"\"tensor_parallel\": {\"autotp_size\": 3}, \"shardlab\": {\"tp_vocab\": \"parallel\"}", SL_TP_VOCAB_PARALLEL},
+      {"\"tensor_parallel\": {\"tp\": {\"tp_size\": 1}}, \"shardlab\": {\"tp\": 3}", SL_TP_VOCAB_PARALLEL},
+      {"\"tensor_parallel\": {\"tensor_parallel\": {\"tp_size\": 3}}", SL_TP_VOCAB_AUTOTP},
+      {"\"shardlab\": {\"tp\": 3, \"tp_vocab\": \"Gathered\"}", SL_TP_VOCAB_GATHERED},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct sl_config c;
+    accept(&c, cases[i].text);
+    if (c.sl.tp_vocab != cases[i].is) fail_msg("%s: %d", cases[i].text, (int)c.sl.tp_vocab);
+    sl_config_free(&c);
+  }
 }
 
 /* Ulysses exchanges heads, whatever the default of cp is; who says otherwise is heard. */
@@ -385,6 +409,7 @@ int main(void) {
       cmocka_unit_test(lists),
       cmocka_unit_test(broken),
       cmocka_unit_test(deepspeeds_spellings),
+      cmocka_unit_test(autotp_is_no_megatron),
       cmocka_unit_test(longest_list),
       cmocka_unit_test(sequence_parallel_needs_tp),
       cmocka_unit_test(tf32_is_for_fp32),

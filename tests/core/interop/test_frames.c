@@ -164,6 +164,8 @@ static void accelerates_settings_are_ours(void **state) {
        "\"fsdp2-no-reshard\""},
       {FSDP WRAP "parallelism_config:\n  parallelism_config_dp_shard_size: 4\n  parallelism_config_tp_size: 2", 0,
        "shardlab.tp", "2"},
+      {FSDP WRAP "parallelism_config:\n  parallelism_config_dp_shard_size: 4\n  parallelism_config_tp_size: 2", 0,
+       "shardlab.tp_vocab", "\"gathered\""},
       {FSDP WRAP "  fsdp_activation_checkpointing: true", 0, "shardlab.recompute", "\"full\""},
       {FSDP WRAP "  fsdp_version: 2", 0, "shardlab.no_sync", "true"},
       {FSDP WRAP "  fsdp_offload_params: true", 0, "zero_optimization.offload_param.device", "\"cpu\""},
