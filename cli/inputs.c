@@ -217,8 +217,10 @@ enum sl_status sl_inputs_keep(const struct sl_options *options) {
 }
 
 enum sl_status sl_inputs_check_piped(const struct sl_options *options) {
-  const char *const inputs[][2] = {
-      {"config", options->config}, {"model", options->model}, {"cluster", options->cluster}};
+  const char *const inputs[][2] = {{"config", options->config},    {"model", options->model},
+                                   {"cluster", options->cluster},  {"data", options->data},
+                                   {"init", options->init},        {"tokenizer", options->tokenizer},
+                                   {"val-data", options->val_data}};
   for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++)
     if (inputs[i][1] != NULL && !sl_json_is_text(inputs[i][1]) && sl_json_is_piped(inputs[i][1]))
       return sl_fail(SL_ERR_INPUT, "--%s: is %s, and several processes read it; expected a file", inputs[i][0],
