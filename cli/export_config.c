@@ -8,6 +8,7 @@
 #include "core/interop/megatron_write.h"
 #include "core/interop/paths.h"
 #include "core/interop/torchtitan_write.h"
+#include "core/plan/vocabulary.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -32,11 +33,9 @@ static json_t *stages_of(const struct sl_plan *plan) {
 static void put_taken_values(json_t *config, const json_t *taken, const struct sl_plan *plan, bool stages) {
   static const char *const keys[] = {"shardlab.attention", "communication_data_type", "data_types.grad_accum_dtype",
                                      "zero_optimization.overlap_comm"};
-  static const char *const words[] = {
-      [SL_TP_VOCAB_PARALLEL] = "parallel", [SL_TP_VOCAB_GATHERED] = "gathered", [SL_TP_VOCAB_WHOLE] = "whole"};
   for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
     sl_interop_put(config, keys[i], json_deep_copy(sl_interop_get(taken, keys[i])));
-  sl_interop_put(config, "shardlab.tp_vocab", json_string(words[plan->tp_vocab]));
+  sl_interop_put(config, "shardlab.tp_vocab", json_string(sl_vocabulary_word(plan)));
   sl_interop_put(config, "shardlab.seq_len", json_integer(plan->seq));
   sl_interop_put(config, "train_batch_size", json_integer(plan->global_batch));
   sl_interop_put(config, "train_micro_batch_size_per_gpu", json_integer(plan->micro_batch));

@@ -3,6 +3,12 @@
 
 #include "core/plan/kernels.h"
 
+const char *sl_vocabulary_word(const struct sl_plan *plan) {
+  static const char *const words[] = {
+      [SL_TP_VOCAB_PARALLEL] = "parallel", [SL_TP_VOCAB_GATHERED] = "gathered", [SL_TP_VOCAB_WHOLE] = "whole"};
+  return words[plan->tp_vocab];
+}
+
 static enum sl_tp_vocab asked_of(const struct sl_plan *plan) {
   const struct sl_config *c = plan->config;
   const int gathers = sl_model_autotp_gathers(plan->model);
@@ -22,7 +28,6 @@ static const char *key_of(const struct sl_config *c) {
 
 /* The stream's rows are the same on all members where an end is whole, and its loss is on the whole vocabulary. */
 static enum sl_status check(const struct sl_plan *plan) {
-  static const char *const words[] = {"parallel", "gathered", "whole"};
   const struct sl_config *c = plan->config;
   const struct sl_kernel_set *set = sl_kernel_set(c->sl.kernels);
   const char *other = NULL;
@@ -38,7 +43,7 @@ static enum sl_status check(const struct sl_plan *plan) {
       &c->doc, key_of(c),
       "means tp_vocab \"%s\" for model %s, beside shardlab.%s; expected tp_vocab \"parallel\", or no such "
       "thing beside it",
-      words[plan->tp_vocab], plan->model->name, other);
+      sl_vocabulary_word(plan), plan->model->name, other);
 }
 
 enum sl_status sl_vocabulary_choose(struct sl_plan *plan) {

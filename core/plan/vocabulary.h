@@ -17,5 +17,7 @@
 
 /* Sets plan->tp_vocab, for known degrees. Errors: SL_ERR_INPUT, for what can only be beside a vocabulary that is cut. */
 enum sl_status sl_vocabulary_choose(struct sl_plan *plan);
+/* A plan's way in the words of shardlab.tp_vocab. */
+const char *sl_vocabulary_word(const struct sl_plan *plan);
 /* What to set plan->vocab_multiple to: see sl_cut_local_size (plan/cut.h). */
 int sl_vocabulary_multiple(const struct sl_plan *plan);

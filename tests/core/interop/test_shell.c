@@ -13,26 +13,7 @@
 
 #include <cmocka.h>
 
-/* A script and the words of its training, the program's first; doubts follow "//". */
-struct script {
-  const char *text, *words;
-};
-
-static void read_words(const struct script *s) {
-  struct sl_shell shell;
-  char said[4096] = "";
-  if (sl_shell_read(&shell, "run.sh", s->text, true) != SL_OK) fail_msg("%s: %s", s->text, sl_error_message());
-  size_t used = 0;
-  for (size_t i = 0; i < shell.words.count; i++)
-    used += (size_t)snprintf(said + used, sizeof said - used, "%s%s", i > 0 ? " " : "", shell.words.list[i]);
-  for (size_t i = 0; i < shell.doubts.count; i++)
-    used += (size_t)snprintf(said + used, sizeof said - used, " // %s", shell.doubts.list[i]);
-  if (strcmp(said, s->words) != 0) fail_msg("%s\n  reads: %s\n  expected: %s", s->text, said, s->words);
-  sl_shell_free(&shell);
-}
-
-#define READ_ALL(cases)                                                                                                \
-  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) read_words(&cases[i])
+#include "tests/support/shell_script.h"
 
 static void the_training_is_found(void **state) {
   (void)state;
@@ -55,7 +36,7 @@ static void the_training_is_found(void **state) {
       {"time python pretrain_gpt.py --tp 2\ntime echo pretrain_gpt.py --tp 8", "pretrain_gpt.py --tp 2"},
       {"echo python pretrain_gpt.py --tp 2 > job.sh", "pretrain_gpt.py --tp 2"},
       {"--num-layers 2\n--tp 4", "--num-layers 2 --tp 4"}};
-  READ_ALL(cases);
+  READ_ALL("run.sh", cases);
 }
 
 static void variables_are_replaced(void **state) {
@@ -78,7 +59,7 @@ static void variables_are_replaced(void **state) {
       {"D=$(date +%s)\nE=`date a b`" RUN "--d $D --e $E --tp 2",
        "pretrain_gpt.py --d $(date +%s) --e `date a b` --tp 2"},
       {"N=2 python pretrain_gpt.py --tp $N", "pretrain_gpt.py --tp 2"}};
-  READ_ALL(cases);
+  READ_ALL("run.sh", cases);
 }
 
 /* What the script itself decides is decided; else all branches are read, and the last value is in doubt. */
@@ -121,7 +102,7 @@ static void conditions_are_decided(void **state) {
       {"N=1\nwhile [ $# -gt 0 ]; do case $1 in --n) N=$2; shift;; --big) N=8;; esac; done" USE,
        "pretrain_gpt.py --n 1"},
       {"N=${1:-2}" USE, "pretrain_gpt.py --n 2"}};
-  READ_ALL(cases);
+  READ_ALL("run.sh", cases);
 }
 
 /* Only an exit that certainly runs, and ends the script, behind a training. */
@@ -129,25 +110,24 @@ static void nothing_runs_behind_an_exit(void **state) {
   (void)state;
 #define ONE "python pretrain_gpt.py --a 1\n"
 #define TWO "\npython pretrain_gpt.py --a 2"
-  static const struct script cases[] = {
-      {ONE "exit 0" TWO, "pretrain_gpt.py --a 1"},
-      {ONE "exit" TWO "\necho '", "pretrain_gpt.py --a 1"},
-      {ONE "if [ 1 = 1 ]; then exit 1; fi" TWO, "pretrain_gpt.py --a 1"},
-      {ONE "true && exit 1" TWO, "pretrain_gpt.py --a 1"},
-      {ONE "function f { exit 1; }\nexit" TWO, "pretrain_gpt.py --a 1"},
-      {ONE "case x in (x) true ;; esac\nexit" TWO, "pretrain_gpt.py --a 1"},
-      {ONE "for i in 1; do true; done; (true); exit" TWO, "pretrain_gpt.py --a 1"},
-      {"exit 0" TWO, "pretrain_gpt.py --a 2"},
-      {ONE "if [ 1 = 2 ]; then exit 1; fi" TWO, "pretrain_gpt.py --a 2"},
-      {ONE "if [ -f x ]; then exit 1; fi" TWO, "pretrain_gpt.py --a 2"},
-      {ONE "[ -f x ] || exit 1" TWO, "pretrain_gpt.py --a 2"},
-      {ONE "f() { exit 1; }" TWO, "pretrain_gpt.py --a 2"},
-      {ONE "function f { exit 1; }" TWO, "pretrain_gpt.py --a 2"},
-      {ONE "function f\n{\n  exit 1\n}" TWO, "pretrain_gpt.py --a 2"},
-      {ONE "for i in $LIST; do exit 1; done" TWO, "pretrain_gpt.py --a 2"},
-      {ONE "(exit 1)" TWO, "pretrain_gpt.py --a 2"},
-      {ONE "echo exit" TWO, "pretrain_gpt.py --a 2"}};
-  READ_ALL(cases);
+  static const struct script cases[] = {{ONE "exit 0" TWO, "pretrain_gpt.py --a 1"},
+                                        {ONE "exit" TWO "\necho '", "pretrain_gpt.py --a 1"},
+                                        {ONE "if [ 1 = 1 ]; then exit 1; fi" TWO, "pretrain_gpt.py --a 1"},
+                                        {ONE "true && exit 1" TWO, "pretrain_gpt.py --a 1"},
+                                        {ONE "function f { exit 1; }\nexit" TWO, "pretrain_gpt.py --a 1"},
+                                        {ONE "case x in (x) true ;; esac\nexit" TWO, "pretrain_gpt.py --a 1"},
+                                        {ONE "for i in 1; do true; done; (true); exit" TWO, "pretrain_gpt.py --a 1"},
+                                        {"exit 0" TWO, "pretrain_gpt.py --a 2"},
+                                        {ONE "if [ 1 = 2 ]; then exit 1; fi" TWO, "pretrain_gpt.py --a 2"},
+                                        {ONE "if [ -f x ]; then exit 1; fi" TWO, "pretrain_gpt.py --a 2"},
+                                        {ONE "[ -f x ] || exit 1" TWO, "pretrain_gpt.py --a 2"},
+                                        {ONE "f() { exit 1; }" TWO, "pretrain_gpt.py --a 2"},
+                                        {ONE "function f { exit 1; }" TWO, "pretrain_gpt.py --a 2"},
+                                        {ONE "function f\n{\n  exit 1\n}" TWO, "pretrain_gpt.py --a 2"},
+                                        {ONE "for i in $LIST; do exit 1; done" TWO, "pretrain_gpt.py --a 2"},
+                                        {ONE "(exit 1)" TWO, "pretrain_gpt.py --a 2"},
+                                        {ONE "echo exit" TWO, "pretrain_gpt.py --a 2"}};
+  READ_ALL("run.sh", cases);
 }
 
 static void lines_are_those_of_the_words(void **state) {
@@ -208,9 +188,9 @@ static void what_grows_is_refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(the_training_is_found),       cmocka_unit_test(variables_are_replaced),
-      cmocka_unit_test(conditions_are_decided),      cmocka_unit_test(nothing_runs_behind_an_exit),
-      cmocka_unit_test(lines_are_those_of_the_words),
-      cmocka_unit_test(what_is_not_closed_is_named), cmocka_unit_test(what_grows_is_refused)};
+      cmocka_unit_test(the_training_is_found),        cmocka_unit_test(variables_are_replaced),
+      cmocka_unit_test(conditions_are_decided),       cmocka_unit_test(nothing_runs_behind_an_exit),
+      cmocka_unit_test(lines_are_those_of_the_words), cmocka_unit_test(what_is_not_closed_is_named),
+      cmocka_unit_test(what_grows_is_refused)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

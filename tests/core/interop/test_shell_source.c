@@ -15,6 +15,8 @@
 
 #include <cmocka.h>
 
+#include "tests/support/shell_script.h"
+
 /* Beside the script, run/run.sh, and in the working directory. */
 static const char *const files[][2] = {
     {"run/run.sh", "source back.sh\n"},
@@ -62,28 +64,6 @@ static int remove_files(void **state) {
   return rmdir("run/deep") | rmdir("run") | chdir("..") | rmdir(folder);
 }
 
-/* A script and the words of its training; doubts follow "//", files that are not read "##". */
-struct script {
-  const char *text, *words;
-};
-
-static void read_words(const struct script *s) {
-  struct sl_shell shell;
-  char said[4096] = "";
-  if (sl_shell_read(&shell, "run/run.sh", s->text, true) != SL_OK) fail_msg("%s: %s", s->text, sl_error_message());
-  size_t used = 0;
-  for (size_t i = 0; i < shell.words.count; i++)
-    used += (size_t)snprintf(said + used, sizeof said - used, "%s%s", i > 0 ? " " : "", shell.words.list[i]);
-  for (size_t i = 0; i < shell.doubts.count; i++)
-    used += (size_t)snprintf(said + used, sizeof said - used, " // %s", shell.doubts.list[i]);
-  for (size_t i = 0; i < shell.unread.count; i++)
-    used += (size_t)snprintf(said + used, sizeof said - used, " ## %s", shell.unread.list[i]);
-  if (strcmp(said, s->words) != 0) fail_msg("%s\n  reads: %s\n  expected: %s", s->text, said, s->words);
-  sl_shell_free(&shell);
-}
-
-#define READ_ALL(cases)                                                                                                \
-  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) read_words(&cases[i])
 #define RUN "\npython pretrain_gpt.py --m $MBS"
 #define CONF "pretrain_gpt.py --m 4"
 #define RUN_N "\npython pretrain_gpt.py --n $N"
@@ -107,7 +87,7 @@ static void files_are_read_where_they_stand(void **state) {
        "pretrain_gpt.py --m 2"},
       {"source both.sh" RUN_N, "pretrain_gpt.py --n beside"},
       {"source below.sh" RUN_N, "pretrain_gpt.py --n below"}};
-  READ_ALL(cases);
+  READ_ALL("run/run.sh", cases);
 }
 
 static void paths_are_told_by_the_script(void **state) {
@@ -127,7 +107,7 @@ static void paths_are_told_by_the_script(void **state) {
       {"source $PWD/below.sh" RUN_N, "pretrain_gpt.py --n below"},
       {"source $(pwd)/both.sh" RUN_N, "pretrain_gpt.py --n beside"},
       {"cd x && source `pwd`/below.sh" RUN_N, "pretrain_gpt.py --n below"}};
-  READ_ALL(cases);
+  READ_ALL("run/run.sh", cases);
 }
 
 static void what_is_not_read_is_named(void **state) {
@@ -152,7 +132,7 @@ static void what_is_not_read_is_named(void **state) {
       {"source self.sh" RUN_N, "pretrain_gpt.py --n 21 ## run/self.sh:2: source self.sh (it sources itself)"},
       {"source back.sh" RUN_N, "pretrain_gpt.py --n 5 ## run/back.sh:2: source ./run.sh (it sources itself)"},
       {"source 1.sh" RUN_N, "pretrain_gpt.py --n 8 ## run/8.sh:2: source 9.sh (too many files source each other)"}};
-  READ_ALL(cases);
+  READ_ALL("run/run.sh", cases);
 }
 
 /* Paths of paths, each of two, end without an answer and not with the day. */

@@ -113,6 +113,31 @@ static int64_t reserved_of_pieces(bool expandable, bool joins) {
   return report[SL_SPACE_DEVICE].reserved_bytes / MIB;
 }
 
+/* What is needed on a device with so many MiB of a second request that keeps the segment of the first, 60 MiB, so that
+ * the third finds no place there: 70 MiB are in use at once, and 110 reserved. */
+static int64_t needed_in(int64_t room) {
+  enum { MIB = 1 << 20, BUFFERS = 3, ISSUES = 4 };
+  struct sl_buffer buffers[BUFFERS] = {
+      {.bytes = 60 * MIB, .slots = 1}, {.bytes = 20 * MIB, .slots = 1}, {.bytes = 50 * MIB, .slots = 1}};
+  struct sl_life items[BUFFERS] = {{.buffer = 0, .program = SL_PROGRAM_STEP, .first = 0, .last = 0},
+                                   {.buffer = 1, .program = SL_PROGRAM_STEP, .first = 1, .last = 3},
+                                   {.buffer = 2, .program = SL_PROGRAM_STEP, .first = 2, .last = 3}};
+  struct sl_memory_report report[SL_SPACE_COUNT] = {0};
+  struct sl_class c = {.buffers = buffers, .buffer_count = BUFFERS, .memory = report};
+  c.programs[SL_PROGRAM_STEP].issue_count = ISSUES;
+  const struct sl_lives lives = {.items = items, .count = BUFFERS};
+  assert_int_equal(sl_reserve_report(&c, &lives, room * MIB, 0, false, false), SL_OK);
+  assert_int_equal(report[SL_SPACE_DEVICE].reserved_bytes, 110 * MIB);
+  return report[SL_SPACE_DEVICE].needed_bytes / MIB;
+}
+
+static void far_too_small_a_device_needs_what_is_in_use(void **state) {
+  (void)state;
+  assert_int_equal(needed_in(1000), 110);
+  assert_int_equal(needed_in(36), 110); /* half of what is in use: its allocator is played */
+  assert_int_equal(needed_in(34), 70);
+}
+
 static void pieces_are_one_request_or_several(void **state) {
   (void)state;
   assert_int_equal(reserved_of_pieces(false, false), 60); /* the second finds what was given back */
@@ -148,6 +173,7 @@ int main(void) {
       cmocka_unit_test(a_host_ahead_needs_more),
       cmocka_unit_test(a_host_behind_needs_less),
       cmocka_unit_test(own_kernels_have_an_arena_alone),
+      cmocka_unit_test(far_too_small_a_device_needs_what_is_in_use),
       cmocka_unit_test(pieces_are_one_request_or_several),
       cmocka_unit_test(pieces_are_joined_where_segments_are_fixed),
   };
