@@ -15,7 +15,7 @@
 
 #include "core/plan/plan.h"
 
-/* Sets plan->tp_vocab, for known degrees. Errors: SL_ERR_INPUT, for what can only be beside a vocabulary that is cut. */
+/* Sets plan->tp_vocab, for known degrees. Errors: SL_ERR_INPUT, for what needs a vocabulary that is cut. */
 enum sl_status sl_vocabulary_choose(struct sl_plan *plan);
 /* A plan's way in the words of shardlab.tp_vocab. */
 const char *sl_vocabulary_word(const struct sl_plan *plan);
