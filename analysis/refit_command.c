@@ -196,8 +196,6 @@ static void print_table(const struct fit *f, int table) {
 }
 
 static enum sl_status fit(struct fit *f, const struct options *o) {
-  const struct sl_refit_result result = {&f->clocks, &f->solution, NULL};
-  struct sl_refit_result full = result;
   SL_TRY(sl_refit_runs_load(&f->runs, &o->request));
   SL_TRY(sl_refit_check_tables(o->out));
   SL_TRY(sl_refit_clocks_open(&f->clocks, &f->runs, o->jobs));
@@ -207,10 +205,10 @@ static enum sl_status fit(struct fit *f, const struct options *o) {
   printf("%zu runs, %zu numbers\n", f->problem.rows, f->problem.numbers);
   SL_TRY(solve(f, o));
   SL_TRY(sl_refit_outcomes(&f->clocks, &f->problem, &f->solution, &f->outcomes));
-  full.outcomes = f->outcomes;
+  const struct sl_refit_result result = {&f->clocks, &f->solution, f->outcomes, f->priors};
   for (int table = 0; table < f->runs.n_table; table++) print_table(f, table);
-  SL_TRY(sl_refit_write_tables(&full, o->out));
-  return o->profiles != NULL ? sl_refit_write_profiles(&full, o->profiles, o->source) : SL_OK;
+  SL_TRY(sl_refit_write_tables(&result, o->out));
+  return o->profiles != NULL ? sl_refit_write_profiles(&result, o->profiles, o->source) : SL_OK;
 }
 
 enum sl_status sl_refit_command(int argc, char **argv) {

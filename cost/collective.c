@@ -102,6 +102,7 @@ double sl_cost_lost_beside(const struct sl_cost_rank *rank, const struct sl_clus
 double sl_cost_call_host(const struct sl_cost_rank *rank, const struct sl_work *work, int stalled_nodes) {
   if (work->members < 2) return 0;
   const double stalls = stalled_nodes > 0 ? (stalled_nodes + 2) / 3.0 : 0;
+  if (sl_work_in_call(work)) return rank->kernel_costs.host_piece;
   return rank->kernel_costs.host_collective + rank->pipeline_stall * work->members * stalls;
 }
 

@@ -22,7 +22,7 @@ static double charged_flops(const struct sl_device *d, const struct sl_work *wor
 
 double sl_cost_launch_host(const struct sl_cost_rank *rank, const struct sl_work *work) {
   const struct sl_kernel_costs *costs = &rank->kernel_costs;
-  const double pieces = work->kind == SL_OP_PASS ? work->terms[SL_TERM_PIECES] : 0;
+  const double pieces = work->kind == SL_OP_PASS ? work->terms[SL_TERM_PIECES] : sl_work_in_call(work);
   if (work->kind == SL_OP_PASS && work->dim[3] > 0) return costs->host_hook * (double)work->dim[3];
   return pieces > 0 ? costs->host_piece * pieces : costs->host_launch * work->terms[SL_TERM_LAUNCH];
 }

@@ -24,9 +24,9 @@
 #include "core/op/work.h"
 #include "cost/share.h"
 
-/* The host's seconds for a work of the compute lane: host_launch for each of its kernels. For a kernel that goes
- * through a list of tensors it is host_piece for each tensor instead, because a plain torch call costs far less than
- * launching a model's module. Hooks, which are no kernel, take host_hook each. */
+/* The host's seconds for a work of the compute lane: host_launch for each of its kernels. Where a kernel goes through a
+ * list of tensors, or C++ launches it within the call of a module (sl_work_in_call; casts to fp8), it is host_piece for
+ * each instead: that costs far less than calling a model's module. Hooks, which are no kernel, take host_hook each. */
 double sl_cost_launch_host(const struct sl_cost_rank *rank, const struct sl_work *work);
 
 double sl_cost_gemm(const struct sl_cost_rank *rank, const struct sl_work *work);

@@ -40,14 +40,15 @@ static int64_t ranks_of_node(const struct sl_cluster *cluster, int64_t world) {
 
 /* A CPU's kernels run on its host: of the kernel set's costs, it has none. */
 static struct sl_kernel_costs kernel_costs_of(const struct sl_device *d, const struct sl_kernel_costs *kernels,
-                                              double turns) {
+                                              double host) {
   struct sl_kernel_costs costs = sl_kernel_costs_neutral();
   if (d->kind == SL_DEVICE_GPU && kernels != NULL) costs = *kernels;
   if (!(costs.elementwise_factor > 0)) costs.elementwise_factor = 1;
   if (d->comm_cpu_share > 0) costs.comm_compute_share = d->comm_cpu_share;
-  costs.host_launch *= turns;
-  costs.host_piece *= turns;
-  costs.host_collective *= turns;
+  costs.host_launch *= host;
+  costs.host_piece *= host;
+  costs.host_hook *= host;
+  costs.host_collective *= host;
   return costs;
 }
 
@@ -75,7 +76,8 @@ enum sl_status sl_cost_share(struct sl_cost_rank *rank, const struct sl_cluster 
   rank->cache_bytes = (double)d->cache_bytes * share;
   rank->cache_bandwidth = d->cache_bandwidth * share;
   rank->launch = d->launch_latency * rank->turns;
-  rank->kernel_costs = kernel_costs_of(d, kernels, rank->turns);
+  const double slowdown = cluster->host_slowdown > 0 ? cluster->host_slowdown : 1;
+  rank->kernel_costs = kernel_costs_of(d, kernels, rank->turns * slowdown);
   rank->pipeline_stall = d->kind == SL_DEVICE_GPU ? cluster->pipeline_stall : 0;
   rank->fitted = kernels != NULL && sl_cost_is_fitted(cluster, kernels);
   rank->costs = &cluster->op_costs;

@@ -430,6 +430,5 @@ enum sl_status sl_fast_predict(struct sl_fast *f, const struct sl_fast_choice *c
   if (way != NULL) SL_TRY(predict_by_formulas(f, c, way, &covered, out));
   if (covered) return SL_OK;
   sl_fast_configure(f->config, c, &config);
-  return sl_fast_wholes_predict(&f->wholes,
-                                &(struct sl_fast_inputs){f->model, &config, f->cluster, &f->rank.kernel_costs}, c, out);
+  return sl_fast_wholes_predict(&f->wholes, &(struct sl_fast_inputs){f->model, &config, f->cluster, &f->costs}, c, out);
 }

@@ -128,9 +128,14 @@ static bool any_is_called(const struct sl_refit_numbers *numbers, const char *na
   return false;
 }
 
+static const double hair = 1e-6;
+
+bool sl_refit_is_pinned(const struct sl_refit_prior *prior) {
+  return prior->sd == hair;
+}
+
 enum sl_status sl_refit_numbers_pin(const struct sl_refit_numbers *numbers, char *const *names, int count,
                                     const double *values, struct sl_refit_prior *priors) {
-  const double hair = 1e-6;
   for (int i = 0; i < count; i++)
     if (!any_is_called(numbers, names[i]))
       return sl_fail(SL_ERR_INPUT, "no run depends on a number \"%s\"; expected OWNER:KEY, as sm90x132:gemm_efficiency",

@@ -62,6 +62,8 @@ enum sl_status sl_refit_numbers_add(struct sl_refit_numbers *numbers, const stru
  * name that no number has. */
 enum sl_status sl_refit_numbers_pin(const struct sl_refit_numbers *numbers, char *const *names, int count,
                                     const double *values, struct sl_refit_prior *priors);
+/* Does the prior leave no room? */
+bool sl_refit_is_pinned(const struct sl_refit_prior *prior);
 void sl_refit_numbers_free(struct sl_refit_numbers *numbers);
 
 /* Write a number's value, in the unit of the profile's file, to where a prediction reads it; or read it from there. */

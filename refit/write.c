@@ -157,19 +157,23 @@ static bool is_said_otherwise(const json_t *object, const char *key, const char 
 }
 
 /* A device without runs shares the numbers of its kind, but for those of which its file has a better source: an A100
- * with PCIe keeps its own rate. */
-static void put_numbers(json_t *root, const struct sl_refit_result *r, enum sl_refit_scope scope, const char *owner,
+ * with PCIe keeps its own rate. False if there was nothing to put. */
+static bool put_numbers(json_t *root, const struct sl_refit_result *r, enum sl_refit_scope scope, const char *owner,
                         const char *source) {
   const bool shares = scope == SL_REFIT_DEVICE && !has_runs(r, root);
   const struct sl_refit_numbers *numbers = &r->clocks->numbers;
+  bool put = false;
   for (size_t j = 0; j < numbers->count; j++) {
     const struct sl_refit_number *n = &numbers->items[j];
     json_t *object = object_of(root, n->key->place, n->key->scope);
     if (n->key->scope != scope || strcmp(n->owner, owner) != 0 || !json_is_object(object)) continue;
-    if (!is_told(r->clocks, j) || (shares && is_said_otherwise(object, n->key->key, source))) continue;
+    if (sl_refit_is_pinned(&r->priors[j]) || !is_told(r->clocks, j)) continue;
+    if (shares && is_said_otherwise(object, n->key->key, source)) continue;
     const double value = r->solution->values[j], error = sqrt(r->solution->covariance[j * numbers->count + j]);
     put_number(object, n->key->key, value, value * error, source);
+    put = true;
   }
+  return put;
 }
 
 /* The scatter of a kind of GPU, for its devices. */
@@ -218,8 +222,8 @@ static enum sl_status write_file(const struct sl_refit_result *r, const char *pa
   SL_TRY(sl_json_load(&doc, path));
   owner_of(doc.root, scope, owner, sizeof owner);
   json_t *before = json_deep_copy(doc.root);
-  put_numbers(doc.root, r, scope, owner, source);
-  const double scatter = scope == SL_REFIT_DEVICE ? scatter_of(r, owner) : 0;
+  const bool put = put_numbers(doc.root, r, scope, owner, source);
+  const double scatter = put && scope == SL_REFIT_DEVICE ? scatter_of(r, owner) : 0;
   if (scatter > 0) {
     json_t *device = json_object_get(doc.root, "device");
     put_number(device, "formula_scatter", scatter, 0, source);

@@ -5,6 +5,7 @@
  *    "device": {"name": text, "kind": "gpu" | "cpu",
  *               "peak_TFLOPS": {"fp32": .., "tf32": .., "bf16": .., "fp16": .., "fp8": .., "fp64": ..}, ...},
  *    or "device": "a100-80g", a file of profiles/devices, which holds {"device": {...}},
+ *    "host_slowdown": times of the host, over those of the hosts that kernel sets were fitted on,
  *    "pipeline_stall_us": microseconds of a host per member of a tensor-parallel
  *    collective while a pipeline crosses nodes,
  *    "links": [{"name": text, "span": devices in one unit; the outermost has none,
@@ -96,6 +97,7 @@ static const struct sl_number link_numbers[] = {
 };
 
 static const struct sl_number cluster_numbers[] = {
+    {"host_slowdown", SL_REAL, offsetof(struct sl_cluster, host_slowdown), 1, 0, 100, SL_OPTIONAL},
     {"pipeline_stall_us", SL_REAL, offsetof(struct sl_cluster, pipeline_stall), 1e-6, 0, 1e6, SL_OPTIONAL},
     {"host_memory_GiB", SL_BYTES, offsetof(struct sl_cluster, host_memory), GIB, 0, 1e6, SL_OPTIONAL},
     {"nvme_GiB", SL_BYTES, offsetof(struct sl_cluster, nvme), GIB, 0, 1e9, SL_OPTIONAL},

@@ -114,6 +114,9 @@ struct sl_cluster {
   struct sl_device device;
   int n_link;
   struct sl_link link[SL_MAX_LINKS];
+  /* The host's seconds for a call over those of a kernel set (cluster/kernel_costs.h), which are those of an H100's
+   * hosts where they were fitted: host_slowdown. 0 is read as 1. */
+  double host_slowdown;
   /* seconds that a host loses at each tensor-parallel collective while a pipeline crosses nodes: pipeline_stall_us */
   double pipeline_stall;
   struct sl_op_costs op_costs; /* owned; measured ops, used instead of the formulas for the device and the links */

@@ -18,7 +18,9 @@
 
 struct sl_kernel_costs {
   double host_launch;              /* seconds of the host per kernel that it launches: host_launch_us */
-  double host_piece;               /* seconds of the host per tensor of a list that it joins or splits: host_piece_us */
+  /* seconds of the host per tensor of a list that it joins or splits, and per kernel that C++ launches within the call
+   * of a module: host_piece_us */
+  double host_piece;
   double host_hook;                /* seconds of the host per hook in Python (models/hooks.h): host_hook_us */
   double host_collective;          /* seconds of the host per collective that it calls: host_collective_us */
   double elementwise_factor;       /* time of element-wise kernels / (bytes / bandwidth reached); 0 is read as 1 */

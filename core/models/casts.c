@@ -29,15 +29,16 @@ int64_t sl_casts_before_gather(const struct sl_lowering *l) {
   return casts_of(l) == SL_CASTS_TORCHAO ? 5 : 3;
 }
 
-static struct sl_op pass_of(enum sl_phase phase, int layer, int64_t bytes, int launches) {
+/* Transformer Engine's casts are launched from C++, within the calls of its modules. */
+static struct sl_op pass_of(const struct sl_lowering *l, enum sl_phase phase, int layer, int64_t bytes, int launches) {
   struct sl_op pass = sl_op_plain(SL_OP_PASS, SL_U8, phase);
   pass.layer = layer;
-  pass.dim[0] = bytes, pass.dim[1] = launches;
+  pass.dim[0] = bytes, pass.dim[1] = launches, pass.dim[2] = casts_of(l) == SL_CASTS_TORCHAO ? 0 : launches;
   return pass;
 }
 
 enum sl_status sl_casts_make(struct sl_transformer *g, enum sl_half half, int layer, int32_t out, int64_t bytes) {
-  struct sl_op pass = pass_of(g->phase, layer, bytes, 2);
+  struct sl_op pass = pass_of(g->l, g->phase, layer, bytes, 2);
   pass.flags = SL_OP_KEEPS;
   return sl_transformer_add(g, half, pass, 1, (struct sl_operand[]){sl_build_write(g->l, out)});
 }
@@ -116,7 +117,8 @@ static enum sl_status add_cast(struct casts *c, const struct sl_draft *product, 
   const int bytes = bytes_of(c, o, factor);
   const int launches = bytes > 3 && casts_of(c->l) == SL_CASTS_TORCHAO ? 2 : 1;
   if (bytes == 0 || is_made(c, o, factor)) return SL_OK;
-  SL_TRY(sl_build_draft(&c->out, pass_of(product->op.phase, product->op.layer, bytes * elements, launches), 0, NULL));
+  SL_TRY(sl_build_draft(&c->out, pass_of(c->l, product->op.phase, product->op.layer, bytes * elements, launches), 0,
+                        NULL));
   c->out.items[c->out.count - 1].half = product->half;
   return SL_OK;
 }
@@ -150,7 +152,7 @@ static enum sl_status cast_of_weight(struct casts *c, const struct sl_draft *d) 
 static enum sl_status scale_output(struct casts *c, const struct sl_draft *d) {
   const int64_t elements = d->op.dim[0] * d->op.dim[1];
   if (!by_row(c->l) || runs_forward(c, d)) return SL_OK;
-  SL_TRY(sl_build_draft(&c->out, pass_of(d->op.phase, d->op.layer, 4 * elements, 1), 0, NULL));
+  SL_TRY(sl_build_draft(&c->out, pass_of(c->l, d->op.phase, d->op.layer, 4 * elements, 1), 0, NULL));
   c->out.items[c->out.count - 1].half = d->half;
   return SL_OK;
 }

@@ -20,12 +20,17 @@ static bool is_whole(const struct sl_transformer *g, const struct sl_node *n) {
 
 /* ---- products ---- */
 
+static struct sl_op gemm_of(const struct sl_transformer *g, const struct sl_node *node, int i, unsigned flags) {
+  struct sl_op op = sl_transformer_op(g, SL_OP_GEMM, node->layer, node->weight[i]);
+  op.flags = flags | (g->in_call ? SL_OP_IN_CALL : 0);
+  return op;
+}
+
 /* out(R, n) = x(R, k) w [+ bias] */
 static enum sl_status product(struct sl_transformer *g, const struct sl_node *node, int i, struct sl_operand x,
                               bool biased, struct sl_operand out, int64_t n, int64_t k) {
   const struct sl_operand bias = biased ? sl_build_param(g->l, node->bias[i]) : (struct sl_operand){0};
-  struct sl_op op = sl_transformer_op(g, SL_OP_GEMM, node->layer, node->weight[i]);
-  if (g->out_in || node->kind == HEAD) op.flags = SL_OP_TRANS_B;
+  const struct sl_op op = gemm_of(g, node, i, g->out_in || node->kind == HEAD ? SL_OP_TRANS_B : 0);
   return sl_build_gemm(g->l, g->drafts, op, (int64_t[]){g->r, n, k}, x, sl_build_param(g->l, node->weight[i]), out,
                        biased ? &bias : NULL);
 }
@@ -33,8 +38,7 @@ static enum sl_status product(struct sl_transformer *g, const struct sl_node *no
 /* dx(R, k) = or += dout(R, n) w^T */
 static enum sl_status input_gradient(struct sl_transformer *g, const struct sl_node *node, int i,
                                      struct sl_operand dout, struct sl_operand dx, int64_t n, int64_t k) {
-  struct sl_op op = sl_transformer_op(g, SL_OP_GEMM, node->layer, node->weight[i]);
-  if (!g->out_in && node->kind != HEAD) op.flags = SL_OP_TRANS_B;
+  const struct sl_op op = gemm_of(g, node, i, g->out_in || node->kind == HEAD ? 0 : SL_OP_TRANS_B);
   return sl_build_gemm(g->l, g->drafts, op, (int64_t[]){g->r, k, n}, dout, sl_build_param(g->l, node->weight[i]), dx,
                        NULL);
 }
@@ -42,9 +46,8 @@ static enum sl_status input_gradient(struct sl_transformer *g, const struct sl_n
 /* dw = x(R, k)^T dout(R, n), or its transpose */
 static enum sl_status weight_gradient(struct sl_transformer *g, const struct sl_node *node, int i,
                                       struct sl_operand dout, struct sl_operand x, int64_t n, int64_t k) {
-  struct sl_op op = sl_transformer_op(g, SL_OP_GEMM, node->layer, node->weight[i]);
+  const struct sl_op op = gemm_of(g, node, i, SL_OP_TRANS_A);
   const struct sl_operand dw = sl_build_grad(g->l, node->weight[i]);
-  op.flags = SL_OP_TRANS_A;
   if (g->out_in || node->kind == HEAD)
     return sl_build_gemm(g->l, g->drafts, op, (int64_t[]){n, k, g->r}, dout, x, dw, NULL);
   return sl_build_gemm(g->l, g->drafts, op, (int64_t[]){k, n, g->r}, x, dout, dw, NULL);
@@ -74,14 +77,14 @@ static enum sl_status columns_in_pieces(struct sl_tape *t, const struct sl_node 
                                         const struct sl_operand out[COLUMNS]) {
   const int pieces = sl_regions_gather_pieces(&t->g, n->layer, SL_HALF_INPUT);
   int made[COLUMNS], count = 0;
-  struct sl_transformer part = t->g;
-  part.r /= pieces;
   for (int i = 0; i < COLUMNS; i++)
     if (out[i].slice.bytes > 0) made[count++] = i;
   const int cut = sl_regions_by_member(&t->g, n->layer) ? count : 1;
-  for (int i = 0; i < pieces; i++)
+  for (int i = 0; i < pieces; i++) {
+    struct sl_transformer part = sl_regions_part(&t->g, n->layer, i, pieces);
     for (int k = 0; k < cut; k++)
       SL_TRY(column(t, &part, n, made[k], sl_regions_piece(x, i, pieces), sl_regions_piece(out[made[k]], i, pieces)));
+  }
   for (int k = cut; k < count; k++) SL_TRY(column(t, &t->g, n, made[k], x, out[made[k]]));
   return SL_OK;
 }
@@ -222,14 +225,14 @@ int sl_head(struct sl_tape *t, int x, int weight, int bias) {
  * them after arrival, in one pass over all; userbuffers sum in transit. */
 static enum sl_status row_in_pieces(struct sl_tape *t, const struct sl_node *n, int32_t partial, int pieces, int64_t k,
                                     struct sl_operand *out) {
-  struct sl_transformer *g = &t->g, part = *g;
+  struct sl_transformer *g = &t->g;
   const struct sl_operand x = sl_tape_at(t, n->in[0]);
   const struct sl_op call = sl_regions_call(g, SL_OP_REDUCE_SCATTER, n->layer, g->r * g->c);
   struct sl_op sum = sl_transformer_op(g, SL_OP_PASS, n->layer, -1);
   int32_t own;
   SL_TRY(sl_transformer_buffer(g, &own, g->l->compute, g->s * g->c, n->layer, "scattered", sl_tape_keeps(t, n, 0)));
-  part.r /= pieces;
   for (int i = 0; i < pieces; i++) {
+    struct sl_transformer part = sl_regions_part(g, n->layer, i, pieces);
     const struct sl_operand made = sl_regions_piece(sl_build_write(g->l, partial), i, pieces);
     SL_TRY(product(&part, n, 0, sl_regions_piece(x, i, pieces), false, made, g->c, k));
     SL_TRY(sl_transformer_add(
@@ -264,16 +267,17 @@ static enum sl_status row_forward(struct sl_tape *t, const struct sl_node *n) {
 }
 
 static enum sl_status row_backward(struct sl_tape *t, const struct sl_node *n) {
-  struct sl_transformer *g = &t->g, part = *g;
+  struct sl_transformer *g = &t->g;
   const struct sl_operand dout = sl_gradient_of(t, n->out[0]);
   const int64_t k = t->values[n->in[0]].count / g->r;
   const int pieces = sl_regions_gather_pieces(g, n->layer, SL_HALF_INPUT);
   struct sl_operand whole, dx;
   SL_TRY(sl_gradient_into(t, n->in[0], &dx));
   SL_TRY(sl_regions_gather(g, n->layer, SL_HALF_INPUT, dout, &whole));
-  part.r /= pieces;
-  for (int i = 0; i < pieces; i++)
+  for (int i = 0; i < pieces; i++) {
+    struct sl_transformer part = sl_regions_part(g, n->layer, i, pieces);
     SL_TRY(input_gradient(&part, n, 0, sl_regions_piece(whole, i, pieces), sl_regions_piece(dx, i, pieces), g->c, k));
+  }
   SL_TRY(weight_gradient(g, n, 0, whole, sl_tape_at(t, n->in[0]), g->c, k));
   return bias_gradient(g, n, 0, dout, g->s, g->c);
 }

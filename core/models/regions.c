@@ -19,6 +19,7 @@ struct sl_op sl_regions_call(const struct sl_transformer *g, enum sl_op_kind kin
   /* torch's functional collectives are waited for where they are called: nothing is moved in between unless
    * torch/_inductor/config.py, reorder_for_compute_comm_overlap, asks for it */
   if (set_of(g)->torch_blocks || set_of(g)->waits_for_sums) op.flags = SL_OP_AFTER_COMPUTE | SL_OP_BLOCKING;
+  if (sl_regions_by_member(g, layer)) op.flags |= SL_OP_IN_CALL;
   return op;
 }
 
@@ -36,7 +37,8 @@ struct sl_op sl_regions_call(const struct sl_transformer *g, enum sl_op_kind kin
  * Engine lets the products of pieces run on three streams (_NUM_MAX_UB_STREAMS), so that small ones fill the device
  * together. Here one runs at a time, and what would run together is one piece. All members process pieces in the same
  * order, where a ring starts with the member's own rows, so the first piece of a gather and the last of a reduction
- * have no product to overlap with. "pipeline" has four pieces, of columns.
+ * have no product to overlap with. "pipeline" has four pieces, of columns. One call of C++ launches the transfers, which
+ * are copies by userbuffers, and all pieces of the product: the host pays for the first (SL_OP_IN_CALL).
  *
  * shardlab.async_tp is torch/_inductor/fx_passes/micro_pipeline_tp.py (pytorch at 38410cf), which cuts a gather and the
  * product that reads it, or a product and the reduce-scatter of its output, into one piece per member, so that they
@@ -71,6 +73,13 @@ int sl_regions_gather_pieces(const struct sl_transformer *g, int layer, enum sl_
   return scaled || bulk ? 1 : sl_regions_pieces(g, layer);
 }
 
+struct sl_transformer sl_regions_part(const struct sl_transformer *g, int layer, int i, int pieces) {
+  struct sl_transformer part = *g;
+  part.r /= pieces;
+  part.in_call = i > 0 && sl_regions_by_member(g, layer);
+  return part;
+}
+
 struct sl_operand sl_regions_piece(struct sl_operand o, int i, int pieces) {
   o.slice.bytes /= pieces;
   o.slice.offset += i * o.slice.bytes;
@@ -83,7 +92,7 @@ struct sl_op sl_regions_call_of_piece(const struct sl_transformer *g, int layer,
   whole.dim[0] /= pieces;
   whole.flags = 0;
   if (!sl_regions_by_member(g, layer)) return whole;
-  whole.flags = SL_OP_SHARE_RANGE;
+  whole.flags = SL_OP_SHARE_RANGE | SL_OP_IN_CALL;
   whole.dim[1] = i * whole.dim[0], whole.dim[2] = (i + 1) * whole.dim[0], whole.dim[3] = g->s * g->c;
   return whole;
 }

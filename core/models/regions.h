@@ -24,6 +24,8 @@ bool sl_regions_by_member(const struct sl_transformer *g, int layer);
 /* Into how many pieces a transfer is divided, and a gather whose rows that half of a backward reads. */
 int sl_regions_pieces(const struct sl_transformer *g, int layer);
 int sl_regions_gather_pieces(const struct sl_transformer *g, int layer, enum sl_half half);
+/* `g` for the product of piece `i`. */
+struct sl_transformer sl_regions_part(const struct sl_transformer *g, int layer, int i, int pieces);
 /* Piece `i` of an operand. */
 struct sl_operand sl_regions_piece(struct sl_operand o, int i, int pieces);
 /* The call that transfers piece `i` of the rows that `whole` transfers. */

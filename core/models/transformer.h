@@ -23,6 +23,7 @@ struct sl_transformer {
   bool rms;             /* norms are RMSNorm (weight), else LayerNorm (weight, bias) */
   bool out_in;          /* weights are (out, in), else (in, out) */
   bool recomputes;      /* blocks may be recomputed */
+  bool in_call;         /* products are launched within the call of another op: SL_OP_IN_CALL */
   struct sl_operand dx; /* the gradient of the residual stream, updated in place */
 };
 

@@ -205,6 +205,8 @@ enum sl_op_flag {
   SL_OP_WITH_TABLE = 1024,
   SL_OP_WITH_POSITIONS_TABLE = 2048,
   SL_OP_INPUT_GRAD = 2048, /* layernorm_bwd, rmsnorm_bwd: only the gradient of x */
+  /* gemm, a collective: launched from C++, by the call of a module that another op stands for (sl_work_in_call) */
+  SL_OP_IN_CALL = 2048,
   /* likewise: only those of the weights; the two halves give the same bits as the full op */
   SL_OP_WEIGHT_GRAD = 4096,
   SL_OP_CAST_ROWS = 2048, /* fp8_cast: one of these, or both */

@@ -102,6 +102,11 @@ struct sl_work {
   double terms[SL_TERM_COUNT];
 };
 
+/* Is it a product or a collective that the host launches on its way through a call it has already paid for? */
+static inline bool sl_work_in_call(const struct sl_work *work) {
+  const enum sl_op_class op_class = sl_op_class_of(work->kind);
+  return (op_class == SL_CLASS_GEMM || op_class == SL_CLASS_COLLECTIVE) && work->flags & SL_OP_IN_CALL;
+}
 /* The work of `op`, done by `members` ranks if it communicates. */
 struct sl_work sl_work_of(const struct sl_op *op, const struct sl_slice *slices, int members);
 /* The work of an op of which only the shape (sl_op.dim) and bytes are known, such as a measured point. It lacks what

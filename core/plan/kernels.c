@@ -49,17 +49,23 @@
     {SL_OP_SWIGLU_BWD,       OP,      8,    1,       4,      0,   NOTHING, SL_IF_GATE_PACKED, 0, 0, ANY}
 /* vocab_parallel_cross_entropy: logits to fp32 (6), their maximum (4), subtracted in place (8), exp in place (8), sum
  * (4), divided in place (8); backward multiplied by the loss's gradient (8) and to 16 bits (6); less our 4. Besides
- * them, sixteen kernels over rows only. The fp32 copy and the 16-bit gradient are live together with the logits. */
+ * them, sixteen kernels over rows only. The fp32 copy is live together with the logits, and later with their 16-bit
+ * gradient, but not with both: nothing keeps the logits once the loss is there. */
 #define LOSS_OF_MEGATRON(when)                                                                                         \
-    {SL_OP_CLASSIFIER,       OP,      48,   23,      6,      0,   NOTHING, when, 0, 0, ANY},                           \
-    {SL_OP_CLASSIFIER_SHARD, OP,      48,   23,      6,      0,   NOTHING, when, 0, 0, ANY}
+    {SL_OP_CLASSIFIER,       OP,      48,   23,      4,      0,   NOTHING, when, 0, 0, ANY},                           \
+    {SL_OP_CLASSIFIER_SHARD, OP,      48,   23,      4,      0,   NOTHING, when, 0, 0, ANY}
+/* The same kernels. DeepSpeed's runtime/pipe/engine.py keeps the outputs of the last stage in its two pipe_buffers until
+ * new ones take their place, and these are the fp32 logits (float16_to_fp32 ends the stage): of both beside the new. */
+#define LOSS_OF_MEGATRON_DEEPSPEED                                                                                     \
+    {SL_OP_CLASSIFIER,       OP,      48,   23,      12,     0,   NOTHING, ALWAYS, 0, 0, ANY},                         \
+    {SL_OP_CLASSIFIER_SHARD, OP,      48,   23,      12,     0,   NOTHING, ALWAYS, 0, 0, ANY}
 /* megatron/core/fusions/fused_cross_entropy.py, compiled (--cross-entropy-loss-fusion): to fp32 with the maximum (6),
  * subtracted and exp (8), divided in place (8); backward to 16 bits (6); less our 4. What is in place in eager code is
  * not when compiled: peaks of Megatron-LM's own tests on H100 (golden_values of gpt3_mcore_te_tp2_pp2_resume_torch_dist
  * and its _cross_entropy_loss_fusion) differ by 409 MB, a second fp32 copy of the logits of 413 MB. */
 #define FUSED_LOSS_OF_MEGATRON                                                                                         \
-    {SL_OP_CLASSIFIER,       OP,      24,   10,      10,     0,   NOTHING, SL_IF_FUSED_LOSS, 0, 0, ANY},               \
-    {SL_OP_CLASSIFIER_SHARD, OP,      24,   10,      10,     0,   NOTHING, SL_IF_FUSED_LOSS, 0, 0, ANY}
+    {SL_OP_CLASSIFIER,       OP,      24,   10,      8,      0,   NOTHING, SL_IF_FUSED_LOSS, 0, 0, ANY},               \
+    {SL_OP_CLASSIFIER_SHARD, OP,      24,   10,      8,      0,   NOTHING, SL_IF_FUSED_LOSS, 0, 0, ANY}
 /* The same kernels. The caller holds the fp32 logits, and their transposed copy, while the softmax is computed. */
 #define LOSS_OF_NANOTRON                                                                                               \
     {SL_OP_CLASSIFIER,       OP,      48,   23,      10,     0,   NOTHING, ALWAYS, 0, 0, ANY},                         \
@@ -243,9 +249,9 @@
 
 static const struct sl_kernel_row shardlab[] = {END};
 #define MEGATRON_FUSED                                                                                                 \
-    COPIES_OF_QKV, DROPOUT_OF_SCORES, FUSED_SOFTMAX(ALWAYS), ROTARY_IN_PYTHON, SWIGLU_IN_PYTHON, GRADIENTS_ADDED, LOSS_OF_MEGATRON(ALWAYS)
-static const struct sl_kernel_row megatron_fused[] = {MEGATRON_FUSED, ADAM_OF_MEGATRON, END};
-static const struct sl_kernel_row megatron_deepspeed[] = {MEGATRON_FUSED, END};
+    COPIES_OF_QKV, DROPOUT_OF_SCORES, FUSED_SOFTMAX(ALWAYS), ROTARY_IN_PYTHON, SWIGLU_IN_PYTHON, GRADIENTS_ADDED
+static const struct sl_kernel_row megatron_fused[] = {MEGATRON_FUSED, LOSS_OF_MEGATRON(ALWAYS), ADAM_OF_MEGATRON, END};
+static const struct sl_kernel_row megatron_deepspeed[] = {MEGATRON_FUSED, LOSS_OF_MEGATRON_DEEPSPEED, END};
 #undef MEGATRON_FUSED
 static const struct sl_kernel_row megatron_unfused[] = {
     COPIES_OF_QKV, DROPOUT_OF_SCORES, SOFTMAX_OF_MEGATRON(SL_UNLESS_FUSED_SOFTMAX), FUSED_SOFTMAX(SL_IF_FUSED_SOFTMAX),

@@ -161,6 +161,8 @@ static void numbers_go_to_whom_they_belong(void **unused) {
   struct sl_refit_timer timer = {.exact = NULL};
   struct sl_refit_clocks clocks = {.runs = &(struct sl_refit_runs){.items = &run, .count = 1}, .timers = &timer};
   struct sl_refit_reach reach;
+  char *const free_ones[] = {"sm80x108:gemm_efficiency", "sm80x108:flash2_backward_efficiency", "k:host_launch_us",
+                             "c:bandwidth_share", "c:pipeline_stall_us"};
   put_file("devices/a.json", "{\"device\": {\"name\": \"A\", \"sm_count\": 108, \"compute_capability\": 8.0, "
                              "\"gemm_efficiency\": 0.5, \"gemm_efficiency_source\": \"guess\", \"memory_GiB\": 40}}");
   put_file("devices/p.json", "{\"device\": {\"name\": \"A of a kind\", \"sm_count\": 108, \"compute_capability\": 8.0, "
@@ -178,7 +180,9 @@ static void numbers_go_to_whom_they_belong(void **unused) {
   double *values = calloc(n, sizeof *values), *covariance = calloc(n * n, sizeof *covariance);
   for (size_t i = 0; i < n; i++) values[i] = 0.25 + (double)i, covariance[i * n + i] = 0.01 * 0.01;
   const struct sl_refit_solution solution = {.values = values, .covariance = covariance};
-  const struct sl_refit_result result = {&clocks, &solution, NULL};
+  struct sl_refit_prior *priors = calloc(n, sizeof *priors);
+  assert_int_equal(sl_refit_numbers_pin(&clocks.numbers, free_ones, 5, values, priors), SL_OK);
+  const struct sl_refit_result result = {&clocks, &solution, NULL, priors};
   assert_int_equal(sl_refit_write_profiles(&result, folder, "these runs"), SL_OK);
 
   json_t *a = get_file("devices/a.json"), *device = json_object_get(a, "device");
@@ -202,9 +206,10 @@ static void numbers_go_to_whom_they_belong(void **unused) {
   assert_true(number(json_array_get(links, 1), "bandwidth_share") ==
               values[find(&clocks.numbers, "bandwidth_share", 1)]);
   assert_true(number(c, "pipeline_stall_us") == values[find(&clocks.numbers, "pipeline_stall_us", 0)]);
+  assert_null(json_object_get(k, "host_collective_us")); /* pinned */
   json_decref(a), json_decref(b), json_decref(p), json_decref(k), json_decref(c);
   sl_refit_numbers_free(&clocks.numbers);
-  free(values), free(covariance);
+  free(values), free(covariance), free(priors);
 }
 
 int main(void) {
