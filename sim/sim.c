@@ -3,6 +3,7 @@
 
 #include "core/base/limits.h"
 #include "core/plan/communicators.h"
+#include "core/plan/workspaces.h"
 #include "core/program/memory_report.h"
 #include "cost/error.h"
 #include "sim/flow.h"
@@ -183,16 +184,17 @@ static int sim_local_of(const void *state, int rank) {
   return sim->local_of[rank];
 }
 
-/* Device memory besides the arena: the context and, if a framework's allocator stands in for the arena, what that
- * reserves beyond it for a host that takes this part of the step, between the parts that it was found for. */
-static int64_t beside_arena(const struct sl_class *c, const struct sl_sim_rank *rank, int64_t driver, double step_s) {
+/* Device memory besides the arena: the context, workspaces of libraries and, if a framework's allocator stands in for the
+ * arena, what that reserves beyond it for a host that takes this part of the step, between the parts that it was found
+ * for. */
+static int64_t beside_arena(const struct sl_class *c, const struct sl_sim_rank *rank, int64_t fixed, double step_s) {
   const struct sl_memory_report *m = c->memory; /* the device's, which is the first; NULL: nothing was placed */
-  if (m == NULL) return driver;
+  if (m == NULL) return fixed;
   const double pace = step_s > 0 ? (SL_PACES - 1) * fmin(rank->launching / step_s, 1) : 0;
   const int below = pace < SL_PACES - 1 ? (int)pace : SL_PACES - 2;
   const int64_t low = m->needed_at[below], high = m->needed_at[below + 1];
   const int64_t needed = high + (int64_t)((double)(low - high) * (1 - (pace - below)));
-  return driver + (needed > m->peak_bytes ? needed - m->peak_bytes : 0);
+  return fixed + (needed > m->peak_bytes ? needed - m->peak_bytes : 0);
 }
 
 static enum sl_status sim_report(void *state, int local, struct sl_exec_report *out) {
@@ -200,9 +202,10 @@ static enum sl_status sim_report(void *state, int local, struct sl_exec_report *
   struct sl_sim_rank *rank = &sim->ranks[local];
   const struct sl_class *c = &sim->job->classes[rank->class_index];
   const int64_t driver = sl_plan_driver_bytes(sim->job->plan, rank->rank);
+  const int64_t workspaces = sl_plan_workspace_bytes(sim->job->plan);
   *out = (struct sl_exec_report){
       .call_hash = rank->call_hash,
-      .context_bytes = beside_arena(c, rank, driver, took(sim, rank)),
+      .context_bytes = beside_arena(c, rank, driver + workspaces, took(sim, rank)),
       .driver_bytes = driver,
   };
   SL_TRY(step_error(sim, rank, &out->step_error));

@@ -302,18 +302,18 @@ static const struct sl_kernel_set sets[] = {
         .source = "the forms of transformers' modeling_llama.py and activations.py, counted op by op; torch's checkpoint stops early, and keeps "
                   "what its policy chose (torch/utils/checkpoint.py, _CachingTorchDispatchMode); gathered inputs are what a "
                   "product of DTensors keeps",
-        .accumulation = SL_ACCUMULATE_APART, .keeps_gathered = true, .rearranges_gathered = true, .exchanges_repeated = true, .keeps_products = true, .rows = torch_eager},
+        .accumulation = SL_ACCUMULATE_APART, .keeps_gathered = true, .rearranges_gathered = true, .exchanges_repeated = true, .keeps_products = true, .cublas_workspaces = true, .rows = torch_eager},
     [SL_KERNELS_TORCH_COMPILE] = {.name = "torch-compile",
         .source = "torchtitan of June 2025: each TransformerBlock compiled (models/llama3/parallelize_llama.py, apply_compile) "
                   "and the loss, too (components/loss.py); gathered inputs are what torch.mm keeps",
         .accumulation = SL_ACCUMULATE_APART, .keeps_gathered = true, .rearranges_gathered = true, .exchanges_repeated = true, .torch_blocks = true,
-        .fp8_casts = SL_CASTS_TORCHAO, .rows = torch_compile},
+        .fp8_casts = SL_CASTS_TORCHAO, .cublas_workspaces = true, .rows = torch_compile},
     [SL_KERNELS_LLM_FOUNDRY] = {.name = "llm-foundry",
         .source = "MPT of llm-foundry's benchmarks, October 2023: models/layers/attention.py, blocks.py and "
                   "norm.py (norms in 16 bits), in fp8 fc.py (Transformer Engine); models/mpt/modeling_mpt.py, loss_fn is "
                   "fused_crossentropy; Composer's metrics/nlp.py, LanguageCrossEntropy and LanguagePerplexity, and "
                   "optim/decoupled_weight_decay.py",
-        .accumulation = SL_ACCUMULATE_APART, .fp8_casts = SL_CASTS_TRANSFORMER_ENGINE, .rows = llm_foundry},
+        .accumulation = SL_ACCUMULATE_APART, .fp8_casts = SL_CASTS_TRANSFORMER_ENGINE, .cublas_workspaces = true, .rows = llm_foundry},
     [SL_KERNELS_NANOTRON] = {.name = "nanotron",
         .source = "nanotron of January 2025: src/nanotron/models/llama.py, flash-attn's norm (nn/layer_norm.py) and rotary "
                   "positions, torch otherwise; parallel/tensor_parallel/functional.py, _ShardedCrossEntropy; "
@@ -332,12 +332,12 @@ static const struct sl_kernel_set sets[] = {
                   "column_parallel_linear.py gather the logits, transformer/model/losses/cross_entropy.py; autograd adds "
                   "gradients up; the rest is megatron-unfused's, " PYTHON "a guess for its runs of 2023, whose code was not published",
         .accumulation = SL_ACCUMULATE_APART, .keeps_gathered = true, .gathers_logits = true, .recomputes_all = true,
-        .waits_for_sums = true, .sums_apart = true, .packing = SL_PACKS_EQUAL_HEADS, .host_lead = LEAD_OF_SCALING, .rows = aleph_alpha_scaling},
+        .waits_for_sums = true, .sums_apart = true, .packing = SL_PACKS_EQUAL_HEADS, .host_lead = LEAD_OF_SCALING, .cublas_workspaces = true, .rows = aleph_alpha_scaling},
     [SL_KERNELS_TORCH_COMPILE_BLOCKS] = {.name = "torch-compile-blocks",
         .source = "torchtitan of December 2024: each TransformerBlock compiled (parallelisms/parallelize_llama.py, "
                   "apply_compile), the ends and the loss eager (train.py)",
         .accumulation = SL_ACCUMULATE_APART, .keeps_gathered = true, .rearranges_gathered = true, .exchanges_repeated = true, .torch_blocks = true,
-        .fp8_casts = SL_CASTS_TORCHAO, .rows = torch_compile_blocks},
+        .fp8_casts = SL_CASTS_TORCHAO, .cublas_workspaces = true, .rows = torch_compile_blocks},
     [SL_KERNELS_MEGATRON_CORE] = {.name = "megatron-core",
         .source = "Megatron-LM and NeMo since 2024 on Transformer Engine (megatron/core/models/gpt/gpt_layer_specs.py, "
                   "get_gpt_layer_with_transformer_engine_spec): its norms, its attention, fused rotary positions (--no-rope-fusion "
@@ -345,7 +345,7 @@ static const struct sl_kernel_set sets[] = {
                   "(is_first_microbatch of core/extensions/transformer_engine.py), and a head in 16 bits; core/tensor_parallel/layers.py, "
                   "wgrad_gemm_accum_fp32 and _fp16",
         .accumulation = SL_ACCUMULATE_FUSED_ANY, .recomputes_all = true, .repeats_flash = true, .packing = SL_PACKS_ALL,
-        .packs_in_context = true, .cudnn_from = 9, .fp8_casts = SL_CASTS_TRANSFORMER_ENGINE_CACHED, .rows = megatron_core},
+        .packs_in_context = true, .cudnn_from = 9, .fp8_casts = SL_CASTS_TRANSFORMER_ENGINE_CACHED, .cublas_workspaces = true, .engine_workspace = true, .rows = megatron_core},
 };
 #undef PYTHON
 /* clang-format on */

@@ -142,7 +142,8 @@ struct sl_kernel_set {
    * known (about 1000 in a stream: NVIDIA's forum, topic 68937); how far a host really gets ahead is a guess fitted to
    * published memory. */
   int host_lead;
-  const struct sl_kernel_row *rows; /* ends with a row of kind SL_OP_COUNT */
+  bool cublas_workspaces, engine_workspace; /* PyTorch's and Transformer Engine's (plan/workspaces.h) */
+  const struct sl_kernel_row *rows;         /* ends with a row of kind SL_OP_COUNT */
 };
 
 /* The kernel set of a configuration (shardlab.kernels). Borrowed. */

@@ -48,6 +48,7 @@ static const struct family families[] = {
      .most_pp = 1,
      .most_dp = 32,
      .time = 1e-6,
+     .cluster = "selene-a100", /* whose hosts keep ahead: one that does not bends the line between steps by up to 1e-3 */
      .live = 0.01,
      .most_micro = 30},
     {.name = "ZeRO 3",

@@ -102,6 +102,33 @@ static void a_gpu_is_not_shared(void **state) {
   assert_seconds(sl_cost_elementwise(&r, work_of(0, 2000)), 3 * 3e-6 + 3 * 2000 / (17e9 * 0.71));
 }
 
+/* The host's time for a product, a call, a cast that C++ launches and a hook, on a host that takes 1.5 times as long. */
+static void a_host_takes_its_time(void **state) {
+  (void)state;
+  struct sl_cluster c = cpu_cluster();
+  c.device.kind = SL_DEVICE_GPU;
+  c.host_slowdown = 1.5;
+  const struct sl_kernel_costs k = {.host_launch = 70, .host_piece = 4, .host_hook = 80, .host_collective = 100};
+  struct sl_work product = sl_work_of(&(struct sl_op){.kind = SL_OP_GEMM, .dim = {2, 2, 2}}, NULL, 0),
+                 gather = {.kind = SL_OP_ALL_GATHER, .members = 2},
+                 cast = sl_work_of(&(struct sl_op){.kind = SL_OP_PASS, .dim = {8, 2, 2, 0}}, NULL, 0),
+                 hooks = sl_work_of(&(struct sl_op){.kind = SL_OP_PASS, .dim = {0, 0, 0, 3}}, NULL, 0),
+                 norm = {.kind = SL_OP_LAYERNORM_BWD, .flags = SL_OP_INPUT_GRAD, .terms = {[SL_TERM_LAUNCH] = 1}};
+  struct sl_cost_rank r;
+  assert_int_equal(sl_cost_share(&r, &c, &k, 1), SL_OK);
+  assert_seconds(sl_cost_launch_host(&r, &product), 1.5 * 70);
+  assert_seconds(sl_cost_call_host(&r, &gather, 0), 1.5 * 100);
+  assert_seconds(sl_cost_launch_host(&r, &cast), 1.5 * 2 * 4);
+  assert_seconds(sl_cost_launch_host(&r, &hooks), 1.5 * 3 * 80);
+  product.flags = gather.flags = SL_OP_IN_CALL;
+  assert_seconds(sl_cost_launch_host(&r, &product), 1.5 * 4);
+  assert_seconds(sl_cost_call_host(&r, &gather, 0), 1.5 * 4);
+  assert_seconds(sl_cost_launch_host(&r, &norm), 1.5 * 70); /* the same bit, of another kind of op */
+  c.host_slowdown = 0;
+  assert_int_equal(sl_cost_share(&r, &c, &k, 1), SL_OK);
+  assert_seconds(sl_cost_launch_host(&r, &norm), 70);
+}
+
 static void ops_cost_by_their_class(void **state) {
   (void)state;
   struct sl_cluster c = cpu_cluster();
@@ -339,6 +366,7 @@ int main(void) {
       cmocka_unit_test(ranks_of_a_cpu_node_share_its_cores),
       cmocka_unit_test(more_ranks_than_cores_take_turns),
       cmocka_unit_test(a_gpu_is_not_shared),
+      cmocka_unit_test(a_host_takes_its_time),
       cmocka_unit_test(ops_cost_by_their_class),
       cmocka_unit_test(rings_cost_their_closed_form),
       cmocka_unit_test(an_uneven_reduction_costs_its_busiest_member),

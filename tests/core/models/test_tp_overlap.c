@@ -45,7 +45,8 @@ static void open_job(struct fixture *f, const char *model, int tp, const char *k
 /* Transfers of the blocks: in pieces and whole, of a phase; and their bytes. */
 struct counted {
   int pieces[2], whole[2]; /* gathers, reduce-scatters */
-  int products;
+  int products, transfers;
+  int products_in_call, transfers_in_call; /* SL_OP_IN_CALL */
   int64_t elements;
 };
 
@@ -59,7 +60,10 @@ static struct counted count(const char *model, int tp, const char *keys, enum sl
     if (op->layer < 0 || op->layer >= LAYERS || op->phase != phase) continue;
     const int sum = op->kind == SL_OP_REDUCE_SCATTER;
     n.products += op->kind == SL_OP_GEMM;
+    n.products_in_call += op->kind == SL_OP_GEMM && op->flags & SL_OP_IN_CALL;
     if (op->group != SL_GROUP_TP || (!sum && op->kind != SL_OP_ALL_GATHER)) continue;
+    n.transfers++;
+    n.transfers_in_call += !!(op->flags & SL_OP_IN_CALL);
     n.elements += op->dim[0];
     (op->flags & SL_OP_SHARE_RANGE ? n.pieces : n.whole)[sum]++;
   }
@@ -89,6 +93,19 @@ static void blocks_are_cut_as_userbuffers_cut_them(void **state) {
   }
   /* q, k and v, and gate and up, which are one product to Transformer Engine, are cut alike */
   assert_int_equal(count(LLAMA, 8, OVERLAP, SL_PHASE_FORWARD).products, 7 * 4 * LAYERS);
+}
+
+/* The host calls a module for the first piece of a product. C++ launches the others, and the transfers; without
+ * userbuffers each transfer is a call of its own. */
+static void a_product_in_pieces_is_called_once(void **state) {
+  (void)state;
+  for (int phase = SL_PHASE_FORWARD; phase <= SL_PHASE_BACKWARD; phase++) {
+    const struct counted cut = count(GPT, 8, OVERLAP, (enum sl_phase)phase),
+                         whole = count(GPT, 8, PARALLEL, (enum sl_phase)phase);
+    assert_int_equal(cut.products - cut.products_in_call, whole.products);
+    assert_int_equal(cut.transfers_in_call, cut.transfers);
+    assert_int_equal(whole.products_in_call + whole.transfers_in_call, 0);
+  }
 }
 
 /* How many ops of `lane` an issue waits for; 0: it does not. */
@@ -160,6 +177,7 @@ static void what_cannot_be_is_refused(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(blocks_are_cut_as_userbuffers_cut_them),
+      cmocka_unit_test(a_product_in_pieces_is_called_once),
       cmocka_unit_test(pieces_run_beside_products),
       cmocka_unit_test(what_cannot_be_is_refused),
   };
