@@ -36,11 +36,10 @@ void sl_launch_mark(void) {
 }
 
 bool sl_launch_inside(void) {
-  const struct sl_launcher *slurm = &sl_launchers[SL_LAUNCHER_SLURM];
-  const char *tasks = getenv(slurm->world);
+  const char *tasks = getenv(sl_launchers[SL_LAUNCHER_SLURM].world);
   return is_set(SL_LAUNCH_MARK) || is_set(sl_launchers[SL_LAUNCHER_OPEN_MPI].world) ||
          is_set(sl_launchers[SL_LAUNCHER_PMI].rank) || is_set("PMIX_RANK") ||
-         (is_set(slurm->rank) && tasks && atoi(tasks) > 1);
+         (sl_launcher_rank(SL_LAUNCHER_SLURM) != NULL && tasks && atoi(tasks) > 1);
 }
 
 /* --- the child --- */
