@@ -322,6 +322,15 @@ static int most_of_a_host(const struct sl_mpi_job *job) {
   return most;
 }
 
+enum sl_status sl_launch_mpi_words(const struct sl_mpi_job *job, struct sl_words *words) {
+  static const char *const set[] = {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", SL_LAUNCH_MARK};
+  set_environment(most_of_a_host(job));
+  sl_words_add(words, "env");
+  for (char *const *pair = job->environment; job->hosts != NULL && *pair != NULL; pair++) sl_words_add(words, *pair);
+  for (size_t i = 0; i < sizeof set / sizeof *set; i++) sl_words_addf(words, "%s=%s", set[i], getenv(set[i]));
+  return sl_mpirun_words(job, NULL, words);
+}
+
 enum sl_status sl_launch_mpi(const struct sl_mpi_job *job, struct sl_ended *ended) {
   struct sl_words words = {0};
   enum sl_status status;
