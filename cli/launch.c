@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -246,6 +247,12 @@ static void read_errors(struct notices *n, int fd, pid_t mpirun) {
 
 /* --- the job --- */
 
+/* Has the reader of our standard output, which is mpirun's, ended? Open MPI's mpirun dies of SIGSEGV then. */
+static bool nobody_reads(void) {
+  struct pollfd output = {.fd = STDOUT_FILENO, .events = POLLOUT};
+  return poll(&output, 1, 0) > 0 && (output.revents & POLLERR) != 0;
+}
+
 static int conclude(struct notices *n, int how) {
   int code = WIFEXITED(how) ? WEXITSTATUS(how) : 1;
   if (sl_children_signal() != 0) {
@@ -265,6 +272,8 @@ static int conclude(struct notices *n, int how) {
     code = 1;
   } else if (n->lingered && n->ended->cause == SL_CAUSE_NONE) {
     sl_ended_tell(n->ended, SL_CAUSE_DEATH, -1, NULL, "mpirun stayed after its ranks had ended");
+  } else if (WIFSIGNALED(how) && nobody_reads()) {
+    fprintf(stderr, "shardlab: error: standard output: %s\n", strerror(EPIPE));
   } else if (WIFSIGNALED(how) && n->ended->cause == SL_CAUSE_NONE) {
     const char *name = sigabbrev_np(WTERMSIG(how));
     sl_ended_tell(n->ended, SL_CAUSE_DEATH, -1, NULL, "mpirun was ended by signal %d, SIG%s", WTERMSIG(how),
