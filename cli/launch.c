@@ -248,7 +248,7 @@ static void read_errors(struct notices *n, int fd, pid_t mpirun) {
 /* --- the job --- */
 
 /* Has the reader of our standard output, which is mpirun's, ended? Open MPI's mpirun dies of SIGSEGV then, or of an abort
- * that it tells nothing of, or does not notice. */
+ * that it tells nothing of, or stays, or does not notice. */
 static bool nobody_reads(void) {
   struct pollfd output = {.fd = STDOUT_FILENO, .events = POLLOUT};
   return poll(&output, 1, 0) > 0 && (output.revents & POLLERR) != 0;
@@ -271,10 +271,10 @@ static int conclude(struct notices *n, int how) {
     sl_ended_tell(n->ended, SL_CAUSE_DEATH, n->rank, NULL, "rank %d died (signal %d, SIG%s)", n->rank, n->signal,
                   name ? name : "?");
     code = 1;
-  } else if (n->lingered && n->ended->cause == SL_CAUSE_NONE) {
-    sl_ended_tell(n->ended, SL_CAUSE_DEATH, -1, NULL, "mpirun stayed after its ranks had ended");
   } else if (code != 0 && nobody_reads()) {
     fprintf(stderr, "shardlab: error: standard output: %s\n", strerror(EPIPE));
+  } else if (n->lingered && n->ended->cause == SL_CAUSE_NONE) {
+    sl_ended_tell(n->ended, SL_CAUSE_DEATH, -1, NULL, "mpirun stayed after its ranks had ended");
   } else if (WIFSIGNALED(how) && n->ended->cause == SL_CAUSE_NONE) {
     const char *name = sigabbrev_np(WTERMSIG(how));
     sl_ended_tell(n->ended, SL_CAUSE_DEATH, -1, NULL, "mpirun was ended by signal %d, SIG%s", WTERMSIG(how),
