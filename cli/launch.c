@@ -247,8 +247,8 @@ static void read_errors(struct notices *n, int fd, pid_t mpirun) {
 
 /* --- the job --- */
 
-/* Has the reader of our standard output, which is mpirun's, ended? Open MPI's mpirun dies of SIGSEGV then, or of an abort
- * that it tells nothing of, or stays, or does not notice. */
+/* Has the reader of our standard output, which is mpirun's, ended? Open MPI's mpirun dies of SIGSEGV then, or of an
+ * abort that it tells nothing of, or stays, or does not notice. */
 static bool nobody_reads(void) {
   struct pollfd output = {.fd = STDOUT_FILENO, .events = POLLOUT};
   return poll(&output, 1, 0) > 0 && (output.revents & POLLERR) != 0;

@@ -14,8 +14,8 @@ const struct sl_launcher sl_launchers[SL_LAUNCHER_COUNT] = {
 };
 /* clang-format on */
 
-/* Slurm numbers the steps of srun from 0; the script, a shell and what stands around them have the last numbers of 32 bits
- * (SLURM_MAX_NORMAL_STEP_ID of slurm.h) or none. */
+/* Slurm numbers the steps of srun from 0; the script, a shell and what stands around them have the last numbers of 32
+ * bits (SLURM_MAX_NORMAL_STEP_ID of slurm.h) or none. */
 static const unsigned long LAST_STEP = 0xfffffff0;
 
 static const char *value_of(const char *name) {
