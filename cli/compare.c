@@ -6,18 +6,11 @@
 #include "core/record/compare_print.h"
 #include "core/record/record.h"
 
-#include <string.h>
-
 static enum sl_status report(const struct sl_options *options, const struct sl_comparison *comparison) {
   FILE *out = sl_output_text(options);
   if (!options->quiet) sl_comparison_print(comparison, sl_output_terminal(out), out);
   if (options->json != NULL) SL_TRY(sl_output_json(options, sl_comparison_json(comparison)));
-  if (comparison->failed == 0) return SL_OK;
-  for (size_t i = 0; i < comparison->count; i++)
-    if (comparison->rows[i].verdict == SL_VERDICT_FAIL)
-      return sl_fail(SL_ERR_CHECK, "%d of the judged values are out of tolerance; the first is '%s: %s'",
-                     comparison->failed, comparison->rows[i].section, comparison->rows[i].name);
-  return SL_ERR_INTERNAL;
+  return sl_comparison_judge(comparison);
 }
 
 static enum sl_status run(const struct sl_options *options) {

@@ -100,6 +100,15 @@ static enum sl_status warn_of_few(const struct sl_options *options, const struct
   return SL_OK;
 }
 
+/* A training on braces and names of keys would go on without a word. */
+static void warn_of_lines(const char *flag, const char *path, const struct sl_options *options) {
+  static const char suffix[] = ".jsonl";
+  const size_t length = path != NULL ? strlen(path) : 0, behind = sizeof suffix - 1;
+  if (options->tokenizer == NULL && length >= behind && strcmp(path + length - behind, suffix) == 0)
+    sl_warn("--%s: %s: every byte is a token, those of the JSON, too; with --tokenizer the text of its lines is read",
+            flag, path);
+}
+
 enum sl_status sl_inputs_eval_iters(const struct sl_options *options, const struct sl_setup *setup, int64_t *iters) {
   const int64_t batch = setup->plan.global_batch, most = setup->config.sl.eval_iters;
   const bool split = options->val_data == NULL;
@@ -233,5 +242,7 @@ enum sl_status sl_inputs_check(const struct sl_options *options, const struct sl
   SL_TRY(check_data(options, setup));
   SL_TRY(check_evaluation(options, setup));
   SL_TRY(warn_of_few(options, setup));
+  warn_of_lines("data", options->data, options);
+  warn_of_lines("val-data", options->val_data, options);
   return check_init(options->init, &setup->model);
 }

@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -36,11 +37,10 @@ void sl_launch_mark(void) {
 }
 
 bool sl_launch_inside(void) {
-  const struct sl_launcher *slurm = &sl_launchers[SL_LAUNCHER_SLURM];
-  const char *tasks = getenv(slurm->world);
+  const char *tasks = getenv(sl_launchers[SL_LAUNCHER_SLURM].world);
   return is_set(SL_LAUNCH_MARK) || is_set(sl_launchers[SL_LAUNCHER_OPEN_MPI].world) ||
          is_set(sl_launchers[SL_LAUNCHER_PMI].rank) || is_set("PMIX_RANK") ||
-         (is_set(slurm->rank) && tasks && atoi(tasks) > 1);
+         (sl_launcher_rank(SL_LAUNCHER_SLURM) != NULL && tasks && atoi(tasks) > 1);
 }
 
 /* --- the child --- */
@@ -247,6 +247,13 @@ static void read_errors(struct notices *n, int fd, pid_t mpirun) {
 
 /* --- the job --- */
 
+/* Has the reader of our standard output, which is mpirun's, ended? Open MPI's mpirun dies of SIGSEGV then, or of an
+ * abort that it tells nothing of, or stays, or does not notice. */
+static bool nobody_reads(void) {
+  struct pollfd output = {.fd = STDOUT_FILENO, .events = POLLOUT};
+  return poll(&output, 1, 0) > 0 && (output.revents & POLLERR) != 0;
+}
+
 static int conclude(struct notices *n, int how) {
   int code = WIFEXITED(how) ? WEXITSTATUS(how) : 1;
   if (sl_children_signal() != 0) {
@@ -264,6 +271,8 @@ static int conclude(struct notices *n, int how) {
     sl_ended_tell(n->ended, SL_CAUSE_DEATH, n->rank, NULL, "rank %d died (signal %d, SIG%s)", n->rank, n->signal,
                   name ? name : "?");
     code = 1;
+  } else if (code != 0 && nobody_reads()) {
+    fprintf(stderr, "shardlab: error: standard output: %s\n", strerror(EPIPE));
   } else if (n->lingered && n->ended->cause == SL_CAUSE_NONE) {
     sl_ended_tell(n->ended, SL_CAUSE_DEATH, -1, NULL, "mpirun stayed after its ranks had ended");
   } else if (WIFSIGNALED(how) && n->ended->cause == SL_CAUSE_NONE) {
@@ -321,6 +330,15 @@ static int most_of_a_host(const struct sl_mpi_job *job) {
   for (size_t i = 0; job->hosts != NULL && i < job->hosts->count; i++)
     if (job->hosts->list[i].count > most) most = job->hosts->list[i].count;
   return most;
+}
+
+enum sl_status sl_launch_mpi_words(const struct sl_mpi_job *job, struct sl_words *words) {
+  static const char *const set[] = {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", SL_LAUNCH_MARK};
+  set_environment(most_of_a_host(job));
+  sl_words_add(words, "env");
+  for (char *const *pair = job->environment; job->hosts != NULL && *pair != NULL; pair++) sl_words_add(words, *pair);
+  for (size_t i = 0; i < sizeof set / sizeof *set; i++) sl_words_addf(words, "%s=%s", set[i], getenv(set[i]));
+  return sl_mpirun_words(job, NULL, words);
 }
 
 enum sl_status sl_launch_mpi(const struct sl_mpi_job *job, struct sl_ended *ended) {

@@ -26,3 +26,6 @@ void sl_launch_mark(void);
  * SIGINT and SIGTERM that arrive meanwhile are forwarded to the job, which ends with the launcher, however that
  * ends. */
 enum sl_status sl_launch_mpi(const struct sl_mpi_job *job, struct sl_ended *ended);
+
+/* The command that would start it, with the variables that sl_launch_mpi sets for it. Sets them here, too. */
+enum sl_status sl_launch_mpi_words(const struct sl_mpi_job *job, struct sl_words *words);

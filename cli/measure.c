@@ -107,6 +107,16 @@ static size_t lost_at(const json_t *record) {
   return n + (size_t)json_integer_value(json_object_get(record, "first_step"));
 }
 
+/* Every rank checks what it resumes from and would warn of the same: one rank does, or the launcher of ours has. */
+static enum sl_status open_training(struct sl_training *training, const struct sl_options *options,
+                                    const struct sl_setup *setup, const struct sl_place *place) {
+  const bool told = sl_launch_ours() || place->rank > 0;
+  if (told) sl_warn_set_sink(sl_warn_drop, NULL);
+  const enum sl_status status = sl_training_open(training, options, setup);
+  if (told) sl_said_once();
+  return status;
+}
+
 static enum sl_status run_rank(const struct sl_options *options, const struct sl_setup *setup,
                                const struct sl_place *place) {
   const struct sl_exec_ops *exec;
@@ -115,7 +125,7 @@ static enum sl_status run_rank(const struct sl_options *options, const struct sl
   SL_TRY(sl_exec_load(options->backend, &exec));
   const int64_t epoch_steps = options->epochs > 0 ? options->steps / options->epochs : 0;
   struct sl_progress progress = {0};
-  SL_TRY(sl_training_open(&training, options, setup));
+  SL_TRY(open_training(&training, options, setup, place));
   const struct sl_step_state *from = training.resumed ? &training.from.manifest.state : NULL;
   const enum sl_status opened =
       place->rank == 0 ? sl_progress_open(&progress, options, setup, epoch_steps, from) : SL_OK;

@@ -7,16 +7,19 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-static int number(const char *name, int otherwise) {
-  const char *text = getenv(name);
+static int number_of(const char *text, int otherwise) {
   const long value = text != NULL && text[0] >= '0' && text[0] <= '9' ? strtol(text, NULL, 10) : -1;
   return value >= 0 && value <= SL_MAX_WORLD ? (int)value : otherwise;
+}
+
+static int number(const char *name, int otherwise) {
+  return number_of(getenv(name), otherwise);
 }
 
 struct sl_place sl_place_read(bool torchrun) {
   for (int i = torchrun ? SL_LAUNCHER_TORCHRUN : SL_LAUNCHER_TORCHRUN + 1; i < SL_LAUNCHER_COUNT; i++) {
     const struct sl_launcher *l = &sl_launchers[i];
-    const int rank = number(l->rank, -1), size = number(l->world, 0);
+    const int rank = number_of(sl_launcher_rank(i), -1), size = number(l->world, 0);
     if (rank >= 0 && size > rank) /* of a list of counts by node, only the first is read, which is right if all nodes
                                    * have the same */
       return (struct sl_place){

@@ -138,10 +138,12 @@ const struct sl_command sl_command_predict = {
         "alike one\n"
         "is simulated, and traced; --no-fold: all.\n"
         "\n"
-        "--table predicts each row of a CSV, which says model, layout, framework and cluster of a run, over --jobs\n"
-        "processes, and writes a line for each to --out: step time, its interval and parts, memory of the device\n"
-        "(1e9 bytes), whether it fits, or in column error why it cannot be predicted. A table that cannot be read is\n"
-        "one error, with line and column, and exit status 2; nothing is written then.\n"
+        "--table predicts each row of a CSV, which says model, layout, framework and cluster of a run (its columns:\n"
+        "shardlab show columns), over --jobs processes, and writes a line for each to --out: step time, its interval "
+        "and\n"
+        "parts, memory of the device (1e9 bytes), whether it fits, or in column error why it cannot be predicted. A "
+        "table\n"
+        "that cannot be read is one error, with line and column, and exit status 2; nothing is written then.\n"
         "  shardlab predict --table runs.csv --out predicted.csv --jobs 8\n",
     .example = "shardlab predict --model gpt2 --config examples/ds_zero2.json --cluster dgx-a100-80g --world 8",
     .run = run,

@@ -9,6 +9,7 @@
 #include "core/plan/frameworks.h"
 #include "core/plan/kernels.h"
 #include "core/program/print.h"
+#include "table/rows.h"
 
 #include <string.h>
 
@@ -101,6 +102,29 @@ static void show_frameworks(const struct sl_options *options, FILE *out, json_t 
   }
 }
 
+/* The columns that `predict --table` reads, which files of a source tree alone would say. */
+static void show_columns(const struct sl_options *options, FILE *out, json_t **json) {
+  static const struct {
+    const char *name, *what;
+    bool optional;
+  } columns[] = {
+#define X(kind, name, least, most, what) {#name, what, false},
+      SL_TABLE_MAP(X)
+#undef X
+#define X(kind, name, least, most, what) {#name, what, true},
+          SL_TABLE_OPTIONAL_MAP(X)
+#undef X
+  };
+  if (options->json != NULL) *json = json_array();
+  for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
+    if (options->json != NULL)
+      json_array_append_new(*json, json_pack("{s:s, s:b, s:s}", "column", columns[i].name, "optional",
+                                             columns[i].optional, "what", columns[i].what));
+    else
+      fprintf(out, "%-20s  %-8s  %s\n", columns[i].name, columns[i].optional ? "optional" : "", columns[i].what);
+  }
+}
+
 static enum sl_status show_model(const struct sl_options *options, json_t **json) {
   struct sl_model model;
   if (options->model == NULL) return sl_fail(SL_ERR_INPUT, "--model: is missing; expected a preset or a config.json");
@@ -163,8 +187,8 @@ static enum sl_status show_planned(const char *what, const struct sl_options *op
 }
 
 static enum sl_status find_subject(const char *what, bool *text_only) {
-  static const char *const words[] = {"plan",    "schedule",  "program", "memory",     "config", "model",
-                                      "cluster", "estimator", "presets", "frameworks", "kernels"};
+  static const char *const words[] = {"plan",    "schedule",  "program", "memory",     "config",  "model",
+                                      "cluster", "estimator", "presets", "frameworks", "kernels", "columns"};
   enum { WORDS = sizeof words / sizeof *words };
   *text_only = strcmp(what, "schedule") == 0 || strcmp(what, "program") == 0;
   for (int i = 0; i < WORDS; i++)
@@ -175,13 +199,14 @@ static enum sl_status find_subject(const char *what, bool *text_only) {
   const char *near = sl_nearest(what, words, WORDS);
   return sl_fail(SL_ERR_INPUT,
                  "show: '%s' is nothing to show; expected plan, schedule, program, memory, config, model, cluster, "
-                 "estimator, presets, frameworks or kernels%s%s%s",
+                 "estimator, presets, frameworks, kernels or columns%s%s%s",
                  what, near != NULL ? "; did you mean '" : "", near != NULL ? near : "", near != NULL ? "'?" : "");
 }
 
 /* Lists of what there is, which belong to no job. */
 static bool is_list(const char *what) {
-  return strcmp(what, "presets") == 0 || strcmp(what, "frameworks") == 0 || strcmp(what, "kernels") == 0;
+  return strcmp(what, "presets") == 0 || strcmp(what, "frameworks") == 0 || strcmp(what, "kernels") == 0 ||
+         strcmp(what, "columns") == 0;
 }
 
 /* Refuses flags that the subject does not use. One that is part of a job takes all flags of the job. */
@@ -221,6 +246,8 @@ static enum sl_status run(const struct sl_options *options) {
     SL_TRY(show_presets(options, out, &json));
   else if (strcmp(what, "frameworks") == 0)
     show_frameworks(options, out, &json);
+  else if (strcmp(what, "columns") == 0)
+    show_columns(options, out, &json);
   else if (strcmp(what, "kernels") == 0)
     SL_TRY(show_kernels(&json));
   else if (strcmp(what, "model") == 0)
@@ -243,7 +270,7 @@ static enum sl_status run(const struct sl_options *options) {
 const struct sl_command sl_command_show = {
     .name = "show",
     .bit = SL_CMD_SHOW,
-    .operands = "plan|schedule|program|memory|config|model|cluster|estimator|presets|frameworks|kernels",
+    .operands = "plan|schedule|program|memory|config|model|cluster|estimator|presets|frameworks|kernels|columns",
     .min_operands = 1,
     .max_operands = 1,
     .summary = "Show what a configuration turns into",
@@ -254,7 +281,8 @@ const struct sl_command sl_command_show = {
             "most or of --rank; config, model, cluster: after defaults;\n"
             "estimator: what DeepSpeed's memory estimators say of the model; presets: every built-in name;\n"
             "frameworks: which parallelism and ZeRO stages each of them expresses, 2024 and now;\n"
-            "kernels: what each kernel set costs beside its kernels' work, and where the numbers come from.\n",
+            "kernels: what each kernel set costs beside its kernels' work, and where the numbers come from;\n"
+            "columns: what a row of predict --table says.\n",
     .example = "shardlab show memory --model gpt2 --config examples/ds_zero2.json --world 4",
     .run = run,
 };

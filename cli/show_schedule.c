@@ -43,7 +43,9 @@ static enum sl_status ask_config(struct request *r, const struct sl_options *opt
 }
 
 static enum sl_status ask(struct request *r, const struct sl_options *options) {
-  *r = (struct request){.name = "1f1b", .ranks = 1};
+  *r = (struct request){.ranks = 1};
+  /* as of a job (cli/defaults.c), which a config has asked for by itself */
+  strcpy(r->name, options->virtual_stages > 1 ? "interleaved" : "1f1b");
   if (options->config != NULL || options->preset != NULL) SL_TRY(ask_config(r, options));
   if (options->schedule != NULL) snprintf(r->name, sizeof r->name, "%s", options->schedule);
   if (sl_options_given(options, "pp")) r->ranks = (int)options->pp;

@@ -52,7 +52,7 @@ static enum sl_status by_mpirun(struct start *s, struct sl_ended *ended) {
                                  .ssh_port = (int)s->options->ssh_port};
   struct sl_words words = {0};
   if (!s->options->dry_run) return sl_launch_mpi(&job, ended);
-  enum sl_status status = sl_mpirun_words(&job, NULL, &words);
+  enum sl_status status = sl_launch_mpi_words(&job, &words);
   if (status == SL_OK) status = show(&words);
   sl_words_free(&words);
   return status;

@@ -45,6 +45,16 @@ static enum sl_status open_from(struct sl_checkpoint *from, const struct sl_opti
   return status;
 }
 
+static void tell_scales(const struct sl_checkpoint *from, const struct sl_config *config) {
+  const bool has = sl_checkpoint_has_scales(from);
+  if (config->sl.fp8 && !has)
+    sl_warn("shardlab.fp8: %s has no scales, as it was not written in fp8; all scales are 1 in the first step, as in a "
+            "new training's",
+            from->path);
+  if (!config->sl.fp8 && has)
+    sl_warn("%s: was written in fp8; its scales are not used, and not in checkpoints of this run", from->path);
+}
+
 static enum sl_status check_from(const struct sl_checkpoint *from, const struct sl_options *options,
                                  const struct sl_setup *setup) {
   int64_t samples;
@@ -62,6 +72,7 @@ static enum sl_status check_from(const struct sl_checkpoint *from, const struct 
     sl_warn(
         "%s: has taken %lld samples in %lld steps, and a step takes %lld now: with another batch the losses are others",
         from->path, (long long)from->manifest.samples, (long long)steps, (long long)batch);
+  tell_scales(from, setup->plan.config);
   return SL_OK;
 }
 
@@ -119,16 +130,6 @@ static enum sl_status stepped(void *context, const struct sl_run *run, int64_t t
   return t->saver != NULL ? sl_saver_stepped(t->saver, run, taken, last) : SL_OK;
 }
 
-static void tell_scales(const struct sl_checkpoint *from, const struct sl_config *config) {
-  const bool has = sl_checkpoint_has_scales(from);
-  if (config->sl.fp8 && !has)
-    sl_warn("shardlab.fp8: %s has no scales, as it was not written in fp8; all scales are 1 in the first step, as in a "
-            "new training's",
-            from->path);
-  if (!config->sl.fp8 && has)
-    sl_warn("%s: was written in fp8; its scales are not used, and not in checkpoints of this run", from->path);
-}
-
 enum sl_status sl_training_open(struct sl_training *training, const struct sl_options *options,
                                 const struct sl_setup *setup) {
   enum sl_status status = SL_OK;
@@ -139,7 +140,6 @@ enum sl_status sl_training_open(struct sl_training *training, const struct sl_op
     SL_GO_FAIL(open_from(&training->from, options));
     training->resumed = true;
     SL_GO_FAIL(check_from(&training->from, options, setup));
-    tell_scales(&training->from, setup->plan.config);
   }
   if (options->checkpoint != NULL) {
     struct sl_saver_options save = {.folder = options->checkpoint, .every = options->save_every, .keep = options->keep};

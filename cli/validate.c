@@ -126,9 +126,7 @@ static enum sl_status judge(const struct sl_options *options, const json_t *pred
   if (!options->quiet) sl_fit_tell(predicted, !sl_options_given(options, "cluster"), out);
   if (!options->quiet) sl_comparison_print(comparison, sl_output_terminal(out), out);
   if (options->json != NULL) SL_TRY(sl_output_json(options, sl_comparison_json(comparison)));
-  if (comparison->failed > 0)
-    return sl_fail(SL_ERR_CHECK, "%d of the judged values are out of tolerance", comparison->failed);
-  return SL_OK;
+  return sl_comparison_judge(comparison);
 }
 
 /* The traces of both sides until they are joined; NULL without --trace. */

@@ -33,7 +33,8 @@ install(FILES examples/predict.c DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples CO
 
 install(DIRECTORY profiles/ DESTINATION ${share}/profiles COMPONENT shardlab FILES_MATCHING PATTERN "*.json")
 install(DIRECTORY examples/ DESTINATION ${share}/examples COMPONENT shardlab FILES_MATCHING PATTERN "*.json" PATTERN "corpus.txt")
-install(FILES README.md docs/record.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT shardlab)
+install(FILES README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT shardlab)
+install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs COMPONENT shardlab FILES_MATCHING PATTERN "*.md")
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT shardlab RENAME copyright)
 
 # Manual pages and completions, asked of the program that they describe.

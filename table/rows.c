@@ -30,8 +30,10 @@ static enum sl_status find_column(const struct sl_csv *csv, const struct column 
   *at = sl_csv_column(csv, column->name);
   if (*at == csv->columns && column->optional) return SL_OK;
   if (*at == csv->columns)
-    return sl_fail(SL_ERR_INPUT, "%s:1:1: column %s is missing; expected it in the first line: %s", csv->name,
-                   column->name, column->what);
+    return sl_fail(
+        SL_ERR_INPUT,
+        "%s:1:1: column %s is missing; expected it in the first line: %s ('shardlab show columns' lists all)",
+        csv->name, column->name, column->what);
   for (size_t i = *at + 1; i < csv->columns; i++)
     if (strcmp(csv->cells[i].text, column->name) == 0)
       return sl_fail(SL_ERR_INPUT, "%s:%d:%d: column %s is there twice; expected it once", csv->name,

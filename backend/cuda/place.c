@@ -151,7 +151,7 @@ enum sl_status sl_cuda_place_read(struct sl_cuda_place *place) {
   const char *port = value_of("MASTER_PORT");
   *place = (struct sl_cuda_place){.rank = 0, .world = 1, .local_rank = 0, .local_world = 1};
   for (int i = 0; i < SL_LAUNCHER_COUNT; i++) {
-    if (!sl_launchers[i].local_rank || !value_of(sl_launchers[i].rank)) continue;
+    if (!sl_launchers[i].local_rank || sl_launcher_rank(i) == NULL) continue;
     SL_TRY(read_launcher(&sl_launchers[i], place));
     break;
   }

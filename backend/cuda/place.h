@@ -4,8 +4,8 @@
  * The first of these launchers whose variables are set is used:
  *   torchrun     RANK WORLD_SIZE LOCAL_RANK LOCAL_WORLD_SIZE
  *   Open MPI     OMPI_COMM_WORLD_RANK _SIZE _LOCAL_RANK _LOCAL_SIZE
- *   Slurm        SLURM_PROCID SLURM_NTASKS SLURM_LOCALID SLURM_NTASKS_PER_NODE (or, where that is not set,
- *                SLURM_STEP_TASKS_PER_NODE or SLURM_TASKS_PER_NODE, at SLURM_NODEID)
+ *   srun         SLURM_PROCID SLURM_NTASKS SLURM_LOCALID SLURM_NTASKS_PER_NODE (or, where that is not set,
+ *                SLURM_STEP_TASKS_PER_NODE or SLURM_TASKS_PER_NODE, at SLURM_NODEID), in a step (SLURM_STEP_ID)
  * The address of the rendezvous is MASTER_ADDR and MASTER_PORT; without them the address in NCCL_COMM_ID (HOST:PORT,
  * [IPV6]:PORT; NCCL itself uses that port, the rendezvous the next one), the first host of SLURM_JOB_NODELIST, or,
  * where all ranks are on one node, 127.0.0.1; the default port is 29500. */

@@ -23,7 +23,7 @@ static void give_up(int number) {
 
 static int rank_by_launcher(void) {
   for (int i = 0; i < SL_LAUNCHER_COUNT; i++) {
-    const char *text = getenv(sl_launchers[i].rank);
+    const char *text = sl_launcher_rank(i);
     if (text != NULL) return atoi(text);
   }
   return 0;

@@ -2,8 +2,8 @@
  * read, and what a malformed value means, is left to them (cli/place.h, backend/cuda/place.h). */
 #pragma once
 
-/* In the order in which they are tried. Slurm's variables are set in every process of an allocation, so they come
- * last. */
+/* In the order in which they are tried. Slurm's variables are set in what srun starts beside another launcher's, so
+ * they come last. */
 enum sl_launcher_kind {
   SL_LAUNCHER_TORCHRUN,
   SL_LAUNCHER_OPEN_MPI,
@@ -20,3 +20,8 @@ struct sl_launcher {
 };
 
 extern const struct sl_launcher sl_launchers[SL_LAUNCHER_COUNT];
+
+/* The value of the launcher's variable of the rank, NULL where it did not start this process. Slurm sets its own in
+ * the script of a job (sbatch) and in a shell (salloc), too: neither is a task, and they count only in the steps of
+ * srun. */
+const char *sl_launcher_rank(enum sl_launcher_kind kind);

@@ -298,6 +298,15 @@ fail:
   return status;
 }
 
+enum sl_status sl_comparison_judge(const struct sl_comparison *comparison) {
+  const struct sl_compare_row *row = comparison->rows;
+  if (comparison->failed == 0) return SL_OK;
+  while (row->verdict != SL_VERDICT_FAIL) row++;
+  return sl_fail(SL_ERR_CHECK, "%d judged value%s out of tolerance%s '%s: %s'", comparison->failed,
+                 comparison->failed == 1 ? " is" : "s are", comparison->failed == 1 ? ":" : "; the first is",
+                 row->section, row->name);
+}
+
 void sl_comparison_free(struct sl_comparison *comparison) {
   free(comparison->rows);
   comparison->rows = NULL;

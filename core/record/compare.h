@@ -45,4 +45,6 @@ struct sl_comparison {
  */
 enum sl_status sl_compare_records(struct sl_comparison *out, const struct sl_json *predicted,
                                   const struct sl_json *measured, double time_tolerance);
+/* SL_ERR_CHECK where rows are out of tolerance: how many, and the first by name. */
+enum sl_status sl_comparison_judge(const struct sl_comparison *comparison);
 void sl_comparison_free(struct sl_comparison *comparison);

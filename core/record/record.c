@@ -316,6 +316,12 @@ bool sl_record_traffic_twins(const json_t *list, const json_t *row) {
   return false;
 }
 
+/* What receives, and a group of one rank, sends nothing: there the bytes of the calls decide. */
+static bool is_more(const json_t *a, const json_t *b) {
+  const int64_t sent = integer_of(a, "wire_bytes"), other = integer_of(b, "wire_bytes");
+  return sent != other ? sent > other : integer_of(a, "bytes") > integer_of(b, "bytes");
+}
+
 /* The largest of all ranks, row by row: ranks of a collective may hold pieces of different sizes. */
 static void add_most(json_t *list, const json_t *ranks) {
   json_t *rank, *row;
@@ -324,7 +330,7 @@ static void add_most(json_t *list, const json_t *ranks) {
     json_t *total = (json_t *)(uintptr_t)sl_record_traffic_row(list, row);
     if (total == NULL)
       json_array_append_new(list, json_copy(row));
-    else if (integer_of(row, "wire_bytes") > integer_of(total, "wire_bytes"))
+    else if (is_more(row, total))
       json_object_update(total, row);
   }
 }

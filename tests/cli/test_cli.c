@@ -145,6 +145,35 @@ static void predicted_record(void **state) {
   assert_int_equal(system(path), 0);
 }
 
+/* A first line of the names that are shown is that of a table. */
+static void columns_are_those_of_a_table(void **state) {
+  (void)state;
+  assert_int_equal(shardlab(scratch, "show columns --json -"), 0);
+  json_t *columns = json_loads(out, 0, NULL), *column;
+  size_t i, optional = 0;
+  char names[2048] = "", last[64] = "";
+  json_array_foreach(columns, i, column) {
+    const char *name = json_string_value(json_object_get(column, "column"));
+    if (json_is_true(json_object_get(column, "optional")) && optional++ == 0) snprintf(last, sizeof last, "%s", name);
+    snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", i > 0 ? "," : "", name);
+  }
+  json_decref(columns);
+  assert_true(optional > 0);
+  strcat(names, "\n");
+  write_file("t.csv", names);
+  if (shardlab(scratch, "predict --table t.csv --out p.csv --quiet") != 0) fail_msg("%s", err);
+  names[strcspn(names, ",")] = '_'; /* without the first, id, it is none */
+  write_file("t.csv", names);
+  assert_int_equal(shardlab(scratch, "predict --table t.csv --out p.csv --quiet"), 2);
+  assert_int_equal(shardlab(scratch, "show columns"), 0);
+  assert_non_null(strstr(out, "\nzero_stage                      ZeRO stage that"));
+  char text[600];
+  snprintf(text, sizeof text, "\n%-20s  optional  ", last);
+  assert_non_null(strstr(out, text));
+  snprintf(text, sizeof text, "cd '%s' && rm t.csv p.csv", scratch);
+  assert_int_equal(system(text), 0);
+}
+
 static void json_on_standard_output(void **state) {
   (void)state;
   static const char *const subjects[] = {"plan", "memory", "config", "model", "cluster", "presets", "estimator"};
@@ -236,6 +265,7 @@ int main(void) {
       cmocka_unit_test(offload_is_predicted),
       cmocka_unit_test(predicted_record),
       cmocka_unit_test(a_large_world_is_summarised),
+      cmocka_unit_test(columns_are_those_of_a_table),
       cmocka_unit_test(json_on_standard_output),
       cmocka_unit_test(predictions_need_no_seed),
       cmocka_unit_test(what_is_left_out_is_a_list),

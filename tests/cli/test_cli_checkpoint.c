@@ -158,6 +158,27 @@ static void a_diverged_training_removes_nothing(void **state) {
 }
 
 /* A folder is one job's at a time, and who begins anew in one that holds checkpoints is told so. */
+/* The launcher has them first, then each rank as it opens the checkpoint; of a user's own launcher only ranks. */
+static void what_a_resumed_run_warns_of_is_told_once(void **state) {
+  (void)state;
+  static const char resumed[] =
+      "measure --model gpt2-tiny --zero-stage 1 --seq 16 --micro-batch 3 --steps 3 --data " SL_SOURCE_DIR
+      "/examples/corpus.txt --checkpoint ck --resume latest --world 2";
+  char command[2048];
+  if (!has_host()) skip();
+  if (shardlab(scratch, "measure %s --checkpoint ck --steps 2", training) != 0) fail_msg("%s", err);
+  if (shardlab(scratch, "%s", resumed) != 0) fail_msg("%s", err);
+  assert_int_equal(lines_with(err, "their order is another"), 1);
+  assert_int_equal(lines_with(err, "with another batch the losses are others"), 1);
+  snprintf(command, sizeof command,
+           "cd '%s' && rm -r ck/step-000003 && echo step-000002 >ck/latest && mpirun --allow-run-as-root "
+           "--oversubscribe -np 2 "
+           "'%s/bin/shardlab' %s 2>told >/dev/null && test $(grep -c 'their order is another' told) = 1 && "
+           "test $(grep -c 'with another batch' told) = 1 && rm -r ck told",
+           scratch, SL_BINARY_DIR, resumed);
+  if (system(command) != 0) fail_msg("%s", command);
+}
+
 static void a_folder_is_of_one_job(void **state) {
   (void)state;
   if (!has_host()) skip();
@@ -175,7 +196,8 @@ static void a_folder_is_of_one_job(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(a_folder_is_of_one_job),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(what_a_resumed_run_warns_of_is_told_once),
+                                     cmocka_unit_test(a_folder_is_of_one_job),
                                      cmocka_unit_test(a_diverged_training_removes_nothing),
                                      cmocka_unit_test(checkpoints_as_predicted),
                                      cmocka_unit_test(scales_are_kept),

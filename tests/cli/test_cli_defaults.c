@@ -156,6 +156,21 @@ static void processes_of_torchrun_are_refused(void **state) {
       strstr(err, "shardlab: error: RANK: is 1 of WORLD_SIZE 2, as torchrun sets them; expected mpirun or srun"));
 }
 
+/* In the script of a job Slurm has set the tasks of the job, and what the script starts is none of them. */
+static void the_script_of_a_job_is_no_rank(void **state) {
+  (void)state;
+  if (!has_host()) skip();
+  setenv("SLURM_PROCID", "0", 1);
+  setenv("SLURM_NTASKS", "2", 1);
+  const int of_script = shardlab(scratch, "measure %s --world 2 --quiet", job);
+  if (of_script != 0) fail_msg("%s", err);
+  setenv("SLURM_STEP_ID", "0", 1); /* a task of srun, whose other one is missing here */
+  const int of_step = shardlab(scratch, "measure %s --world 2 --quiet", job);
+  unsetenv("SLURM_PROCID"), unsetenv("SLURM_NTASKS"), unsetenv("SLURM_STEP_ID");
+  assert_int_equal(of_step, 2);
+  if (!strstr(err, "the plan has 2 ranks, but MPI started 1")) fail_msg("%s", err);
+}
+
 /* mpirun binds two ranks to a core each: together they have two. */
 static void ranks_that_mpirun_binds_share_nothing(void **state) {
   (void)state;
@@ -186,6 +201,7 @@ int main(void) {
       cmocka_unit_test(flash_is_the_faster_one),
       cmocka_unit_test(virtual_stages_are_interleaved),
       cmocka_unit_test(processes_of_torchrun_are_refused),
+      cmocka_unit_test(the_script_of_a_job_is_no_rank),
       cmocka_unit_test(ranks_that_mpirun_binds_share_nothing),
   };
   return cmocka_run_group_tests(tests, make_scratch, remove_scratch);

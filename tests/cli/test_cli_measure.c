@@ -162,9 +162,27 @@ static void the_first_number_that_is_not_finite_is_named(void **state) {
   unlink(path);
 }
 
+/* Of lines of JSON the bytes are trained on without a tokenizer: braces and names of keys among them. */
+static void bytes_of_json_are_noticed(void **state) {
+  (void)state;
+  static const char line[] = "{\"text\": \"To be, or not to be, that is the question\"}\n";
+  static const char job[] = "measure --model gpt2-tiny --zero-stage 0 --seq 16 --steps 1";
+  if (!has_host()) skip();
+  write_file("lines.jsonl", line), write_file("lines.txt", line);
+  if (shardlab(scratch, "%s --data lines.jsonl", job) != 0) fail_msg("%s", err);
+  assert_int_equal(lines_with(err, "--data: lines.jsonl: every byte is a token, those of the JSON, too"), 1);
+  if (shardlab(scratch, "%s --data lines.txt --val-data lines.jsonl --eval-interval 1", job) != 0) fail_msg("%s", err);
+  assert_int_equal(lines_with(err, "--val-data: lines.jsonl: every byte"), 1);
+  assert_int_equal(lines_with(err, "every byte"), 1);
+  char command[600];
+  snprintf(command, sizeof command, "cd '%s' && rm lines.jsonl lines.txt", scratch);
+  assert_int_equal(system(command), 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(too_large_to_measure),
+      cmocka_unit_test(bytes_of_json_are_noticed),
       cmocka_unit_test(a_machine_without_a_gpu_says_so_once),
       cmocka_unit_test(the_host_refuses_16_bit_products_of_a_gpu),
       cmocka_unit_test(an_mpi_that_does_not_start_is_one_line),

@@ -21,6 +21,19 @@ static void check_dry(const char *flags, int lines, const char *const *parts) {
     if (strstr(out, *parts) == NULL) fail_msg("%s: no '%s' in %s", flags, *parts, out);
 }
 
+/* In a shell that has none of the variables that the launcher would have set. */
+static void a_dry_command_runs_as_it_stands(void) {
+  char command[1024];
+  assert_int_equal(shardlab(scratch, "measure " JOB "--world 2 --quiet --dry-run"), 0);
+  write_file("dry", out);
+  snprintf(
+      command, sizeof command,
+      "cd '%s' && unset OMP_NUM_THREADS OPENBLAS_NUM_THREADS && sh dry 2>told && ! grep 'environment variable' told",
+      scratch);
+  if (system(command) != 0) fail_msg("%s", out);
+  drop_file("dry"), drop_file("told");
+}
+
 static void a_dry_run_prints_commands(void **state) {
   (void)state;
   write_file("hosts", "# two\nworker-0 slots=2\nworker-1 slots=4\n");
@@ -30,8 +43,9 @@ static void a_dry_run_prints_commands(void **state) {
                                " --mca plm_rsh_agent ssh ", "bin/shardlab measure --model gpt2-tiny ", NULL});
     check_dry("--hostfile hosts --num-nodes 1 --ssh-port 2200", 1,
               (const char *[]){" --host worker-0:2 ", " -p 2200' --mca ", NULL});
-    check_dry("--num-gpus 3", 1, (const char *[]){"mpirun -np 3 ", NULL});
+    check_dry("--num-gpus 3", 1, (const char *[]){"env OMP_NUM_THREADS=", "mpirun -np 3 ", NULL});
     assert_null(strstr(out, "--host "));
+    a_dry_command_runs_as_it_stands();
     assert_int_equal(shardlab(scratch, "validate " JOB "--dry-run --hostfile hosts --quiet"), 0);
     assert_non_null(strstr(out, " --host worker-0:2,worker-1:4 "));
   }

@@ -176,7 +176,7 @@ static void validate_judges(void **state) {
   assert_null(strstr(out, "FAIL"));
   assert_int_equal(shardlab(scratch, "validate %s --time-tolerance 0 --json v.json", training), 1);
   assert_int_equal(lines_with(out, "FAIL"), 1);
-  assert_int_equal(lines_with(err, "error: 1 of the judged values are out of tolerance"), 1);
+  assert_int_equal(lines_with(err, "error: 1 judged value is out of tolerance: 'time: step'"), 1);
   char path[600];
   snprintf(path, sizeof path, "%s/v.json", scratch);
   json_t *root = json_load_file(path, 0, NULL);

@@ -74,8 +74,34 @@ static void measured_worlds_agree(void **state) {
   }
 }
 
+static int64_t of_traffic(const json_t *record, const char *op, const char *key) {
+  json_t *row;
+  size_t i;
+  json_array_foreach(json_object_get(record, "traffic"), i, row) {
+    if (strcmp(json_string_value(json_object_get(row, "op")), op) == 0)
+      return (int64_t)json_integer_value(json_object_get(row, key));
+  }
+  fail_msg("no %s", op);
+  return 0;
+}
+
+/* Both ends of a pipeline receive one message a micro-batch, those between them two. */
+static void what_is_received_is_that_of_the_rank_that_receives_most(void **state) {
+  (void)state;
+  for (int fold = 0; fold <= 1; fold++) {
+    predict("pipeline", 0, 4,
+            fold ? "--pp 4 --micro-batch 1 --grad-accum 8" : "--pp 4 --micro-batch 1 --grad-accum 8 --no-fold");
+    json_t *record = load("pipeline");
+    assert_int_equal(of_traffic(record, "send", "calls"), 16);
+    assert_int_equal(of_traffic(record, "recv", "calls"), 16);
+    assert_int_equal(of_traffic(record, "recv", "bytes"), of_traffic(record, "send", "bytes"));
+    json_decref(record);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(folded_ranks_have_traffic_of_their_own),
+                                     cmocka_unit_test(what_is_received_is_that_of_the_rank_that_receives_most),
                                      cmocka_unit_test(measured_worlds_agree)};
   return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
 }

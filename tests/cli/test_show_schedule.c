@@ -57,6 +57,20 @@ static void the_grid_shows_ticks_and_bubbles(void **state) {
   assert_null(strchr(out, '\033'));
 }
 
+/* As of a job: a config, a preset or neither. */
+static void several_stages_a_rank_are_interleaved(void **state) {
+  (void)state;
+  static const char *const flags[] = {"", "--preset megatron-lm", "--schedule interleaved"};
+  for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
+    assert_int_equal(show("--pp 4 --grad-accum 8 --virtual-stages 2 %s", flags[i]), 0);
+    assert_says("interleaved: 4 ranks, 8 stages, 8 micro-batches\n");
+  }
+  assert_int_equal(show("--pp 4 --grad-accum 8 --virtual-stages 1"), 0);
+  assert_says("1f1b: 4 ranks, 4 stages, 8 micro-batches\n");
+  assert_int_equal(show("--pp 4 --grad-accum 8 --virtual-stages 2 --schedule 1f1b"), 2);
+  assert_says("--virtual-stages: is 2; expected 1, as schedule 1f1b deals to a rank");
+}
+
 static void the_csv_is_that_of_pytorch(void **state) {
   (void)state;
   static char want[1 << 16];
@@ -131,9 +145,9 @@ static void wrong_requests_are_refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(the_grid_shows_ticks_and_bubbles),  cmocka_unit_test(the_csv_is_that_of_pytorch),
-      cmocka_unit_test(the_svg_has_a_bar_for_each_action), cmocka_unit_test(a_config_stands_in_for_flags),
-      cmocka_unit_test(wrong_requests_are_refused),
+      cmocka_unit_test(the_grid_shows_ticks_and_bubbles), cmocka_unit_test(several_stages_a_rank_are_interleaved),
+      cmocka_unit_test(the_csv_is_that_of_pytorch),       cmocka_unit_test(the_svg_has_a_bar_for_each_action),
+      cmocka_unit_test(a_config_stands_in_for_flags),     cmocka_unit_test(wrong_requests_are_refused),
   };
   if (mkdtemp(folder) == NULL) return 1;
   const int failed = cmocka_run_group_tests(tests, NULL, NULL);

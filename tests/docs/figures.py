@@ -1,7 +1,7 @@
 """Figures that pages quote are those of the results that they come from: figures.py BIN ROOT [--plant]
 
 README.md and docs/accuracy.md quote mean errors of experiments/published/training, README.md medians of two experiments' tables, validate_gpu's page
-PyTorch's steps, and the demo's page what `predict` says of its four stages.
+PyTorch's steps, and the demo's page what `predict` says of its four stages. Of model families and published runs pages say how many there are.
 """
 import decimal
 import json
@@ -53,6 +53,19 @@ def of_published(root, readme, accuracy):
                         yield f"{name}: column {at} is {cells[at]}; the results say {value}"
 
 
+def of_counts(root, readme):
+    """Families are those that the library reads, but for mlp, and runs those whose predictions the picture draws."""
+    header = (root / "core/model/model.h").read_text()
+    families = len(re.findall(r"^  X\((?!MLP)\w+, \w+\)", header[header.index("#define SL_FAMILY_MAP"):header.index("enum sl_model_type")], re.M))
+    runs = len((root / "experiments/published/training/results/predictions.csv").read_text().splitlines()) - 1
+    for name, text, words in (("README", readme, f"{families} families of Hugging Face's"),
+                              ("changelog", (root / "CHANGELOG.md").read_text(), f"{families} families of Hugging Face's"),
+                              ("README", readme, f"{runs:,} training runs that others measured"),
+                              ("experiments", (root / "experiments/README.md").read_text(), f"{runs:,} training runs that others measured")):
+        if words not in text:
+            yield f"{name}: does not say '{words}'"
+
+
 def of_medians(root, readme):
     for name in ("validate_host", "offload_time"):
         text = (root / "experiments" / name / "README.md").read_text()
@@ -100,9 +113,11 @@ def main():
     plant = "--plant" in sys.argv
     binary, root = [pathlib.Path(a).resolve() for a in sys.argv[1:] if a != "--plant"]
     readme, accuracy = (root / "README.md").read_text(), (root / "docs/accuracy.md").read_text()
-    found = [*of_published(root, readme, accuracy), *of_medians(root, readme), *of_pytorch(root, binary, accuracy), *of_demo(root, binary)]
+    found = [*of_published(root, readme, accuracy), *of_counts(root, readme), *of_medians(root, readme), *of_pytorch(root, binary, accuracy), *of_demo(root, binary)]
     if plant and not list(of_published(root, readme.replace("| 257 | 4.0 |", "| 257 | 3.0 |"), accuracy)):
         found.append("a planted figure was not found wrong")
+    if plant and len(list(of_counts(root, readme.replace(" families", "0 families").replace(" training runs", "0 training runs")))) != 2:
+        found.append("planted counts were not found wrong")
     print("\n".join(found) or "0 faults")
     sys.exit(1 if found else 0)
 

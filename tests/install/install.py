@@ -70,6 +70,15 @@ def check_pages(prefix):
         assert got.split() == [want], (words, got)
 
 
+def check_pages_for_readers(prefix):
+    """The README's links to pages, and those of pages to each other, lead to what is installed, too."""
+    folder = prefix / "share/doc/shardlab"
+    pages = [folder / "README.md", folder / "CHANGELOG.md", *(folder / "docs").iterdir()]
+    links = [(page, link) for page in pages for link in re.findall(r"\]\(([\w./-]+\.md)", page.read_text()) if "experiments/" not in link]
+    assert len(links) > 60, links
+    assert not [link for page, link in links if not (page.parent / link).exists()], links
+
+
 def check_library(prefix, scratch):
     """The example of the C interface, built as its head says, and as C++; what it prints is what the command does."""
     setting = {"PATH": PATH, "PKG_CONFIG_PATH": str(prefix / "lib/pkgconfig"), "LD_LIBRARY_PATH": str(prefix / "lib")}
@@ -101,6 +110,7 @@ def main():
         check_rpaths(prefix)
         check_command(prefix)
         check_pages(prefix)
+        check_pages_for_readers(prefix)
         plain = prefix.rename(scratch / "moved")  # compilers' flags have no quotes
         check_library(plain, scratch)
         check_python(plain)

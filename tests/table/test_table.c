@@ -200,7 +200,8 @@ static void broken_tables_say_where(void **state) {
   broken(text, "t.csv:2:1: has 30 cells; expected 29, one a column of the first line");
   text[0] = '\0';
   put_names(text, "pp");
-  broken(text, "t.csv:1:1: column pp is missing; expected it in the first line: pipeline ranks");
+  broken(text, "t.csv:1:1: column pp is missing; expected it in the first line: pipeline ranks "
+               "('shardlab show columns' lists all)");
   text[0] = '\0'; /* a name of the reader's own is none of the table's, one that misspells an optional column is */
   put_names(text, NULL);
   strcpy(strchr(text, '\n'), ",shard_sizes\n");

@@ -31,6 +31,7 @@ static const char *const names[] = {"RANK",
                                     "SLURM_NTASKS",
                                     "SLURM_LOCALID",
                                     "SLURM_NTASKS_PER_NODE",
+                                    "SLURM_STEP_ID",
                                     "SLURM_NODEID",
                                     "SLURM_STEP_TASKS_PER_NODE",
                                     "SLURM_TASKS_PER_NODE",
@@ -80,19 +81,31 @@ static void launchers_are_read_in_their_order(void **state) {
   good("OMPI_COMM_WORLD_RANK=3 OMPI_COMM_WORLD_SIZE=6 OMPI_COMM_WORLD_LOCAL_RANK=0 OMPI_COMM_WORLD_LOCAL_SIZE=3 "
        "NCCL_COMM_ID=10.1.2.3:4711",
        3, 6, 0, 3, "10.1.2.3", 4712);
-  good("SLURM_PROCID=9 SLURM_NTASKS=16 SLURM_LOCALID=1 SLURM_NTASKS_PER_NODE=8 SLURM_JOB_NODELIST=gpu[007-008]", 9, 16,
-       1, 8, "gpu007", 29500);
-  good("SLURM_PROCID=17 SLURM_NTASKS=20 SLURM_LOCALID=1 SLURM_NODEID=2 SLURM_STEP_TASKS_PER_NODE=8(x2),4 "
+  good("SLURM_STEP_ID=0 SLURM_PROCID=9 SLURM_NTASKS=16 SLURM_LOCALID=1 SLURM_NTASKS_PER_NODE=8 "
+       "SLURM_JOB_NODELIST=gpu[007-008]",
+       9, 16, 1, 8, "gpu007", 29500);
+  good("SLURM_STEP_ID=12 SLURM_PROCID=17 SLURM_NTASKS=20 SLURM_LOCALID=1 SLURM_NODEID=2 "
+       "SLURM_STEP_TASKS_PER_NODE=8(x2),4 "
        "SLURM_TASKS_PER_NODE=20 SLURM_JOB_NODELIST=a,b,c",
        17, 20, 1, 4, "a", 29500);
-  good("SLURM_PROCID=3 SLURM_NTASKS=6 SLURM_LOCALID=0 SLURM_NODEID=1 SLURM_TASKS_PER_NODE=3(x2) "
+  good("SLURM_STEP_ID=0 SLURM_PROCID=3 SLURM_NTASKS=6 SLURM_LOCALID=0 SLURM_NODEID=1 SLURM_TASKS_PER_NODE=3(x2) "
        "SLURM_JOB_NODELIST=n[4,9]",
        3, 6, 0, 3, "n4", 29500);
   /* srun's PMI plugin says the rank too, but not which of the node's it is */
-  good("PMI_RANK=9 PMI_SIZE=16 SLURM_PROCID=9 SLURM_NTASKS=16 SLURM_LOCALID=1 SLURM_NTASKS_PER_NODE=8 MASTER_ADDR=b", 9,
-       16, 1, 8, "b", 29500);
+  good("PMI_RANK=9 PMI_SIZE=16 SLURM_STEP_ID=0 SLURM_PROCID=9 SLURM_NTASKS=16 SLURM_LOCALID=1 SLURM_NTASKS_PER_NODE=8 "
+       "MASTER_ADDR=b",
+       9, 16, 1, 8, "b", 29500);
   good("RANK=1 WORLD_SIZE=2 SLURM_PROCID=9 SLURM_NTASKS=16", 1, 2, 1, 2, "127.0.0.1", 29500);
   good("RANK=1 WORLD_SIZE=2 NCCL_COMM_ID=[fe80::1]:65535", 1, 2, 1, 2, "fe80::1", 65534);
+}
+
+/* Slurm says the tasks of the job in its script, which is none of them, and in an interactive shell. */
+static void only_what_srun_starts_is_a_task(void **state) {
+  (void)state;
+  good("SLURM_PROCID=0 SLURM_NTASKS=4 SLURM_LOCALID=0 SLURM_JOB_NODELIST=a,b", 0, 1, 0, 1, "", 0);
+  good("SLURM_STEP_ID= SLURM_PROCID=0 SLURM_NTASKS=4 SLURM_LOCALID=0", 0, 1, 0, 1, "", 0);
+  good("SLURM_STEP_ID=4294967290 SLURM_PROCID=0 SLURM_NTASKS=4 SLURM_LOCALID=0", 0, 1, 0, 1, "", 0);
+  good("SLURM_STEP_ID=7 SLURM_PROCID=2 SLURM_NTASKS=4 SLURM_LOCALID=2", 2, 4, 2, 4, "127.0.0.1", 29500);
 }
 
 static void bad_values_are_named(void **state) {
@@ -109,7 +122,8 @@ static void bad_values_are_named(void **state) {
   bad("RANK=1 WORLD_SIZE=4 MASTER_PORT=0", "MASTER_PORT=\"0\"");
   bad("RANK=1 WORLD_SIZE=4 MASTER_PORT=65536", "MASTER_PORT=\"65536\"");
   bad("RANK=1 WORLD_SIZE=2 NCCL_COMM_ID=host", "NCCL_COMM_ID=\"host\"");
-  bad("SLURM_PROCID=1 SLURM_NTASKS=4 SLURM_NTASKS_PER_NODE=2 SLURM_JOB_NODELIST=gpu[", "SLURM_JOB_NODELIST");
+  bad("SLURM_STEP_ID=0 SLURM_PROCID=1 SLURM_NTASKS=4 SLURM_NTASKS_PER_NODE=2 SLURM_JOB_NODELIST=gpu[",
+      "SLURM_JOB_NODELIST");
 }
 
 static void tasks_of_a_node(void **state) {
@@ -169,6 +183,7 @@ static void the_first_node_of_a_list(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(launchers_are_read_in_their_order),
+      cmocka_unit_test(only_what_srun_starts_is_a_task),
       cmocka_unit_test(bad_values_are_named),
       cmocka_unit_test(tasks_of_a_node),
       cmocka_unit_test(addresses_split_at_the_port),

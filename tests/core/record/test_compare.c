@@ -36,6 +36,13 @@ static int failed(const struct sl_json *predicted, const struct sl_json *measure
   struct sl_comparison comparison;
   assert_int_equal(sl_compare_records(&comparison, predicted, measured, time_tolerance), SL_OK);
   const int n = comparison.failed;
+  char says[80];
+  snprintf(says, sizeof says,
+           n == 1 ? "%d judged value is out of tolerance: '" : "%d judged values are out of tolerance; the first is '",
+           n);
+  sl_error_clear();
+  assert_int_equal(sl_comparison_judge(&comparison), n == 0 ? SL_OK : SL_ERR_CHECK);
+  if (n > 0 && strncmp(sl_error_message(), says, strlen(says)) != 0) fail_msg("%s", sl_error_message());
   sl_comparison_free(&comparison);
   return n;
 }
@@ -53,6 +60,7 @@ static void planted_differences(void **state) {
   json_t *rank = json_array_get(json_object_get(m.root, "ranks"), 2);
   add_to(device, "peak_bytes", 256); /* one alignment unit of the arena */
   assert_int_equal(failed(&p, &m, 0.5), 1);
+  assert_non_null(strstr(sl_error_message(), "'memory: device peak'"));
   add_to(device, "peak_bytes", -256);
   add_to(json_object_get(device, "by_phase"), "backward", 1);
   assert_int_equal(failed(&p, &m, 0.5), 1);
