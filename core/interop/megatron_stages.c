@@ -138,15 +138,18 @@ static enum sl_status give(const struct sl_arguments *a, const struct pipe *p, c
 
 enum sl_status sl_megatron_put_stages(const struct sl_arguments *a, const json_t *model, json_t *config) {
   enum sl_status status;
-  struct pipe p = {.stages = (int)json_integer_value(sl_interop_get(config, "shardlab.pp"))};
+  const int64_t pp = json_integer_value(sl_interop_get(config, "shardlab.pp"));
+  const int64_t tp = json_integer_value(sl_interop_get(config, "shardlab.tp"));
+  struct pipe p = {.stages = 0};
   int64_t *counts = NULL;
   if (!sl_arguments_has(a, key)) return SL_OK;
   if (!sl_arguments_has(a, "deepspeed")) return sl_arguments_fail(a, key, "none without --deepspeed");
-  if (p.stages <= 1) return SL_OK;
+  if (pp <= 1 || tp < 1) return SL_OK; /* 0 is refused where the configuration is read */
   SL_TRY(sl_arguments_int(a, "num-layers", &p.blocks));
-  if (p.blocks < p.stages || p.blocks > 4096 || p.stages > 256)
+  if (p.blocks < pp || p.blocks > 4096 || pp > 256)
     return sl_arguments_fail(a, "num-layers",
                              "at least --pipeline-model-parallel-size of at most 256, and at most 4096");
+  p.stages = (int)pp;
   p.count = (int)p.blocks + AHEAD + BEHIND + (sl_arguments_has(a, "fp16") || sl_arguments_has(a, "bf16"));
   SL_GO(sl_calloc(&p.weights, (size_t)p.count, sizeof *p.weights));
   SL_GO(sl_calloc(&counts, (size_t)p.stages, sizeof *counts));
