@@ -2,6 +2,7 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/setup.h"
+#include "core/base/json_get.h"
 #include "core/base/listing.h"
 #include "core/interop/accelerate.h"
 #include "core/interop/accelerate_write.h"
@@ -34,7 +35,7 @@ static void put_taken_values(json_t *config, const json_t *taken, const struct s
   static const char *const keys[] = {"shardlab.attention", "communication_data_type", "data_types.grad_accum_dtype",
                                      "zero_optimization.overlap_comm"};
   for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-    sl_interop_put(config, keys[i], json_deep_copy(sl_interop_get(taken, keys[i])));
+    sl_interop_put(config, keys[i], json_deep_copy(sl_json_at(taken, keys[i])));
   sl_interop_put(config, "shardlab.tp_vocab", json_string(sl_vocabulary_word(plan)));
   sl_interop_put(config, "shardlab.seq_len", json_integer(plan->seq));
   sl_interop_put(config, "train_batch_size", json_integer(plan->global_batch));
