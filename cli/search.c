@@ -243,8 +243,8 @@ static enum sl_status find_smallest(struct search *s, int64_t *index) {
   return SL_OK;
 }
 
-/* The first value that makes a plan, and whether it fits. Where the batch is kept, the smallest micro-batches may be too
- * many for a step. Fails as the first value does if none makes one. */
+/* The first value that makes a plan, and whether it fits. Where the batch is kept, the smallest micro-batches may be
+ * too many for a step. Fails as the first value does if none makes one. */
 static enum sl_status find_plan(struct search *s, int64_t *index, bool *fits) {
   enum sl_status first;
   char said[2048];

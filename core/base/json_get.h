@@ -11,7 +11,8 @@ struct sl_json_object {
   const char *path;     /* key path of the object, "" at the top */
 };
 
-/* The value at a dotted path below `root` ("zero_optimization.stage"), null included; NULL if there is none. Borrowed. */
+/* The value at a dotted path below `root` ("zero_optimization.stage"), JSON's null included; NULL if there is none.
+ * Borrowed. */
 const json_t *sl_json_at(const json_t *root, const char *path);
 /* The value of `key`, NULL if absent or null. */
 const json_t *sl_json_get(const struct sl_json_object *in, const char *key);

@@ -21,8 +21,7 @@ static int64_t arena_of(const json_t *rank, enum sl_space space) {
   return integer_of(json_object_get(rank, "arena_bytes"), sl_space_name(space));
 }
 
-/* Layers of every stage of the pipeline, in the order of the model. */
-static json_t *stage_layers(const struct sl_plan *plan) {
+json_t *sl_record_stage_layers(const struct sl_plan *plan) {
   json_t *list = json_array();
   for (int i = 0; i < plan->stage_count; i++) json_array_append_new(list, json_integer(plan->stages[i].layer_count));
   return list;
@@ -36,14 +35,15 @@ static int64_t padded_vocabulary(const struct sl_plan *plan) {
 }
 
 static json_t *plan_json(const struct sl_plan *plan) {
-  json_t *object = json_pack(
-      "{s:i, s:i, s:i, s:i, s:i, s:i, s:I, s:i, s:s, s:o, s:b, s:I, s:I, s:I, s:I, s:i, s:I}", "world", plan->world,
-      "dp", plan->dp, "tp", plan->tp, "pp", plan->pp, "cp", plan->cp, "zero_stage", plan->strategy.zero_stage,
-      "shard_size", (json_int_t)plan->shard, "virtual_stages",
-      plan->stage_count > plan->pp ? plan->stage_count / plan->pp : 1, "schedule", plan->config->sl.schedule, "stages",
-      stage_layers(plan), "sequence_parallel", plan->sequence_parallel, "micro_batch", (json_int_t)plan->micro_batch,
-      "micro_batches", (json_int_t)plan->n_micro, "global_batch", (json_int_t)plan->global_batch, "seq",
-      (json_int_t)plan->seq, "threads", plan->threads, "parameters", (json_int_t)sl_model_numel(plan->model));
+  json_t *object =
+      json_pack("{s:i, s:i, s:i, s:i, s:i, s:i, s:I, s:i, s:s, s:o, s:b, s:I, s:I, s:I, s:I, s:i, s:I}", "world",
+                plan->world, "dp", plan->dp, "tp", plan->tp, "pp", plan->pp, "cp", plan->cp, "zero_stage",
+                plan->strategy.zero_stage, "shard_size", (json_int_t)plan->shard, "virtual_stages",
+                plan->stage_count > plan->pp ? plan->stage_count / plan->pp : 1, "schedule", plan->config->sl.schedule,
+                "stages", sl_record_stage_layers(plan), "sequence_parallel", plan->sequence_parallel, "micro_batch",
+                (json_int_t)plan->micro_batch, "micro_batches", (json_int_t)plan->n_micro, "global_batch",
+                (json_int_t)plan->global_batch, "seq", (json_int_t)plan->seq, "threads", plan->threads, "parameters",
+                (json_int_t)sl_model_numel(plan->model));
   if (plan->model->vocab_size > 0) set_integer(object, "padded_vocab_size", padded_vocabulary(plan));
   return object;
 }
