@@ -52,17 +52,9 @@ bool sl_search_asked(const struct sl_options *options) {
 
 /* ---- candidate values ---- */
 
-static int64_t common_divisor(int64_t a, int64_t b) {
-  while (b != 0) {
-    const int64_t rest = a % b;
-    a = b, b = rest;
-  }
-  return a;
-}
-
 /* The least multiple of two numbers above 0. */
 static int64_t common_multiple(int64_t a, int64_t b) {
-  return sl_product(a / common_divisor(a, b), b);
+  return sl_product(a / sl_common_divisor(a, b), b);
 }
 
 /* All divisors of n up to `most`, ascending. */

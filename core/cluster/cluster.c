@@ -289,8 +289,13 @@ double sl_device_median_noise(const struct sl_device *device, double step_s, int
 void sl_cluster_resize_nodes(struct sl_cluster *cluster, int64_t devices) {
   const int64_t old = cluster->devices_per_node;
   cluster->devices_per_node = devices;
-  for (int i = 0; i < cluster->n_link; i++)
-    if (cluster->link[i].span == old) cluster->link[i].span = devices;
+  for (int i = 0; i < cluster->n_link; i++) {
+    int64_t *span = &cluster->link[i].span;
+    if (*span < old)
+      *span = sl_common_divisor(*span, devices);
+    else if (*span != INT64_MAX && (*span == old || devices < old))
+      *span = *span / old * devices;
+  }
 }
 
 void sl_cluster_free(struct sl_cluster *cluster) {

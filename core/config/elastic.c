@@ -159,15 +159,8 @@ static int64_t scale(int64_t base, int64_t most) {
 
 static int64_t common_multiple(const struct elastic *e) {
   int64_t multiple = 1;
-  for (int i = 0; i < e->count && multiple < SL_HUGE; i++) {
-    int64_t a = multiple, b = e->sizes[i];
-    while (b != 0) {
-      const int64_t rest = a % b;
-      a = b;
-      b = rest;
-    }
-    multiple = sl_product(multiple / a, e->sizes[i]);
-  }
+  for (int i = 0; i < e->count && multiple < SL_HUGE; i++)
+    multiple = sl_product(multiple / sl_common_divisor(multiple, e->sizes[i]), e->sizes[i]);
   return multiple;
 }
 
