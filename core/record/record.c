@@ -48,7 +48,8 @@ static json_t *plan_json(const struct sl_plan *plan) {
   return object;
 }
 
-enum sl_dtype sl_record_peak_dtype(const struct sl_plan *plan) {
+/* The type whose peak counts: that of the products, or fp32 on a CPU that multiplies 16-bit numbers in it. */
+static enum sl_dtype peak_dtype(const struct sl_plan *plan) {
   const struct sl_device *device = &plan->cluster->device;
   const enum sl_dtype products = sl_config_product_dtype(plan->config);
   /* a CPU without 16-bit products multiplies in fp32: cost/share.c */
@@ -57,7 +58,7 @@ enum sl_dtype sl_record_peak_dtype(const struct sl_plan *plan) {
 
 double sl_record_peak_flops(const struct sl_plan *plan) {
   const struct sl_cluster *cluster = plan->cluster;
-  const double peak = cluster->device.peak[sl_record_peak_dtype(plan)];
+  const double peak = cluster->device.peak[peak_dtype(plan)];
   if (cluster->device.kind == SL_DEVICE_GPU) return peak * (double)plan->world;
   int64_t nodes = (plan->world + cluster->devices_per_node - 1) / cluster->devices_per_node;
   if (cluster->nodes > 0 && nodes > cluster->nodes) nodes = cluster->nodes;
@@ -124,7 +125,7 @@ static enum sl_status put_times(json_t *record, const json_t *parts, const struc
   if (median > 0) set_real(record, "tokens_per_s", tokens / median);
   if (!(median > 0 && peak > 0)) return SL_OK;
   set_real(record, "mfu", flops / median / peak);
-  json_object_set_new(record, "mfu_peak", json_string(sl_dtype_name(sl_record_peak_dtype(plan))));
+  json_object_set_new(record, "mfu_peak", json_string(sl_dtype_name(peak_dtype(plan))));
   return SL_OK;
 }
 

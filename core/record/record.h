@@ -41,5 +41,3 @@ json_t *sl_record_stage_layers(const struct sl_plan *plan);
 /* Peak flop/s of all the hardware that the ranks use, in the type of the configuration's products: a GPU's own peak,
  * the peak of one core for a CPU. 0: unknown. */
 double sl_record_peak_flops(const struct sl_plan *plan);
-/* The type whose peak that is: that of the products, or fp32 on a CPU that multiplies 16-bit numbers in it. */
-enum sl_dtype sl_record_peak_dtype(const struct sl_plan *plan);
