@@ -376,11 +376,12 @@ void sl_hosts_without_rank(struct sl_hosts *hosts, int rank) {
 }
 
 void sl_hosts_cut(struct sl_hosts *hosts, int ranks) {
-  for (size_t i = 0; i < hosts->count; ranks -= hosts->list[i++].count) {
-    if (hosts->list[i].count > ranks) hosts->list[i].count = ranks;
-    if (ranks > 0) continue;
-    while (hosts->count > i) remove_host(hosts, hosts->count - 1);
+  size_t kept = 0;
+  for (; kept < hosts->count && ranks > 0; kept++) {
+    if (hosts->list[kept].count > ranks) hosts->list[kept].count = ranks;
+    ranks -= hosts->list[kept].count;
   }
+  while (hosts->count > kept) remove_host(hosts, hosts->count - 1);
 }
 
 enum sl_status sl_hosts_copy(struct sl_hosts *out, const struct sl_hosts *hosts) {

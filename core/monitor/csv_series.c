@@ -57,10 +57,11 @@ static FILE *append_to(const char *path) {
   const int handle = open(path, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC, 0666);
   struct stat info;
   if (handle < 0) return NULL;
-  if (fstat(handle, &info) == 0 && S_ISREG(info.st_mode)) return fdopen(handle, "a");
-  close(handle);
-  errno = EEXIST;
-  return NULL;
+  const bool regular = fstat(handle, &info) == 0 && S_ISREG(info.st_mode);
+  FILE *stream = regular ? fdopen(handle, "a") : NULL;
+  if (stream == NULL) close(handle);
+  if (!regular) errno = EEXIST;
+  return stream;
 }
 
 static void free_file(struct sl_csv_file *file) {
