@@ -1,6 +1,7 @@
 /* The facts in which rows may differ; see labels.h. */
 #include "analysis/labels.h"
 
+#include "core/base/json_get.h"
 #include "core/base/json_write.h"
 
 #include <stdbool.h>
@@ -41,13 +42,7 @@ static const struct fact {
 enum { FACTS = sizeof facts / sizeof *facts };
 
 static const json_t *fact_of(const struct sl_row *row, const char *path) {
-  const json_t *value = row->predicted != NULL ? row->predicted : row->measured;
-  while (value != NULL && *path != '\0') {
-    const size_t length = strcspn(path, ".");
-    value = json_object_getn(value, path, length);
-    path += length + (path[length] == '.');
-  }
-  return value;
+  return sl_json_at(row->predicted != NULL ? row->predicted : row->measured, path);
 }
 
 static bool same(const struct sl_row *a, const struct sl_row *b, const char *path) {

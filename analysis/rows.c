@@ -1,6 +1,7 @@
 /* Reads and pairs records; see rows.h. */
 #include "analysis/rows.h"
 
+#include "core/base/json_get.h"
 #include "core/record/record.h"
 
 #include <math.h>
@@ -60,14 +61,8 @@ void sl_rows_free(struct sl_rows *rows) {
 }
 
 double sl_row_number(const json_t *record, const char *path) {
-  while (record != NULL && *path != '\0') {
-    char key[64];
-    const size_t length = strcspn(path, ".");
-    snprintf(key, sizeof key, "%.*s", (int)length, path);
-    record = json_object_get(record, key);
-    path += length + (path[length] == '.');
-  }
-  return json_is_number(record) ? json_number_value(record) : NAN;
+  const json_t *value = sl_json_at(record, path);
+  return json_is_number(value) ? json_number_value(value) : NAN;
 }
 
 double sl_row_traffic(const json_t *record, const char *key) {

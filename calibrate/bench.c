@@ -37,7 +37,7 @@ static int window_of(const struct sl_calibration_grid *grid, enum sl_dtype dtype
 /* An operand of `count` elements of b->dtype, in the window for `access`. */
 static struct sl_slice operand(struct bench *b, enum sl_access access, int64_t count) {
   const int buffer = window_of(b->grid, b->dtype, access != SL_READ);
-  const int64_t bytes = sl_dtype_bytes(b->dtype) * count, padded = (bytes + SL_ALIGN - 1) / SL_ALIGN * SL_ALIGN;
+  const int64_t bytes = sl_dtype_bytes(b->dtype) * count, padded = sl_aligned(bytes);
   if (b->at[buffer] + padded > b->grid->window_bytes) b->at[buffer] = 0;
   const struct sl_slice slice = {.buffer = buffer, .access = access, .offset = b->at[buffer], .bytes = bytes};
   b->at[buffer] += padded;
@@ -325,7 +325,7 @@ static void open_buffers(struct sl_class *c, const struct sl_calibration_grid *g
       b->bytes = type < grid->types ? grid->window_bytes : 0;
     }
     c->slot_offsets[i] = at;
-    at += (b->bytes + SL_ALIGN - 1) / SL_ALIGN * SL_ALIGN;
+    at += sl_aligned(b->bytes);
   }
   c->arena_bytes[SL_SPACE_DEVICE] = at;
 }

@@ -31,10 +31,6 @@
 
 enum { TEXT_BYTES = 1 << 18, MAX_RANK_COUNTS = 12, ROUNDS = 5, GPU_ROUNDS = 3, PATH_BYTES = 4096 };
 
-static bool on_gpu(const struct sl_options *options) {
-  return strcmp(options->backend, "cuda") == 0;
-}
-
 /* --- in a rank --- */
 
 static void show(void *context, double share) {
@@ -58,11 +54,6 @@ static enum sl_status write_text(FILE **file, char *path, size_t size) {
   }
   if (fflush(*file) != 0) return sl_fail(SL_ERR_IO, "the models' text cannot be written: %s", strerror(errno));
   return SL_OK;
-}
-
-static double load_average(void) {
-  double load = 0;
-  return getloadavg(&load, 1) == 1 ? load : 0;
 }
 
 /* The machine's name: its GPUs, or (NULL) its processor. */
@@ -107,12 +98,12 @@ static enum sl_status describe_machine(struct sl_points *points, double load) {
 }
 
 static enum sl_status measure_ranks(const struct sl_options *options) {
-  const bool gpu = on_gpu(options);
+  const bool gpu = sl_options_on_gpu(options);
   const struct sl_place place = sl_place_read(gpu);
   const int cores = sl_machine_cores();
   char text[32];
   FILE *file = NULL;
-  const double load = load_average();
+  const double load = sl_machine_load();
   struct sl_calibration c = {.ranks = place.size,
                              .rank = place.rank,
                              .threads = cores > place.local_size ? cores / place.local_size : 1,
@@ -173,7 +164,7 @@ static enum sl_status run_ranks(const struct sl_options *options, int ranks, cha
   arguments[count++] = disk;
   if (ranks == 1) return spawn("/proc/self/exe", arguments, "the measurement with one rank", false);
   struct sl_ended ended = {0};
-  if (on_gpu(options))
+  if (sl_options_on_gpu(options))
     SL_TRY(sl_launch_ranks(&(struct sl_ranks){.argv = arguments, .world = ranks, .here = ranks}, &ended));
   else
     SL_TRY(sl_launch_mpi(&(struct sl_mpi_job){.world = ranks, .arguments = arguments + 1}, &ended));
@@ -213,7 +204,7 @@ static enum sl_status measure_count(const struct sl_options *options, int ranks,
 static int rounds_of(const struct sl_options *options) {
   if (options->rounds > 0) return (int)options->rounds;
   if (options->quick) return 1;
-  return on_gpu(options) ? GPU_ROUNDS : ROUNDS;
+  return sl_options_on_gpu(options) ? GPU_ROUNDS : ROUNDS;
 }
 
 /* Measures everything in rounds that are minutes apart. Disturbances by other guests of the machine last for seconds,
@@ -292,7 +283,7 @@ static enum sl_status check_request(const struct sl_options *options, int *most,
   const struct sl_exec_ops *exec;
   char program[PATH_BYTES];
   struct sl_exec_devices devices = {.count = sl_machine_cores()};
-  if (options->tf32 && !on_gpu(options))
+  if (options->tf32 && !sl_options_on_gpu(options))
     return sl_fail(SL_ERR_INPUT, "--tf32: the host backend has no tf32; expected --backend cuda");
   if (options->nvme_path != NULL && access(options->nvme_path, W_OK | X_OK) != 0)
     return sl_fail(SL_ERR_INPUT, "--nvme-path: is \"%s\": %s; expected a folder to write to, on the NVMe",
@@ -304,7 +295,7 @@ static enum sl_status check_request(const struct sl_options *options, int *most,
   if (exec->probe != NULL) SL_TRY(exec->probe(&devices));
   if (options->world > devices.count)
     return sl_fail(SL_ERR_INPUT, "--world: is %lld; expected at most the %s of this machine, %d",
-                   (long long)options->world, on_gpu(options) ? "GPUs" : "cores", devices.count);
+                   (long long)options->world, sl_options_on_gpu(options) ? "GPUs" : "cores", devices.count);
   *most = options->world > 0 ? (int)options->world : devices.count;
   if (options->add) SL_TRY(add_earlier(all, points, exec->probe != NULL ? &devices : NULL));
   return find_analyzer(program);

@@ -28,7 +28,8 @@ static struct sl_change with_number(struct sl_change change, const char *name, i
   return with(change, name, text);
 }
 
-void sl_change_apply(const struct sl_change *change, struct sl_options *options) {
+/* The change's texts are borrowed. */
+static void apply(const struct sl_change *change, struct sl_options *options) {
   for (int i = 0; i < change->count; i++)
     if (sl_options_set(options, SL_CMD_PREDICT, change->flag[i].name, change->flag[i].value) != SL_OK) sl_error_clear();
 }
@@ -55,7 +56,7 @@ static void keep_fastest(struct sl_changes *out, const struct sl_change *change)
  * count. */
 static bool fits_with(struct search *s, struct sl_change change) {
   struct sl_options options = *s->options;
-  sl_change_apply(&change, &options);
+  apply(&change, &options);
   if (sl_trial_fit(&change.trial, &options) != SL_OK) {
     sl_error_clear();
     return false;

@@ -31,7 +31,5 @@ struct sl_changes {
  * of each kind (micro-batch, recomputation, ZeRO stage or the preset that shards more, offload, tp), and if none is
  * sufficient, several at once. The global batch stays the same. */
 void sl_changes_find(struct sl_changes *out, const struct sl_options *options, const struct sl_setup *setup);
-/* Applies a change to `options`; the change's texts are borrowed. */
-void sl_change_apply(const struct sl_change *change, struct sl_options *options);
 /* "--micro-batch 2 --grad-accum 4" */
 void sl_change_text(const struct sl_change *change, char *out, size_t size);

@@ -2,6 +2,7 @@
 #include "cli/defaults.h"
 
 #include "core/base/checked.h"
+#include "core/base/json_get.h"
 #include "core/base/json_write.h"
 #include "core/base/listing.h"
 
@@ -33,16 +34,6 @@ void sl_defaults_set(json_t *object, const char *path, json_t *value) {
     json_object_del(object, key);
 }
 
-static json_t *at(json_t *object, const char *path) {
-  while (object != NULL) {
-    const size_t length = strcspn(path, ".");
-    object = json_object_getn(object, path, length);
-    if (path[length] == '\0') break;
-    path += length + 1;
-  }
-  return object;
-}
-
 /* ---- "auto" ---- */
 
 struct taken {
@@ -51,7 +42,7 @@ struct taken {
 };
 
 static bool is_auto(const struct taken *t, const char *path) {
-  const char *text = json_string_value(at(t->root, path));
+  const char *text = json_string_value(sl_json_at(t->root, path));
   return text != NULL && strcmp(text, "auto") == 0;
 }
 
@@ -75,7 +66,7 @@ static void fill(struct taken *t, const char *path, json_t *value) {
 /* TrainingArguments' per_device_train_batch_size and gradient_accumulation_steps, for the case that the global batch is
  * left open, too. */
 static void fill_batch(struct taken *t) {
-  const bool given = json_is_number(at(t->root, "train_batch_size"));
+  const bool given = json_is_number(sl_json_at(t->root, "train_batch_size"));
   fill(t, "train_micro_batch_size_per_gpu", given ? NULL : json_integer(8));
   fill(t, "gradient_accumulation_steps", given ? NULL : json_integer(1));
   fill(t, "train_batch_size", NULL);
@@ -100,7 +91,7 @@ static void fill_training(struct taken *t, int64_t steps) {
 static void fill_sizes(struct taken *t, int64_t hidden) {
   const int64_t square = sl_product(hidden, hidden);
   fill(t, "zero_optimization.reduce_bucket_size", json_integer(square));
-  if (json_integer_value(at(t->root, "zero_optimization.stage")) != 3) return;
+  if (json_integer_value(sl_json_at(t->root, "zero_optimization.stage")) != 3) return;
   fill(t, "zero_optimization.stage3_prefetch_bucket_size", json_integer((json_int_t)(0.9 * (double)square)));
   fill(t, "zero_optimization.stage3_param_persistence_threshold", json_integer(sl_product(10, hidden)));
 }
@@ -127,8 +118,9 @@ static void choose_dtype(json_t *root, const struct sl_options *options, const s
 }
 
 static void choose_schedule(json_t *root) {
-  const json_t *stages = at(root, "shardlab.virtual_stages");
-  if (!json_is_integer(stages) || json_integer_value(stages) < 2 || at(root, "shardlab.schedule") != NULL) return;
+  const json_t *stages = sl_json_at(root, "shardlab.virtual_stages");
+  if (!json_is_integer(stages) || json_integer_value(stages) < 2 || sl_json_at(root, "shardlab.schedule") != NULL)
+    return;
   sl_defaults_set(root, "shardlab.schedule", json_string("interleaved"));
 }
 

@@ -2,7 +2,7 @@
 #include "cli/ended.h"
 
 #include "cli/children.h"
-#include "cli/recovered.h"
+#include "core/base/machine.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -90,7 +90,7 @@ static bool is_of_other(const char *line) {
 }
 
 static void hear_mark(struct sl_ended *ended, const char *text) {
-  if (strncmp(text, begun_word, sizeof begun_word - 1) == 0) ended->begun_s = sl_recovered_now();
+  if (strncmp(text, begun_word, sizeof begun_word - 1) == 0) ended->begun_s = sl_machine_date();
   if (strncmp(text, taken_word, sizeof taken_word - 1) == 0) ended->taken = atoll(text + sizeof taken_word - 1);
 }
 

@@ -2,6 +2,8 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/setup.h"
+#include "core/base/checked.h"
+#include "core/base/json_get.h"
 #include "core/base/listing.h"
 #include "core/interop/accelerate.h"
 #include "core/interop/accelerate_write.h"
@@ -9,6 +11,7 @@
 #include "core/interop/paths.h"
 #include "core/interop/torchtitan_write.h"
 #include "core/plan/vocabulary.h"
+#include "core/record/record.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -22,25 +25,18 @@ static void name_unsaid(const char *to, const json_t *unsaid) {
   if (text != NULL) sl_warn("--to %s: no counterpart, so left out: %s", to, text);
 }
 
-/* The number of layers per stage, in the pipeline's order. */
-static json_t *stages_of(const struct sl_plan *plan) {
-  json_t *stages = json_array();
-  for (int i = 0; i < plan->stage_count; i++) json_array_append_new(stages, json_integer(plan->stages[i].layer_count));
-  return stages;
-}
-
 /* Adds the values that the file leaves to the model, the ranks, the preset and the device. */
 static void put_taken_values(json_t *config, const json_t *taken, const struct sl_plan *plan, bool stages) {
   static const char *const keys[] = {"shardlab.attention", "communication_data_type", "data_types.grad_accum_dtype",
                                      "zero_optimization.overlap_comm"};
   for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-    sl_interop_put(config, keys[i], json_deep_copy(sl_interop_get(taken, keys[i])));
+    sl_interop_put(config, keys[i], json_deep_copy(sl_json_at(taken, keys[i])));
   sl_interop_put(config, "shardlab.tp_vocab", json_string(sl_vocabulary_word(plan)));
   sl_interop_put(config, "shardlab.seq_len", json_integer(plan->seq));
   sl_interop_put(config, "train_batch_size", json_integer(plan->global_batch));
   sl_interop_put(config, "train_micro_batch_size_per_gpu", json_integer(plan->micro_batch));
   sl_interop_put(config, "gradient_accumulation_steps", json_integer(plan->n_micro));
-  if (stages && plan->pp > 1) sl_interop_put(config, "shardlab.stages", stages_of(plan));
+  if (stages && plan->pp > 1) sl_interop_put(config, "shardlab.stages", sl_record_stage_layers(plan));
 }
 
 /* What a file says that says the stage and the number type alone; of Megatron-LM what its kernels choose, too. */
@@ -68,7 +64,7 @@ static void put_vocabulary(const struct sl_setup *setup, bool megatron, json_t *
   const struct sl_plan *plan = &setup->plan;
   const int read = megatron ? SL_ACCELERATE_VOCABULARY : 1, is = plan->vocab_multiple;
   const int64_t rows = (setup->model.vocab_size + plan->tp - 1) / plan->tp; /* of a rank, see core/plan/cut.h */
-  const bool alike = (rows + read - 1) / read * read == (rows + is - 1) / is * is;
+  const bool alike = sl_round_up(rows, read) == sl_round_up(rows, is);
   sl_interop_put(config, path, json_integer(alike ? read : is));
   sl_interop_put(usual, path, json_integer(read));
 }

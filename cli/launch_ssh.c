@@ -87,11 +87,16 @@ enum sl_status sl_launch_ssh_address(const struct sl_remote *given, char **addre
   if (pipe2(ends, O_CLOEXEC) != 0) SL_GO(sl_fail(SL_ERR_IO, "a pipe: %s (ulimit -n)", strerror(errno)));
   const pid_t pid = sl_children_fork(SIGTERM);
   if (pid == 0) ask(ssh, words.list, ends[1]);
+  const int error = errno;
   close(ends[1]);
   FILE *in = fdopen(ends[0], "r");
   if (in != NULL && fgets(text, sizeof text, in) == NULL) text[0] = '\0';
-  if (in != NULL) fclose(in);
-  how = pid > 0 ? sl_children_wait(pid) : 1;
+  if (in != NULL)
+    fclose(in);
+  else
+    close(ends[0]);
+  if (pid < 0) SL_GO(sl_fail(SL_ERR_IO, "host %s: its ssh cannot be started: %s", host, strerror(error)));
+  how = sl_children_wait(pid);
   last_line(log, why, sizeof why);
   text[strcspn(text, " \t\r\n")] = '\0';
   if (how != 0 || text[0] == '\0')

@@ -76,11 +76,6 @@ static enum sl_status count_epochs(struct sl_options *options, const struct sl_s
   return SL_OK;
 }
 
-/* Ranks on GPUs are started without MPI, and find out themselves whether they share a device. */
-static bool on_gpu(const struct sl_options *options) {
-  return strcmp(options->backend, "cuda") == 0;
-}
-
 /* For one rank of a plan that runs alone: the world is the plan's, but there is one process. */
 static enum sl_status join_alone(struct sl_options *options, bool inside) {
   const bool rank = sl_options_given(options, "as-rank"), world = sl_options_given(options, "of-world");
@@ -88,7 +83,8 @@ static enum sl_status join_alone(struct sl_options *options, bool inside) {
   if (!rank || !world)
     return sl_fail(SL_ERR_INPUT, "--%s: is given without --%s; expected both, such as --as-rank 3 --of-world 128",
                    rank ? "as-rank" : "of-world", rank ? "of-world" : "as-rank");
-  if (!on_gpu(options)) return sl_fail(SL_ERR_INPUT, "--as-rank: is of the GPU; expected --backend cuda beside it");
+  if (!sl_options_on_gpu(options))
+    return sl_fail(SL_ERR_INPUT, "--as-rank: is of the GPU; expected --backend cuda beside it");
   if (sl_options_given(options, "world") || inside)
     return sl_fail(SL_ERR_INPUT, "--as-rank: runs one rank alone; expected neither --world nor a launcher");
   if (options->as_rank >= options->of_world)
@@ -197,7 +193,7 @@ static enum sl_status check_nvme(const struct sl_setup *setup) {
 /* On the cuda backend, kernels and copy engines access the host's arena directly, so it is always pinned. */
 static void warn_pinned(const struct sl_options *options, const struct sl_setup *setup) {
   const struct sl_config *c = &setup->config;
-  if (!on_gpu(options)) return;
+  if (!sl_options_on_gpu(options)) return;
   if (c->zero.offload_optimizer == SL_OFFLOAD_CPU && !c->zero.optimizer_pinned)
     sl_config_warn(c, "zero_optimization.offload_optimizer.pin_memory", "is false; this backend pins all host memory");
   else if (c->zero.offload_param == SL_OFFLOAD_CPU && !c->zero.param_pinned)
@@ -226,7 +222,7 @@ static enum sl_status check_memory(const struct sl_options *options, const struc
   struct sl_cluster here;
   char need[32], have[32];
   double bytes = 0;
-  if (on_gpu(options) || options->hostfile != NULL || options->hosts != NULL)
+  if (sl_options_on_gpu(options) || options->hostfile != NULL || options->hosts != NULL)
     return SL_OK; /* other hosts' memory is not known here */
   SL_TRY(sl_cluster_load(&here, "localhost"));
   const int64_t memory = here.device.memory;
@@ -305,7 +301,7 @@ static enum sl_status run_here(struct sl_options options, bool inside, const str
   struct sl_setup setup;
   enum sl_status status;
   double limit_s;
-  const bool gpu = on_gpu(&options);
+  const bool gpu = sl_options_on_gpu(&options);
   const struct sl_place place = inside ? sl_place_read(gpu) : (struct sl_place){.size = 1, .local_size = 1};
   SL_TRY(sl_output_check(&options));
   SL_TRY(join_alone(&options, inside));
@@ -362,8 +358,8 @@ static enum sl_status refuse_torchrun(void) {
 static enum sl_status run(const struct sl_options *given) {
   struct sl_options options = *given;
   struct sl_nodes nodes = {0};
-  const bool inside = on_gpu(given) ? sl_launch_ranks_inside() : sl_launch_inside();
-  if (!inside && !on_gpu(given)) SL_TRY(refuse_torchrun());
+  const bool inside = sl_options_on_gpu(given) ? sl_launch_ranks_inside() : sl_launch_inside();
+  if (!inside && !sl_options_on_gpu(given)) SL_TRY(refuse_torchrun());
   struct sl_recovered recovered;
   bool watched = false;
   enum sl_status status;

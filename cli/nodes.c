@@ -12,10 +12,6 @@
 
 static const char default_hostfile[] = "/job/hostfile"; /* DeepSpeed's default */
 
-static bool on_gpu(const struct sl_options *options) {
-  return strcmp(options->backend, "cuda") == 0;
-}
-
 /* Whether a flag selects hosts or slots. */
 static bool speaks_of_hosts(const struct sl_options *o) {
   return o->hostfile != NULL || o->hosts != NULL || o->include != NULL || o->exclude != NULL || o->num_nodes > 0 ||
@@ -28,7 +24,7 @@ static enum sl_status count_here(const struct sl_options *options, int *slots) {
   const struct sl_exec_ops *exec;
   struct sl_exec_devices devices = {.count = 0};
   *slots = options->num_gpus > 0 ? (int)options->num_gpus : sl_machine_cores();
-  if (options->num_gpus > 0 || !on_gpu(options)) return SL_OK;
+  if (options->num_gpus > 0 || !sl_options_on_gpu(options)) return SL_OK;
   SL_TRY(sl_exec_load(options->backend, &exec));
   if (exec->probe != NULL) SL_TRY(exec->probe(&devices));
   *slots = devices.count;
@@ -78,7 +74,7 @@ static bool is_here(const char *host) {
 
 static enum sl_status place_by_hand(struct sl_nodes *nodes, const struct sl_options *o) {
   nodes->by_hand = true;
-  if (!on_gpu(o))
+  if (!sl_options_on_gpu(o))
     return sl_fail(SL_ERR_INPUT,
                    "--no-ssh: ranks of the host backend find each other by MPI; expected --backend cuda, or "
                    "--launcher mpirun without --no-ssh");
@@ -94,11 +90,11 @@ static enum sl_status place_by_hand(struct sl_nodes *nodes, const struct sl_opti
 /* Only ssh can pass device numbers to a host. */
 static enum sl_status check_slots(const struct sl_nodes *nodes, const struct sl_options *o) {
   static const char *const names[] = {[SL_NODES_SSH] = "ssh", [SL_NODES_MPIRUN] = "mpirun", [SL_NODES_SRUN] = "srun"};
-  if (!on_gpu(o) && nodes->launcher == SL_NODES_SSH)
+  if (!sl_options_on_gpu(o) && nodes->launcher == SL_NODES_SSH)
     return sl_fail(
         SL_ERR_INPUT,
         "--launcher: is ssh; expected mpirun or srun, since ranks of the host backend find each other by MPI");
-  for (size_t i = 0; on_gpu(o) && nodes->launcher != SL_NODES_SSH && i < nodes->hosts.count; i++) {
+  for (size_t i = 0; sl_options_on_gpu(o) && nodes->launcher != SL_NODES_SSH && i < nodes->hosts.count; i++) {
     const struct sl_host *host = &nodes->hosts.list[i];
     if (host->slots[host->count - 1] != host->count - 1)
       return sl_fail(SL_ERR_INPUT,
@@ -115,7 +111,7 @@ static enum sl_status choose_launcher(struct sl_nodes *nodes, const struct sl_op
     return sl_fail(SL_ERR_INPUT, "--node-rank: is given without --no-ssh; expected both");
   nodes->remote = nodes->hosts.count > 1 || !is_here(nodes->hosts.list[0].name);
   if (!nodes->remote) return SL_OK;
-  const char *name = o->launcher != NULL ? o->launcher : on_gpu(o) ? "ssh" : "mpirun";
+  const char *name = o->launcher != NULL ? o->launcher : sl_options_on_gpu(o) ? "ssh" : "mpirun";
   nodes->launcher = strcmp(name, "ssh") == 0      ? SL_NODES_SSH
                     : strcmp(name, "mpirun") == 0 ? SL_NODES_MPIRUN
                                                   : SL_NODES_SRUN;
@@ -147,7 +143,7 @@ fail:
 bool sl_nodes_start(const struct sl_nodes *nodes, const struct sl_options *options) {
   if (options->of_world > 0) return false;
   return options->world > 1 || options->max_restarts > 0 || nodes->remote ||
-         (nodes->hosts.count > 0 && on_gpu(options)) || options->dry_run;
+         (nodes->hosts.count > 0 && sl_options_on_gpu(options)) || options->dry_run;
 }
 
 void sl_nodes_free(struct sl_nodes *nodes) {

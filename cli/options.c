@@ -212,6 +212,10 @@ bool sl_options_given(const struct sl_options *options, const char *name) {
   return false;
 }
 
+bool sl_options_on_gpu(const struct sl_options *options) {
+  return strcmp(options->backend, "cuda") == 0;
+}
+
 const char *sl_options_beside(const struct sl_options *options, const char *const *names) {
   for (int i = 0; i < sl_options_count; i++) {
     if (!options->given[i]) continue;

@@ -123,12 +123,14 @@ enum sl_status sl_options_set(struct sl_options *options, enum sl_command_bit co
 /* The same, with "on" or "off" for a flag without a value. */
 enum sl_status sl_options_set_word(struct sl_options *options, enum sl_command_bit command, const char *name,
                                    const char *text);
+/* Whether ranks run on GPUs: they are started without MPI, and find out themselves whether they share a device. */
+bool sl_options_on_gpu(const struct sl_options *options);
 /* Whether a sweep may vary the flag `name` (cli/sweep.h). */
 bool sl_options_sweeps(const char *name);
 /* What option `i` of the table, whose name becomes *name, overrides in the config. *keys is a list such as
  * "shardlab.pp|pipeline.stages": the first key is to be set to *value (new reference), and the others, DeepSpeed's own
- * names for the same setting, are to be removed. *value is NULL if the option was not on the command line or overrides nothing. Returns false past the
- * table's end. */
+ * names for the same setting, are to be removed. *value is NULL if the option was not on the command line or overrides
+ * nothing. Returns false past the table's end. */
 bool sl_options_override(const struct sl_options *options, int i, const char **name, const char **keys, json_t **value);
 /* What the table says about option `i` to users of `command`; .name is NULL if the command does not take it. False past
  * the table's end. */

@@ -2,6 +2,7 @@
 #include "cli/options_table.h"
 
 #include "core/base/limits.h"
+#include "core/config/parallel.h"
 
 enum {
   RUNS = SL_CMD_PREDICT | SL_CMD_MEASURE | SL_CMD_VALIDATE,
@@ -65,11 +66,8 @@ const struct sl_option sl_options_table[] = {
      "only measure, with the ranks that a launcher started; `shardlab-analyze fit` takes the file"},
     {"seq", INTEGER, OVERRIDES(seq, "shardlab.seq_len"), NULL, "TOKENS", 1, SL_MAX_ROWS, JOBS,
      "tokens per sequence (else the config's, else the model's)"},
-    {"tp", INTEGER,
-     OVERRIDES(
-         tp,
-         "shardlab.tp|tensor_parallel.autotp_size|tensor_parallel.tp.tp_size|tensor_parallel.tensor_parallel.tp_size"),
-     NULL, "N", 1, SL_MAX_DEGREE, JOBS, "tensor-parallel ranks"},
+    {"tp", INTEGER, OVERRIDES(tp, "shardlab.tp|" SL_AUTOTP_KEYS), NULL, "N", 1, SL_MAX_DEGREE, JOBS,
+     "tensor-parallel ranks"},
     {"pp", INTEGER, OVERRIDES(pp, "shardlab.pp|pipeline.stages"), NULL, "N", 1, SL_MAX_DEGREE, JOBS, "pipeline stages"},
     {"cp", INTEGER, OVERRIDES(cp, "shardlab.cp|sequence_parallel_size"), NULL, "N", 1, SL_MAX_DEGREE, JOBS,
      "context-parallel ranks"},

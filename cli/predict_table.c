@@ -4,6 +4,7 @@
 
 #include "cli/output.h"
 #include "cli/workers.h"
+#include "core/base/csv.h"
 #include "core/base/machine.h"
 #include "core/base/new_file.h"
 #include "core/base/printable.h"
@@ -34,21 +35,11 @@ static enum sl_status predict_row(void *context, size_t i, void *result) {
 
 /* ---- the output file ---- */
 
-static void put_text(FILE *out, const char *text) {
-  if (strpbrk(text, ",\"\r\n") == NULL) {
-    fputs(text, out);
-    return;
-  }
-  fputc('"', out);
-  for (; *text != '\0'; text++) fprintf(out, *text == '"' ? "\"\"" : "%c", *text);
-  fputc('"', out);
-}
-
 static void put_row(FILE *out, const char *id, const struct sl_prediction *p, const char *error) {
-  put_text(out, id);
+  sl_csv_put(out, id);
   if (error[0] != '\0') {
     fprintf(out, ",,,,,,,,,,,,");
-    put_text(out, error);
+    sl_csv_put(out, error);
     fputc('\n', out);
     return;
   }

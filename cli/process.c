@@ -26,7 +26,8 @@ bool sl_process_is_stopped(pid_t pid) {
   return read_stat((long)pid, &state, &parent) && state == 'T'; /* a debugger's stop has another letter, 't' */
 }
 
-bool sl_process_has_ended(pid_t pid) {
+/* Its parent may not have asked yet how. */
+static bool has_ended(pid_t pid) {
   char state;
   long parent;
   return !read_stat((long)pid, &state, &parent) || state == 'Z' || state == 'X';
@@ -54,6 +55,6 @@ bool sl_process_has_child(pid_t pid) {
   pid_t children[ENOUGH];
   const int count = sl_process_children(pid, children, ENOUGH);
   bool found = count < 0;
-  for (int i = 0; i < count && !found; i++) found = !sl_process_has_ended(children[i]);
+  for (int i = 0; i < count && !found; i++) found = !has_ended(children[i]);
   return found;
 }

@@ -6,8 +6,6 @@
 
 /* Whether a signal has stopped this process. A stop by a debugger is none. */
 bool sl_process_is_stopped(pid_t pid);
-/* Whether a process has ended; its parent may not have asked yet how. */
-bool sl_process_has_ended(pid_t pid);
 /* Writes the children of a process, at most `room` of them and also those that have ended, to `children`. Returns their
  * number, -1 where the system does not say. */
 int sl_process_children(pid_t pid, pid_t *children, int room);

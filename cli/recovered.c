@@ -5,7 +5,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 static const char numbers_variable[] = "SHARDLAB_RECOVERY", from_variable[] = "SHARDLAB_RECOVERY_FROM";
 
@@ -38,12 +37,6 @@ enum sl_status sl_recovered_read(struct sl_recovered *out, bool *found) {
 void sl_recovered_forget(void) {
   (void)unsetenv(numbers_variable);
   (void)unsetenv(from_variable);
-}
-
-double sl_recovered_now(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_REALTIME, &now);
-  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
 json_t *sl_recovered_json(const struct sl_recovered *r, double begun_s) {

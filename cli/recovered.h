@@ -26,7 +26,5 @@ void sl_recovered_pass(const struct sl_recovered *recovered);
 enum sl_status sl_recovered_read(struct sl_recovered *out, bool *found);
 /* Processes that are started from here are not watched. */
 void sl_recovered_forget(void);
-/* The time of day in seconds. */
-double sl_recovered_now(void);
 /* The record's "recovery"; `begun_s`: when the first step of this start began. New reference. */
 json_t *sl_recovered_json(const struct sl_recovered *recovered, double begun_s);

@@ -5,6 +5,7 @@
 #include "cli/recovered.h"
 #include "cli/start.h"
 #include "core/base/file.h"
+#include "core/base/machine.h"
 #include "core/checkpoint/folder.h"
 #include "core/checkpoint/history.h"
 #include "core/checkpoint/load.h"
@@ -185,7 +186,7 @@ static enum sl_status prepare(struct recovery *r, const struct sl_ended *ended) 
     return sl_fail(SL_ERR_PEER, "%s; the job was ended: the restarts are used up, --max-restarts %" PRId64, ended->why,
                    r->told.most);
   if (ended->begun_s > 0 && r->told.since_s > 0) r->told.down_s += fmax(ended->begun_s - r->told.since_s, 0);
-  r->told.since_s = sl_recovered_now();
+  r->told.since_s = sl_machine_date();
   sl_children_tidy();
   SL_TRY(choose_ranks(r, ended));
   SL_TRY(choose_checkpoint(r, &step));

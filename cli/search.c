@@ -52,17 +52,9 @@ bool sl_search_asked(const struct sl_options *options) {
 
 /* ---- candidate values ---- */
 
-static int64_t common_divisor(int64_t a, int64_t b) {
-  while (b != 0) {
-    const int64_t rest = a % b;
-    a = b, b = rest;
-  }
-  return a;
-}
-
 /* The least multiple of two numbers above 0. */
 static int64_t common_multiple(int64_t a, int64_t b) {
-  return sl_product(a / common_divisor(a, b), b);
+  return sl_product(a / sl_common_divisor(a, b), b);
 }
 
 /* All divisors of n up to `most`, ascending. */
@@ -80,11 +72,12 @@ static enum sl_status list_micro_batches(struct search *s) {
   struct sl_setup setup;
   SL_TRY(sl_setup_plan(&setup, s->options));
   enum sl_status status = SL_OK;
-  s->values = (struct values){.unit = 1, .count = SL_MAX_TOKENS / setup.plan.seq};
+  const int64_t most = SL_MAX_TOKENS / setup.plan.seq;
+  s->values = (struct values){.unit = 1, .count = most};
   if (sl_config_at(&setup.config, "train_batch_size") != NULL) {
     s->share = sl_product(setup.plan.micro_batch, setup.plan.n_micro);
     s->values.count = 0;
-    status = divisors(&s->values, s->share, s->share);
+    status = divisors(&s->values, s->share, most);
   }
   sl_setup_free(&setup);
   return status;
@@ -242,11 +235,30 @@ static enum sl_status find_smallest(struct search *s, int64_t *index) {
   return SL_OK;
 }
 
+/* The first value that makes a plan, and whether it fits. Where the batch is kept, the smallest micro-batches may be
+ * too many for a step. Fails as the first value does if none makes one. */
+static enum sl_status find_plan(struct search *s, int64_t *index, bool *fits) {
+  enum sl_status first;
+  char said[2048];
+  *index = 0;
+  *fits = probe(s, 0, &first);
+  if (first == SL_OK || s->values.value == NULL) return first;
+  snprintf(said, sizeof said, "%s", sl_error_message());
+  for (enum sl_status status = first; status != SL_OK; sl_error_clear()) {
+    if (++*index == s->values.count) return sl_error_clear(), sl_error_relay(first, said);
+    *fits = probe(s, *index, &status);
+  }
+  return SL_OK;
+}
+
 static enum sl_status find_largest(struct search *s, int64_t *index) {
   enum sl_status status;
-  int64_t fits = 0, next = 1;
+  bool any;
+  int64_t fits, next;
   if (s->values.count == 0) return SL_DONE;
-  if (!probe(s, 0, &status)) return status != SL_OK ? status : SL_DONE;
+  SL_TRY(find_plan(s, &fits, &any));
+  if (!any) return SL_DONE;
+  next = 2 * fits + 1;
   while (next < s->values.count && probe(s, next, &status)) {
     fits = next;
     next = 2 * next + 1;
@@ -274,7 +286,8 @@ static enum sl_status find_best(struct search *s, int64_t *index) {
   for (int i = 0; i < STEPS_BACK && at >= 0 && at < s->values.count; i++, at += back) {
     *index = at;
     if (probe(s, at, &status)) return SL_OK;
-    if (status != SL_OK) return status;
+    if (status != SL_OK && status != SL_ERR_INPUT) return status;
+    sl_error_clear(); /* it makes no plan, but the next may */
   }
   if (s->what != WORLD && at >= 0) s->values.count = at + 1;
   return find_edge(s, index);

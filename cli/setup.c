@@ -4,8 +4,10 @@
 
 #include "cli/defaults.h"
 #include "cli/output.h"
+#include "core/base/json_get.h"
 #include "core/base/machine.h"
 #include "core/cluster/provenance.h"
+#include "core/config/parallel.h"
 #include "core/interop/megatron.h"
 #include "core/job/job.h"
 
@@ -42,16 +44,9 @@ static void name_flag(struct sl_json *doc, const char *keys, const char *flag) {
 
 /* --tp takes the place of AutoTP's degree, not of AutoTP. */
 static void keep_autotp(json_t *root) {
-  const json_t *asked = json_object_get(root, "tensor_parallel");
-  const json_t *ours = json_object_get(json_object_get(root, "shardlab"), "tp_vocab");
-  const json_t *degrees[] = {json_object_get(asked, "autotp_size"),
-                             json_object_get(json_object_get(asked, "tp"), "tp_size"),
-                             json_object_get(json_object_get(asked, "tensor_parallel"), "tp_size")};
-  for (size_t i = 0; i < sizeof degrees / sizeof *degrees && ours == NULL; i++)
-    if (json_number_value(degrees[i]) >= (i == 0 ? 1 : 2)) {
-      sl_defaults_set(root, "shardlab.tp_vocab", json_string("autotp"));
-      return;
-    }
+  static const char path[] = "shardlab.tp_vocab";
+  if (sl_json_at(root, path) == NULL && sl_config_autotp_key(root) != NULL)
+    sl_defaults_set(root, path, json_string("autotp"));
 }
 
 static void override(struct sl_json *doc, const struct sl_options *options) {

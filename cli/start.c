@@ -104,7 +104,7 @@ static enum sl_status show_remote(const struct sl_remote *remote, enum sl_nodes_
 /* Starts ranks on other hosts; their rendezvous is at the first host. */
 static enum sl_status by_hosts(struct start *s, struct sl_ended *ended) {
   const struct sl_nodes *nodes = s->nodes;
-  const bool gpu = strcmp(s->options->backend, "cuda") == 0;
+  const bool gpu = sl_options_on_gpu(s->options);
   char name[24], port[16];
   if (!s->options->dry_run)
     sl_new_file_name_job(name, sizeof name); /* passed on, so that the hidden files of all ranks have this name */
@@ -184,7 +184,7 @@ enum sl_status sl_start(const struct sl_nodes *nodes, const struct sl_options *o
   SL_GO(sl_words_check(&s.arguments));
   if (nodes->remote)
     status = by_hosts(&s, ended);
-  else if (strcmp(options->backend, "cuda") == 0)
+  else if (sl_options_on_gpu(options))
     status = by_ranks(&s, ended);
   else
     status = by_mpirun(&s, ended);

@@ -5,6 +5,7 @@
 #include "cli/sweep_axes.h"
 #include "cli/trial.h"
 #include "cli/workers.h"
+#include "core/base/csv.h"
 #include "core/base/machine.h"
 #include "core/base/new_file.h"
 #include "core/base/printable.h"
@@ -73,15 +74,18 @@ static void put_csv(FILE *out, const struct sweep *s) {
     const size_t i = s->order[k];
     const struct sl_trial *t = trial_of(s, i);
     const struct sl_space_fit *device = &t->prediction.spaces.space[SL_SPACE_DEVICE];
-    for (int a = 0; a < s->axes.count; a++) fprintf(out, "%s,", sl_axes_value(&s->axes, a, i));
+    for (int a = 0; a < s->axes.count; a++) {
+      sl_csv_put(out, sl_axes_value(&s->axes, a, i));
+      fputc(',', out);
+    }
     if (is_plan(s, i)) {
       fprintf(out, "%d,%.9g,%.9g,%lld,%lld,\n", sl_trial_fits(t), t->tokens_per_s, t->prediction.step_s,
               (long long)device->need_bytes, (long long)device->limit_bytes);
       continue;
     }
-    fprintf(out, ",,,,,\"");
-    for (const char *c = sl_workers_error(&s->workers, i); *c != '\0'; c++) fprintf(out, *c == '"' ? "\"\"" : "%c", *c);
-    fprintf(out, "\"\n");
+    fprintf(out, ",,,,,");
+    sl_csv_put(out, sl_workers_error(&s->workers, i));
+    fputc('\n', out);
   }
 }
 

@@ -6,6 +6,7 @@
 #include "cli/inputs.h"
 #include "cli/recovered.h"
 #include "core/base/checked.h"
+#include "core/base/machine.h"
 #include "core/checkpoint/fits.h"
 #include "core/checkpoint/folder.h"
 #include "core/checkpoint/held.h"
@@ -119,7 +120,7 @@ static enum sl_status started(void *context, const struct sl_run *run) {
   struct sl_training *t = context;
   if (t->resumed) SL_TRY(sl_restore_started(&t->from, run));
   if (t->saver != NULL) SL_TRY(sl_saver_started(t->saver, run));
-  t->begun_s = sl_recovered_now();
+  t->begun_s = sl_machine_date();
   if (t->recovered != NULL && run->local_ranks[0] == 0) sl_ended_say_begun();
   return SL_OK;
 }

@@ -1,6 +1,8 @@
 /* Processes that work through a list; see workers.h. */
 #include "cli/workers.h"
 
+#include "core/base/machine.h"
+
 #include <errno.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -26,12 +28,6 @@ struct sl_board {
   struct piece pieces[]; /* followed by the results, of result_bytes each */
 };
 
-static double now_s(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static size_t head_bytes(const struct sl_workers *w) {
   const size_t bytes = sizeof *w->board + w->count * sizeof *w->board->pieces;
   return (bytes + 63) / 64 * 64;
@@ -46,7 +42,7 @@ const char *sl_workers_error(const struct sl_workers *w, size_t i) {
 }
 
 double sl_workers_seconds(const struct sl_workers *w) {
-  return now_s() - w->began_s;
+  return sl_machine_clock() - w->began_s;
 }
 
 /* ---- a worker ---- */
@@ -99,7 +95,7 @@ static enum sl_status start_worker(struct sl_workers *w, int worker) {
 
 static void show_progress(const struct sl_workers *w) {
   const size_t done = atomic_load(&w->board->done);
-  const double seconds = now_s() - w->began_s, rate = seconds > 0 ? (double)done / seconds : 0;
+  const double seconds = sl_machine_clock() - w->began_s, rate = seconds > 0 ? (double)done / seconds : 0;
   fprintf(stderr, "\r\033[K%zu of %zu rows, %.1f rows/s", done, w->count, rate);
   if (done > 0) fprintf(stderr, ", %.0f s left", (double)(w->count - done) / rate);
   fflush(stderr);
@@ -140,9 +136,9 @@ static enum sl_status wait_for_workers(struct sl_workers *w, bool terminal) {
     bool any;
     SL_TRY(reap(w, &left, &any));
     if (any) continue;
-    if (terminal && now_s() - shown > 0.2) {
+    if (terminal && sl_machine_clock() - shown > 0.2) {
       show_progress(w);
-      shown = now_s();
+      shown = sl_machine_clock();
     }
     nanosleep(&pause, NULL);
   }
@@ -170,7 +166,7 @@ enum sl_status sl_workers_run(struct sl_workers *w, bool terminal) {
   for (size_t i = 0; i < w->count; i++) atomic_store(&w->board->pieces[i].state, FREE);
   SL_TRY(sl_calloc(&w->workers, (size_t)w->jobs, sizeof *w->workers));
   fflush(NULL); /* otherwise every child would write what is buffered */
-  w->began_s = now_s();
+  w->began_s = sl_machine_clock();
   for (int i = 0; i < w->jobs; i++) SL_GO(start_worker(w, i));
   SL_GO(wait_for_workers(w, terminal));
 done:

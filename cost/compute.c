@@ -1,6 +1,7 @@
 /* Seconds of compute; compute.h has the formulas. */
 #include "cost/compute.h"
 
+#include "core/base/checked.h"
 #include "cost/attention.h"
 #include "cost/gemm.h"
 #include "cost/measured.h"
@@ -38,7 +39,7 @@ static double gemm_seconds(const struct sl_cost_rank *rank, const struct sl_work
 static double padded_gemm_seconds(const struct sl_cost_rank *rank, const struct sl_work *work) {
   struct sl_work padded = *work;
   const int64_t bytes = sl_dtype_bytes(work->dtype), multiple = 16 / bytes;
-  for (int i = 0; i < 3; i++) padded.dim[i] = (work->dim[i] + multiple - 1) / multiple * multiple;
+  for (int i = 0; i < 3; i++) padded.dim[i] = sl_round_up(work->dim[i], multiple);
   const bool of_weight = work->variant != SL_VARIANT_TRANS_A && sl_variant_base(work->variant) != SL_VARIANT_TRANS_A;
   const double weight = of_weight ? (double)(work->dim[1] * work->dim[2] * bytes) : 0;
   const double copy = weight > 0 ? rank->launch + 2 * weight / rank->memory_bandwidth : 0;

@@ -13,7 +13,7 @@ const struct sl_instance *sl_fast_nth(const struct sl_program *p, enum sl_action
 }
 
 static double aligned(int64_t bytes) {
-  return (double)((bytes + SL_ALIGN - 1) / SL_ALIGN * SL_ALIGN);
+  return (double)sl_aligned(bytes);
 }
 
 static double persistent_bytes(const struct sl_class *c) {

@@ -1,6 +1,7 @@
 /* Buckets and their reductions; see reduce.h. This file handles whole gradients only, those of ZeRO 0 and 1. */
 #include "fast/reduce.h"
 
+#include "core/base/checked.h"
 #include "core/op/op.h"
 #include "cost/collective.h"
 #include "cost/compute.h"
@@ -380,8 +381,8 @@ void sl_fast_reduce(struct sl_fast_reduction *out, const struct sl_fast_setting 
   const int64_t rest = numel - w.tied;
   w.unit = numel;
   if (w.sharded) {
-    w.tied = (w.tied + multiple - 1) / multiple * multiple;
-    w.unit = w.tied + (rest + multiple - 1) / multiple * multiple;
+    w.tied = sl_round_up(w.tied, multiple);
+    w.unit = w.tied + sl_round_up(rest, multiple);
   }
   w.padding = w.unit - w.tied - rest;
   w.part = (w.unit - w.tied) / s->dp;

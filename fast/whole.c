@@ -216,7 +216,7 @@ static int64_t least_more(const struct request *r, int64_t every) {
   const struct sl_strategy *s = &r->strategy;
   const bool buckets = s->units != SL_UNITS_LAYER && s->bucket < numel_of(r, true);
   const int64_t block = numel_of(r, false), span = buckets && block > 0 ? (s->bucket + block - 1) / block : 1;
-  return (span + every - 1) / every * every;
+  return sl_round_up(span, every);
 }
 
 /* Tries a depth only if all plans tried together have fewer blocks than the model. */

@@ -354,18 +354,18 @@ static const char gpu_names[] = "v100, v100-16g, a100-40g, a100-80g, a100-pcie-4
                                 "gb200, gb300 or mi300x";
 
 /* The 80 of "a100-sxm-80g"; 0 if there is none. */
-static int gigabytes_of(const char *name) {
+static long gigabytes_of(const char *name) {
   for (const char *part = strchr(name, '-'); part != NULL; part = strchr(part + 1, '-')) {
     char *end;
     const long size = strtol(part + 1, &end, 10);
-    if (end > part + 1 && (*end == 'g' || *end == 'G')) return (int)size;
+    if (end > part + 1 && (*end == 'g' || *end == 'G')) return size;
   }
   return 0;
 }
 
 static const struct gpu *find_gpu(const char *name) {
   const size_t kind = strcspn(name, "-");
-  const int gigabytes = gigabytes_of(name);
+  const long gigabytes = gigabytes_of(name);
   const bool pcie = strcasestr(name, "pcie") != NULL;
   for (size_t i = 0; i < sizeof gpus / sizeof *gpus; i++) {
     const struct gpu *g = &gpus[i];

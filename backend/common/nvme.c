@@ -59,15 +59,13 @@ static enum sl_status take_room(const struct sl_nvme *n) {
 }
 
 static enum sl_status open_file(struct sl_nvme *n, const char *folder) {
-  static const int flags[] = {O_CLOEXEC | O_DIRECT, O_CLOEXEC};
-  for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
-    snprintf(n->path, sizeof n->path, "%s/shardlab-nvme-XXXXXX", folder);
-    n->file = mkostemp(n->path, flags[i]);
-    if (n->file >= 0) break;
-    if (errno != EINVAL) return sl_fail(SL_ERR_IO, "%s: cannot be created: %s", n->path, strerror(errno));
-  }
+  snprintf(n->path, sizeof n->path, "%s/shardlab-nvme-XXXXXX", folder);
+  n->file = mkostemp(n->path, O_CLOEXEC);
   if (n->file < 0) return sl_fail(SL_ERR_IO, "%s: cannot be created: %s", n->path, strerror(errno));
   unlink(n->path);
+  /* past the page cache, where the file system can; made with O_DIRECT where it cannot, the file would stay */
+  const int flags = fcntl(n->file, F_GETFL);
+  if (flags >= 0) (void)fcntl(n->file, F_SETFL, flags | O_DIRECT);
   SL_TRY(take_room(n));
   void *at = mmap(NULL, (size_t)n->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, n->file, 0);
   if (at == MAP_FAILED)

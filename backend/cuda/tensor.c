@@ -116,7 +116,7 @@ enum sl_status sl_cuda_save_tensor(struct sl_cuda *cuda, cudaStream_t stream, co
 /* Takes pinned memory for operand `i`, from which it is copied to the device once filled. */
 static char *stage(struct sl_cuda *cuda, const struct sl_issued *it, int i) {
   char *at = cuda->staging + cuda->staged;
-  cuda->staged += (it->program->slices[it->op->slice + i].bytes + SL_ALIGN - 1) / SL_ALIGN * SL_ALIGN;
+  cuda->staged += sl_aligned(it->program->slices[it->op->slice + i].bytes);
   return at;
 }
 

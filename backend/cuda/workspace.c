@@ -25,8 +25,7 @@ static int64_t scratch_of(const struct sl_program *p, const struct sl_op *op) {
 
 int64_t sl_cuda_workspace_batch(const struct sl_program *program, const struct sl_op *op) {
   int64_t bytes = 0;
-  for (int i = 0; i < op->slice_count; i++)
-    bytes += (program->slices[op->slice + i].bytes + SL_ALIGN - 1) / SL_ALIGN * SL_ALIGN;
+  for (int i = 0; i < op->slice_count; i++) bytes += sl_aligned(program->slices[op->slice + i].bytes);
   return bytes;
 }
 

@@ -27,6 +27,15 @@ static inline int64_t sl_round_up(int64_t n, int64_t unit) {
   return (n + unit - 1) / unit * unit;
 }
 
+/* The greatest common divisor of two numbers, one of them above 0. */
+static inline int64_t sl_common_divisor(int64_t a, int64_t b) {
+  while (b != 0) {
+    const int64_t rest = a % b;
+    a = b, b = rest;
+  }
+  return a;
+}
+
 /* `value` as text for a message; SL_HUGE becomes words, as its true value is unknown. */
 struct sl_count_text {
   char text[32];

@@ -132,3 +132,13 @@ size_t sl_csv_column(const struct sl_csv *csv, const char *name) {
   while (i < csv->columns && strcmp(csv->cells[i].text, name) != 0) i++;
   return i;
 }
+
+void sl_csv_put(FILE *out, const char *text) {
+  if (strpbrk(text, ",\"\r\n") == NULL) {
+    fputs(text, out);
+    return;
+  }
+  fputc('"', out);
+  for (; *text != '\0'; text++) fprintf(out, *text == '"' ? "\"\"" : "%c", *text);
+  fputc('"', out);
+}

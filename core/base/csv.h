@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 struct sl_csv_cell {
   const char *text; /* without its quotes */
@@ -33,3 +34,6 @@ size_t sl_csv_column(const struct sl_csv *csv, const char *name);
 static inline const struct sl_csv_cell *sl_csv_at(const struct sl_csv *csv, size_t row, size_t column) {
   return &csv->cells[(row + 1) * csv->columns + column];
 }
+/* Writes a cell, in quotes if it has a comma, a quote or the end of a line: sl_csv_parse reads the same text. Errors
+ * stay in `out` (ferror). */
+void sl_csv_put(FILE *out, const char *text);

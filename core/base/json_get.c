@@ -10,6 +10,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+const json_t *sl_json_at(const json_t *root, const char *path) {
+  while (root != NULL && *path != '\0') {
+    const size_t length = strcspn(path, ".");
+    root = json_object_getn(root, path, length);
+    path += length + (path[length] == '.');
+  }
+  return root;
+}
+
 const json_t *sl_json_get(const struct sl_json_object *in, const char *key) {
   const json_t *value = json_object_get(in->object, key);
   return json_is_null(value) ? NULL : value;

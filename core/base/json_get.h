@@ -11,6 +11,9 @@ struct sl_json_object {
   const char *path;     /* key path of the object, "" at the top */
 };
 
+/* The value at a dotted path below `root` ("zero_optimization.stage"), JSON's null included; NULL if there is none.
+ * Borrowed. */
+const json_t *sl_json_at(const json_t *root, const char *path);
 /* The value of `key`, NULL if absent or null. */
 const json_t *sl_json_get(const struct sl_json_object *in, const char *key);
 /* The whole number (2 or 2.0 or 5e8, which JSON calls a real) that `value` is; false, and *out as it was, if it is none

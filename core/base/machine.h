@@ -28,3 +28,5 @@ bool sl_machine_has_room(size_t bytes);
 void *sl_machine_huge(size_t bytes);
 /* Seconds of a monotonic clock with an arbitrary zero. */
 double sl_machine_clock(void);
+/* Seconds since 1970, by the system's clock: for what outlives this process, or another machine reads. */
+double sl_machine_date(void);

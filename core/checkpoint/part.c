@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool sl_part_has_own(const struct sl_job *job) {
+/* Is there state beside the weights, so that every rank has a file of its own? */
+static bool has_own(const struct sl_job *job) {
   for (int c = 0; c < job->class_count; c++)
     for (int i = 1; i < SL_CHECKPOINT_STATES; i++)
       if (job->classes[c].role[sl_checkpoint_roles[i]].form != SL_FORM_ABSENT) return true;
@@ -227,7 +228,7 @@ done:
 static enum sl_status finish_files(const struct sl_part *part, struct sl_safetensors_writer *own, json_t *files) {
   char *path;
   json_t *entry;
-  if (sl_part_has_own(part->job)) {
+  if (has_own(part->job)) {
     const int64_t head = own->offset[0];
     SL_TRY(sl_safetensors_finish(own));
     SL_TRY(sl_folder_optimizer_file(&path, part->folder, part->rank, part->job->plan->world));
@@ -247,7 +248,7 @@ enum sl_status sl_part_write(struct sl_part *part) {
   json_t *told = json_pack("{s:o, s:o}", "files", files, "pieces", pieces);
   char *path = NULL;
   enum sl_status status = SL_OK;
-  if (sl_part_has_own(part->job)) SL_GO(create_own(part, &own));
+  if (has_own(part->job)) SL_GO(create_own(part, &own));
   SL_GO(write_pieces(part, &own, pieces));
   SL_GO(finish_files(part, &own, files));
   SL_GO(sl_folder_pieces_file(&path, part->folder, part->rank));

@@ -36,8 +36,6 @@ enum sl_status sl_part_open(struct sl_part *part, const struct sl_job *job, int 
 void sl_part_close(struct sl_part *part);
 /* Writes the part and its list. The model's files of rank 0 stay open: complete.h finishes them. Errors: SL_ERR_IO. */
 enum sl_status sl_part_write(struct sl_part *part);
-/* Is there state beside the weights, so that every rank has a file of its own? */
-bool sl_part_has_own(const struct sl_job *job);
 /* The entry of a file in a manifest: its size, and the checksum of its first `hashed` bytes (-1: of all); a new
  * reference in *out. */
 enum sl_status sl_part_file_entry(json_t **out, const char *folder, const char *path, int64_t hashed);

@@ -107,6 +107,9 @@ static const enum sl_dtype peak_types[] = {SL_F32, SL_TF32, SL_BF16, SL_F16, SL_
 
 #define LENGTH(table) (sizeof(table) / sizeof *(table))
 
+static const char *const device_words[] = {"name", "kind", "peak_TFLOPS"};
+_Static_assert(LENGTH(device_words) + LENGTH(device_numbers) <= SL_MAX_KEYS, "the object with the most keys");
+
 enum { MAX_DEVICES = 32 };
 
 /* A name, which goes to terminals. */
@@ -134,10 +137,10 @@ static enum sl_status read_peak(const struct sl_json_object *device, struct sl_d
 
 static enum sl_status read_device_object(const struct sl_json_object *top, struct sl_device *device,
                                          json_t *annotations) {
-  static const char *const words[] = {"name", "kind", "peak_TFLOPS"};
   const struct sl_json_object in = {top->doc, sl_json_get(top, "device"), "device"};
   if (!json_is_object(in.object)) return sl_json_get_fail(top, "device", "an object");
-  SL_TRY(sl_numbers_check_keys(&in, words, LENGTH(words), device_numbers, LENGTH(device_numbers), annotations));
+  SL_TRY(sl_numbers_check_keys(&in, device_words, LENGTH(device_words), device_numbers, LENGTH(device_numbers),
+                               annotations));
   char kind[8] = "";
   SL_TRY(read_name(&in, "name", device->name, sizeof device->name));
   SL_TRY(sl_json_get_text(&in, "kind", kind, sizeof kind));
@@ -291,8 +294,13 @@ double sl_device_median_noise(const struct sl_device *device, double step_s, int
 void sl_cluster_resize_nodes(struct sl_cluster *cluster, int64_t devices) {
   const int64_t old = cluster->devices_per_node;
   cluster->devices_per_node = devices;
-  for (int i = 0; i < cluster->n_link; i++)
-    if (cluster->link[i].span == old) cluster->link[i].span = devices;
+  for (int i = 0; i < cluster->n_link; i++) {
+    int64_t *span = &cluster->link[i].span;
+    if (*span < old)
+      *span = sl_common_divisor(*span, devices);
+    else if (*span != INT64_MAX && (*span == old || devices < old))
+      *span = *span / old * devices;
+  }
 }
 
 void sl_cluster_free(struct sl_cluster *cluster) {

@@ -145,8 +145,9 @@ double sl_device_copy_rate(const struct sl_device *device, unsigned flags);
  * for one run and the theoretical value for many normal ones; in between it is 1 % too small for 3 and 5, 11 % too
  * large for 2. */
 double sl_device_median_noise(const struct sl_device *device, double step_s, int64_t n);
-/* Changes the devices per node, for a job that uses part of every node or a table's installation with other nodes:
- * links that ended with the node still do. */
+/* Changes the devices per node, for a job that uses part of every node or a table's installation with other nodes. Links
+ * that ended with the node still do. One that joins several nodes joins as many where only a part of each is used; one
+ * inside a node joins as many devices as divide both sizes. */
 void sl_cluster_resize_nodes(struct sl_cluster *cluster, int64_t devices);
 /* Frees the measured ops and the annotations; accepts a zeroed cluster. */
 void sl_cluster_free(struct sl_cluster *cluster);

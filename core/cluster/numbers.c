@@ -8,8 +8,6 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { MAX_KEYS = 48 };
-
 static double read_field(const struct sl_number *number, const void *base) {
   const char *at = (const char *)base + number->offset;
   if (number->kind == SL_BYTES) return (double)*(const int64_t *)(const void *)at / number->unit;
@@ -30,7 +28,7 @@ static void write_field(const struct sl_number *number, void *base, double value
 /* Every key must be one of `words`, the key of a number, or an annotation of a number, which is kept. */
 enum sl_status sl_numbers_check_keys(const struct sl_json_object *in, const char *const *words, size_t n_words,
                                      const struct sl_number *numbers, size_t n_numbers, json_t *annotations) {
-  const char *known[MAX_KEYS], *key;
+  const char *known[SL_MAX_KEYS], *key;
   json_t *value;
   size_t n = 0;
   for (; n < n_words; n++) known[n] = words[n];

@@ -29,6 +29,8 @@ struct sl_number {
   enum sl_presence presence;
 };
 
+enum { SL_MAX_KEYS = 48 }; /* words and numbers of one object */
+
 /* Checks that every key of `in` is one of `words`, the key of a number, or an annotation of a number, which is added to
  * `annotations`. Errors: SL_ERR_INPUT with the place of the key and the nearest known one. */
 enum sl_status sl_numbers_check_keys(const struct sl_json_object *in, const char *const *words, size_t n_words,

@@ -63,12 +63,14 @@ static enum sl_status read_sizes(const struct sl_config *config, struct elastic 
 /* The version of the rules, 0.1 or 0.2, as a number or as text. */
 static enum sl_status read_version(const struct sl_config *config, struct elastic *out) {
   char shown[48];
+  static char nothing[] = "";
+  char *rest = nothing;
   const json_t *value = sl_config_at(config, "elasticity.version");
   const double version = value == NULL           ? 0.2
-                         : json_is_string(value) ? strtod(json_string_value(value), NULL)
+                         : json_is_string(value) ? strtod(json_string_value(value), &rest)
                                                  : json_number_value(value);
   out->nodes = version == 0.2;
-  if (version == 0.1 || version == 0.2) return SL_OK;
+  if ((version == 0.1 || version == 0.2) && *rest == '\0') return SL_OK;
   return sl_json_fail(&config->doc, "elasticity.version", "is %s; expected 0.1 or 0.2",
                       sl_config_show(value, shown, sizeof shown));
 }
@@ -159,15 +161,8 @@ static int64_t scale(int64_t base, int64_t most) {
 
 static int64_t common_multiple(const struct elastic *e) {
   int64_t multiple = 1;
-  for (int i = 0; i < e->count && multiple < SL_HUGE; i++) {
-    int64_t a = multiple, b = e->sizes[i];
-    while (b != 0) {
-      const int64_t rest = a % b;
-      a = b;
-      b = rest;
-    }
-    multiple = sl_product(multiple / a, e->sizes[i]);
-  }
+  for (int i = 0; i < e->count && multiple < SL_HUGE; i++)
+    multiple = sl_product(multiple / sl_common_divisor(multiple, e->sizes[i]), e->sizes[i]);
   return multiple;
 }
 

@@ -3,6 +3,7 @@
  * that need the number of ranks or the model are left to the plan, the limits of frameworks to plan/refusals.c. */
 #include "core/config/parallel.h"
 #include "core/base/checked.h"
+#include "core/base/json_get.h"
 #include "core/base/limits.h"
 #include "core/config/convert.h"
 #include "core/config/fields.h"
@@ -36,20 +37,28 @@ static enum sl_status take_degree(const struct sl_config *config, const char *ke
   return SL_OK;
 }
 
+const char *sl_config_autotp_key(const json_t *root) {
+  static const struct {
+    const char *key;
+    double least;
+  } keys[] = {{SL_AUTOTP_SIZE, 1}, {SL_AUTOTP_TP_SIZE, 2}, {SL_AUTOTP_TP_SIZE_LONG, 2}};
+  for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+    if (json_number_value(sl_json_at(root, keys[i].key)) >= keys[i].least) return keys[i].key;
+  return NULL;
+}
+
 static enum sl_status take_tensor_parallel(struct sl_config *config) {
-  const char *tp_size = sl_config_at(config, "tensor_parallel.tp.tp_size") != NULL
-                            ? "tensor_parallel.tp.tp_size"
-                            : "tensor_parallel.tensor_parallel.tp_size";
+  const char *tp_size = sl_config_at(config, SL_AUTOTP_TP_SIZE) != NULL ? SL_AUTOTP_TP_SIZE : SL_AUTOTP_TP_SIZE_LONG;
+  const char *asked = sl_config_autotp_key(config->doc.root);
   int64_t automatic, size;
-  if (given_integer(config, "tensor_parallel.autotp_size", 1, &automatic) && given_integer(config, tp_size, 2, &size) &&
+  if (given_integer(config, SL_AUTOTP_SIZE, 1, &automatic) && given_integer(config, tp_size, 2, &size) &&
       automatic != size)
     return sl_json_fail(&config->doc, tp_size,
-                        "is %lld, but tensor_parallel.autotp_size is %lld; expected one of the two, or the same",
+                        "is %lld, but " SL_AUTOTP_SIZE " is %lld; expected one of the two, or the same",
                         (long long)size, (long long)automatic);
-  const bool asked =
-      given_integer(config, "tensor_parallel.autotp_size", 2, &automatic) || given_integer(config, tp_size, 2, &size);
-  if (asked && sl_config_at(config, "shardlab.tp_vocab") == NULL) config->sl.tp_vocab = SL_TP_VOCAB_AUTOTP;
-  SL_TRY(take_degree(config, "shardlab.tp", "tensor_parallel.autotp_size", 1, &config->sl.tp));
+  if (asked != NULL && given_integer(config, asked, 2, &size) && sl_config_at(config, "shardlab.tp_vocab") == NULL)
+    config->sl.tp_vocab = SL_TP_VOCAB_AUTOTP;
+  SL_TRY(take_degree(config, "shardlab.tp", SL_AUTOTP_SIZE, 1, &config->sl.tp));
   return take_degree(config, "shardlab.tp", tp_size, 2, &config->sl.tp);
 }
 

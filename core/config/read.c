@@ -39,19 +39,8 @@ bool sl_config_since(const struct sl_config *config, int major, int minor, int p
   return sl_config_version(config->ds_version) >= SL_DEEPSPEED(major, minor, patch);
 }
 
-/* The value at the dotted `path`, of any type. */
-static const json_t *value_at(const json_t *root, const char *path) {
-  const json_t *value = root;
-  while (value != NULL && *path != '\0') {
-    const size_t n = strcspn(path, ".");
-    value = json_object_getn(value, path, n);
-    path += n + (path[n] == '.');
-  }
-  return value;
-}
-
 const json_t *sl_config_at(const struct sl_config *config, const char *path) {
-  const json_t *value = value_at(config->doc.root, path);
+  const json_t *value = sl_json_at(config->doc.root, path);
   return value == NULL || json_is_null(value) || sl_json_equals_text(value, "auto") ? NULL : value;
 }
 
@@ -81,10 +70,10 @@ static enum sl_status find_section(const struct sl_config *config, const struct 
                                    char *path, size_t size) {
   char shown[48];
   *out = NULL;
-  const json_t *value = value_at(config->doc.root, section->path);
+  const json_t *value = sl_json_at(config->doc.root, section->path);
   snprintf(path, size, "%s", section->path);
   if ((value == NULL || json_is_null(value)) && section->alias_path != NULL) {
-    const json_t *other = value_at(config->doc.root, section->alias_path);
+    const json_t *other = sl_json_at(config->doc.root, section->alias_path);
     if (other != NULL) snprintf(path, size, "%s", section->alias_path);
     if (other != NULL) value = other;
   }

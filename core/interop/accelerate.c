@@ -4,6 +4,7 @@
 #include "core/interop/accelerate.h"
 
 #include "core/base/checked.h"
+#include "core/base/json_get.h"
 #include "core/base/limits.h"
 #include "core/base/nearest.h"
 #include "core/interop/accelerate_deepspeed.h"
@@ -186,7 +187,7 @@ static enum sl_status put_mesh(struct accelerate *a) {
 
 /* CPUOffload keeps parameters, gradients and optimizer states in host memory. */
 static enum sl_status put_fsdp_offload(struct accelerate *a) {
-  const char *preset = json_string_value(sl_interop_get(a->config, "shardlab.preset"));
+  const char *preset = json_string_value(sl_json_at(a->config, "shardlab.preset"));
   bool offload = false;
   SL_TRY(sl_settings_bool(&a->s, FSDP "offload_params", &offload));
   if (!offload) return SL_OK;

@@ -84,7 +84,7 @@ static void fill_precision(json_t *config, const char *precision) {
   for (int i = 0; i < 2; i++) {
     char path[32];
     snprintf(path, sizeof path, "%s.enabled", types[i]);
-    if (sl_json_equals_text(sl_interop_get(config, path), "auto"))
+    if (sl_json_equals_text(sl_json_at(config, path), "auto"))
       sl_interop_put(config, path, json_boolean(strcmp(precision, types[i]) == 0));
   }
 }
@@ -100,7 +100,7 @@ enum sl_status sl_accelerate_deepspeed(const struct sl_settings *s, const char *
   if (json_is_object(doc.root)) {
     json_object_update(config, doc.root);
     fill_precision(config, precision);
-    if (sl_interop_get(config, "shardlab.preset") == NULL)
+    if (sl_json_at(config, "shardlab.preset") == NULL)
       sl_interop_put(config, "shardlab.preset", json_string("accelerate-deepspeed"));
     sl_json_free(&doc);
     return SL_OK;

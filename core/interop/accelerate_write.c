@@ -1,7 +1,7 @@
 /* Writes Accelerate's settings; see accelerate_write.h. */
 #include "core/interop/accelerate_write.h"
 
-#include "core/interop/paths.h"
+#include "core/base/json_get.h"
 #include "core/interop/unsaid.h"
 #include "core/interop/writing.h"
 
@@ -122,7 +122,7 @@ static bool accumulates(const struct writer *w) {
 static enum sl_status refuse_lost(const struct writer *w, const char *path, const json_t *is, const json_t *usual);
 
 static enum sl_status check_type(const struct writer *w, const char *path, const char *usual) {
-  const json_t *is = sl_interop_get(w->config, path);
+  const json_t *is = sl_json_at(w->config, path);
   json_t *other = json_string(usual);
   const enum sl_status status = json_equal(is, other) ? SL_OK : refuse_lost(w, path, is, other);
   json_decref(other);
@@ -192,7 +192,7 @@ static void put_offload(const struct writer *w, const char *what) {
 static enum sl_status put_deepspeed(const struct writer *w) {
   fprintf(w->out, "deepspeed_config:\n  zero_stage: %lld\n  gradient_accumulation_steps: %lld\n",
           (long long)number_at(w, "zero_optimization.stage"), (long long)number_at(w, "gradient_accumulation_steps"));
-  put_real(w, "gradient_clipping", json_number_value(sl_interop_get(w->config, "gradient_clipping")));
+  put_real(w, "gradient_clipping", json_number_value(sl_json_at(w->config, "gradient_clipping")));
   put_offload(w, "optimizer");
   put_offload(w, "param");
   if (number_at(w, "shardlab.cp") > 1 && exchanges_heads(w))
@@ -225,7 +225,7 @@ static enum sl_status put_megatron(const struct writer *w) {
           (long long)number_at(w, "shardlab.tp"), (long long)number_at(w, "shardlab.pp"),
           (long long)number_at(w, "gradient_accumulation_steps"), word(is_on(w, "shardlab.sequence_parallel")),
           word(w->sharded), (long long)(cp > 1 ? cp : 1), full ? "uniform" : "block", full ? 1 : 0);
-  put_real(w, "megatron_lm_gradient_clipping", json_number_value(sl_interop_get(w->config, "gradient_clipping")));
+  put_real(w, "megatron_lm_gradient_clipping", json_number_value(sl_json_at(w->config, "gradient_clipping")));
 #undef KEY
   return SL_OK;
 }
@@ -240,8 +240,8 @@ static bool is_usual(const json_t *value) {
 }
 
 static bool is_as_usual(const struct writer *w, const char *path) {
-  const json_t *is = sl_interop_get(w->config, path);
-  return is == NULL || json_equal(is, sl_interop_get(w->usual, path));
+  const json_t *is = sl_json_at(w->config, path);
+  return is == NULL || json_equal(is, sl_json_at(w->usual, path));
 }
 
 /* The dimensions of a plan, which only some types have. */
@@ -289,7 +289,7 @@ static bool is_said(const void *context, const char *path, const json_t *value) 
   const bool fsdp = w->kind == FSDP || w->kind == FSDP2;
   if (sl_interop_among(always, path)) return true;
   if (sl_interop_among(usual, path) && is_usual(value)) return true;
-  if (json_is_false(value) && json_equal(value, sl_interop_get(w->usual, path))) return true;
+  if (json_is_false(value) && json_equal(value, sl_json_at(w->usual, path))) return true;
   if (sl_interop_among(types, path) && is_as_usual(w, path)) return true;
   if (sl_interop_among(types, path)) /* check_types refuses what is not the framework's own */
     return (fsdp || w->kind == MEGATRON) && (is_on(w, "bf16.enabled") || is_on(w, "fp16.enabled"));
@@ -361,7 +361,7 @@ static enum sl_status refuse_lost(const struct writer *w, const char *path, cons
 
 /* What a file says as anyone's would is read again as what became of it. */
 static bool is_given_as(const struct writer *w, const char *path, const json_t *usual) {
-  const json_t *value = sl_interop_get(w->given, path);
+  const json_t *value = sl_json_at(w->given, path);
   return value != NULL && json_equal(value, usual);
 }
 
@@ -370,15 +370,15 @@ static bool is_given_as(const struct writer *w, const char *path, const json_t *
 static enum sl_status check_unasked(const struct writer *w) {
   static const char overlap[] = "zero_optimization.overlap_comm", rows[] = "shardlab.make_vocab_size_divisible_by";
   static const char degree[] = "shardlab.tp";
-  const json_t *is = sl_interop_get(w->config, rows);
+  const json_t *is = sl_json_at(w->config, rows);
   /* DeepSpeed's tensor_parallel has asked for it */
   if (number_at(w, degree) > 1 && !is_said_dimension(w, degree))
-    return refuse_lost(w, degree, sl_interop_get(w->config, degree), sl_interop_get(w->usual, degree));
+    return refuse_lost(w, degree, sl_json_at(w->config, degree), sl_json_at(w->usual, degree));
   if (w->kind == MEGATRON && !is_as_usual(w, overlap))
-    return refuse_lost(w, overlap, sl_interop_get(w->config, overlap), sl_interop_get(w->usual, overlap));
+    return refuse_lost(w, overlap, sl_json_at(w->config, overlap), sl_json_at(w->usual, overlap));
   if (is_as_usual(w, rows)) return SL_OK;
-  if (w->kind == MEGATRON) return refuse_lost(w, rows, is, sl_interop_get(w->usual, rows));
-  if (sl_interop_get(w->given, rows) == NULL) json_array_append_new(w->unsaid, json_string(rows));
+  if (w->kind == MEGATRON) return refuse_lost(w, rows, is, sl_json_at(w->usual, rows));
+  if (sl_json_at(w->given, rows) == NULL) json_array_append_new(w->unsaid, json_string(rows));
   return SL_OK;
 }
 
@@ -387,7 +387,7 @@ static enum sl_status check_lost(const struct writer *w) {
   json_t *name;
   json_array_foreach(w->unsaid, i, name) {
     const char *path = json_string_value(name);
-    const json_t *is = sl_interop_get(w->config, path), *other = sl_interop_get(w->usual, path);
+    const json_t *is = sl_json_at(w->config, path), *other = sl_json_at(w->usual, path);
     if (!makes_the_plan(w, path) || is_idle(w, path)) continue;
     if (is != NULL && !json_equal(is, other) && !is_given_as(w, path, other)) SL_TRY(refuse_lost(w, path, is, other));
   }

@@ -1,6 +1,7 @@
 /* Reads Megatron-LM's arguments; see megatron.h. */
 #include "core/interop/megatron.h"
 
+#include "core/base/json_get.h"
 #include "core/interop/arguments.h"
 #include "core/interop/megatron_account.h"
 #include "core/interop/megatron_fp8.h"
@@ -152,7 +153,7 @@ static enum sl_status put_attention(json_t *config, const struct sl_arguments *a
                                          {"local", "materialised"}};
   static const char *const older[] = {"use-flash-attn",        "use-flash-attn-v1",      "use-flash-attn-v2",
                                       "use-flash-attn-triton", "use-flash-attn-builder", NULL}; /* the fork has five */
-  const bool cp = json_integer_value(sl_interop_get(config, "shardlab.cp")) > 1; /* which no unfused attention does */
+  const bool cp = json_integer_value(sl_json_at(config, "shardlab.cp")) > 1; /* which no unfused attention does */
   bool legacy;
   SL_TRY(read_legacy(a, &legacy));
   const char *backend = sl_arguments_has_any(a, older) || cp || !legacy ? "auto" : "unfused";
@@ -208,8 +209,8 @@ static enum sl_status put_context(json_t *config, const struct sl_arguments *a) 
   const char *type = "p2p";
   const bool says = sl_arguments_has(a, key);
   SL_TRY(put_ulysses(config, a));
-  if (sl_interop_get(config, "shardlab.cp_comm_type") != NULL) return SL_OK;
-  if (json_integer_value(sl_interop_get(config, "shardlab.cp")) <= 1) return SL_OK;
+  if (sl_json_at(config, "shardlab.cp_comm_type") != NULL) return SL_OK;
+  if (json_integer_value(sl_json_at(config, "shardlab.cp")) <= 1) return SL_OK;
   if (says) SL_TRY(read_context_type(a, key, &type));
   if (sl_arguments_has(a, mapping))
     return sl_arguments_fail(a, mapping, "no such mapping beside context-parallel-size: cp is a part of dp here");
@@ -273,7 +274,7 @@ static enum sl_status put_deepspeed(json_t *config, const struct sl_arguments *a
   int64_t stage = 1;
   if (sl_arguments_has(a, "zero-stage")) SL_TRY(sl_arguments_int(a, "zero-stage", &stage));
   if (stage > 3) return sl_arguments_fail(a, "zero-stage", "0 to 3");
-  const int64_t pp = json_integer_value(sl_interop_get(config, "shardlab.pp"));
+  const int64_t pp = json_integer_value(sl_json_at(config, "shardlab.pp"));
   /* a script may hold the flag in an if */
   const bool pipeline = !sl_arguments_has(a, "no-pipeline-parallel") || pp > 1;
   sl_interop_put(config, "shardlab.preset", json_string(pipeline ? "deepspeed-pipeline" : presets[stage]));

@@ -1,6 +1,7 @@
 /* See megatron_fp8.h. */
 #include "core/interop/megatron_fp8.h"
 
+#include "core/base/json_get.h"
 #include "core/interop/paths.h"
 #include "core/interop/unsaid.h"
 
@@ -45,13 +46,13 @@ enum sl_status sl_megatron_read_fp8(json_t *config, const struct sl_arguments *a
 }
 
 void sl_megatron_write_fp8(const json_t *config, FILE *out) {
-  if (!json_is_true(sl_interop_get(config, "shardlab.fp8"))) return;
+  if (!json_is_true(sl_json_at(config, "shardlab.fp8"))) return;
   fprintf(out, "--fp8-format %s\n--fp8-margin %lld\n--fp8-amax-history-len %lld\n--fp8-amax-compute-algo %s\n",
-          json_string_value(sl_interop_get(config, "shardlab.fp8_format")),
-          (long long)json_integer_value(sl_interop_get(config, "shardlab.fp8_margin")),
-          (long long)json_integer_value(sl_interop_get(config, "shardlab.fp8_amax_history_len")),
-          json_string_value(sl_interop_get(config, "shardlab.fp8_amax_compute_algo")));
-  if (json_is_true(sl_interop_get(config, "shardlab.fp8_param_gather"))) fputs("--fp8-param-gather\n", out);
+          json_string_value(sl_json_at(config, "shardlab.fp8_format")),
+          (long long)json_integer_value(sl_json_at(config, "shardlab.fp8_margin")),
+          (long long)json_integer_value(sl_json_at(config, "shardlab.fp8_amax_history_len")),
+          json_string_value(sl_json_at(config, "shardlab.fp8_amax_compute_algo")));
+  if (json_is_true(sl_json_at(config, "shardlab.fp8_param_gather"))) fputs("--fp8-param-gather\n", out);
 }
 
 bool sl_megatron_says_fp8(const char *path) {

@@ -4,6 +4,7 @@
  * _count_layer_params). */
 #include "core/interop/megatron_stages.h"
 
+#include "core/base/json_get.h"
 #include "core/base/partition.h"
 #include "core/interop/paths.h"
 
@@ -74,7 +75,7 @@ static double size_of(const json_t *model, const char *name, const char *other) 
  * its positions and its norm, too. */
 static enum sl_status weigh_parameters(const struct sl_arguments *a, const json_t *model, const json_t *config,
                                        struct pipe *p) {
-  const double tp = (double)json_integer_value(sl_interop_get(config, "shardlab.tp"));
+  const double tp = (double)json_integer_value(sl_json_at(config, "shardlab.tp"));
   const double width = size_of(model, "n_embd", "hidden_size");
   const double inner = json_object_get(model, "intermediate_size") != NULL || json_object_get(model, "n_inner") != NULL
                            ? size_of(model, "n_inner", "intermediate_size")
@@ -138,15 +139,18 @@ static enum sl_status give(const struct sl_arguments *a, const struct pipe *p, c
 
 enum sl_status sl_megatron_put_stages(const struct sl_arguments *a, const json_t *model, json_t *config) {
   enum sl_status status;
-  struct pipe p = {.stages = (int)json_integer_value(sl_interop_get(config, "shardlab.pp"))};
+  const int64_t pp = json_integer_value(sl_json_at(config, "shardlab.pp"));
+  const int64_t tp = json_integer_value(sl_json_at(config, "shardlab.tp"));
+  struct pipe p = {.stages = 0};
   int64_t *counts = NULL;
   if (!sl_arguments_has(a, key)) return SL_OK;
   if (!sl_arguments_has(a, "deepspeed")) return sl_arguments_fail(a, key, "none without --deepspeed");
-  if (p.stages <= 1) return SL_OK;
+  if (pp <= 1 || tp < 1) return SL_OK; /* 0 is refused where the configuration is read */
   SL_TRY(sl_arguments_int(a, "num-layers", &p.blocks));
-  if (p.blocks < p.stages || p.blocks > 4096 || p.stages > 256)
+  if (p.blocks < pp || p.blocks > 4096 || pp > 256)
     return sl_arguments_fail(a, "num-layers",
                              "at least --pipeline-model-parallel-size of at most 256, and at most 4096");
+  p.stages = (int)pp;
   p.count = (int)p.blocks + AHEAD + BEHIND + (sl_arguments_has(a, "fp16") || sl_arguments_has(a, "bf16"));
   SL_GO(sl_calloc(&p.weights, (size_t)p.count, sizeof *p.weights));
   SL_GO(sl_calloc(&counts, (size_t)p.stages, sizeof *counts));

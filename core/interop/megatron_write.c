@@ -1,9 +1,9 @@
 /* Writes Megatron-LM's arguments; see megatron_write.h. */
 #include "core/interop/megatron_write.h"
 
+#include "core/base/json_get.h"
 #include "core/interop/megatron_fp8.h"
 #include "core/interop/megatron_rows.h"
-#include "core/interop/paths.h"
 #include "core/interop/unsaid.h"
 #include "core/interop/writing.h"
 
@@ -23,7 +23,7 @@ static void put_real(FILE *out, const char *argument, const json_t *value) {
 /* ---- the configuration ---- */
 
 static void put_row(const json_t *config, const struct sl_argument *row, FILE *out) {
-  const json_t *value = sl_interop_get(config, row->path);
+  const json_t *value = sl_json_at(config, row->path);
   if (row->kind == SL_ARGUMENT_FLAG) {
     if (json_is_true(value)) fprintf(out, "--%s\n", row->name);
   } else if (row->kind == SL_ARGUMENT_INT) {
@@ -54,7 +54,7 @@ static void put_gradient_type(const json_t *config, FILE *out) {
 
 static enum sl_status put_optimizer(const json_t *config, FILE *out) {
   const char *type = sl_interop_text(config, "optimizer.type");
-  const json_t *betas = sl_interop_get(config, "optimizer.params.betas");
+  const json_t *betas = sl_json_at(config, "optimizer.params.betas");
   if (strcmp(type, "AdamW") != 0) return refuse("optimizer.type", type, "AdamW: Megatron-LM's adam");
   fputs("--optimizer adam\n", out);
   if (json_array_size(betas) != 2) return SL_OK;
@@ -64,8 +64,8 @@ static enum sl_status put_optimizer(const json_t *config, FILE *out) {
 }
 
 static enum sl_status put_recompute(const json_t *config, FILE *out) {
-  const json_t *value = sl_interop_get(config, "shardlab.recompute"),
-               *modules = sl_interop_get(config, "shardlab.recompute_modules");
+  const json_t *value = sl_json_at(config, "shardlab.recompute"),
+               *modules = sl_json_at(config, "shardlab.recompute_modules");
   const char *word = json_string_value(json_array_size(value) == 1 ? json_array_get(value, 0) : value);
   if (word == NULL) return refuse("shardlab.recompute", "a list", "one word for all ranks of the pipeline");
   if (strcmp(word, "none") == 0) return SL_OK;

@@ -1,4 +1,4 @@
-/* Finds keys by path; see paths.h. */
+/* See paths.h. */
 #include "core/interop/paths.h"
 
 #include <stdio.h>
@@ -12,10 +12,4 @@ void sl_interop_put(json_t *root, const char *path, json_t *value) {
     root = json_object_get(root, key);
   }
   json_object_set_new(root, path, value);
-}
-
-const json_t *sl_interop_get(const json_t *root, const char *path) {
-  for (const char *dot; (dot = strchr(path, '.')) != NULL; path = dot + 1)
-    root = json_object_getn(root, path, (size_t)(dot - path));
-  return json_object_get(root, path);
 }

@@ -1,11 +1,11 @@
 /* See settings.h. */
 #include "core/interop/settings.h"
 
+#include "core/base/json_get.h"
 #include "core/base/json_places.h"
 #include "core/base/listing.h"
 #include "core/base/nearest.h"
 #include "core/base/status.h"
-#include "core/interop/paths.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -38,7 +38,7 @@ static const json_t *find(const struct sl_settings *s, const char *paths, char *
   for (const char *at = paths; at != NULL; at = behind_bar(at)) {
     char path[PATH_BYTES];
     snprintf(path, sizeof path, "%.*s", (int)strcspn(at, "|"), at);
-    const json_t *value = sl_interop_get(s->doc->root, path);
+    const json_t *value = sl_json_at(s->doc->root, path);
     if (found == NULL || value == NULL || json_equal(found, value)) json_object_set_new(s->used, path, json_true());
     if (at == paths || (found == NULL && value != NULL && !json_is_null(value))) memcpy(out, path, sizeof path);
     if (found == NULL && !json_is_null(value)) found = value;
@@ -60,7 +60,7 @@ static void locate(const struct sl_settings *s, const char *paths, struct place 
   p->key = dot != NULL ? dot + 1 : p->path;
   snprintf(p->parent, sizeof p->parent, "%.*s", dot != NULL ? (int)(dot - p->path) : 0, p->path);
   p->object = (struct sl_json_object){
-      .doc = s->doc, .object = dot != NULL ? sl_interop_get(s->doc->root, p->parent) : s->doc->root, .path = p->parent};
+      .doc = s->doc, .object = dot != NULL ? sl_json_at(s->doc->root, p->parent) : s->doc->root, .path = p->parent};
 }
 
 bool sl_settings_has(const struct sl_settings *s, const char *paths) {
@@ -195,7 +195,7 @@ static bool find_meant(const struct account *a, const char *path, char out[PATH_
     const char *near = siblings ? sl_nearest(path + parent, names, count) : sl_misspelt(path, names, count);
     if (near == NULL) continue;
     snprintf(out, PATH_BYTES, "%.*s%s", siblings ? (int)parent : 0, path, near);
-    return sl_interop_get(a->settings->doc->root, out) == NULL;
+    return sl_json_at(a->settings->doc->root, out) == NULL;
   }
   return false;
 }

@@ -23,13 +23,14 @@ static enum sl_truth truth(bool is) {
   return is ? SL_YES : SL_NO;
 }
 
-bool sl_shell_is_known(const struct sl_shell_word *word) {
+/* Does a word say what it is: has it no variable or command left in it, and no condition decides of it? */
+static bool is_known(const struct sl_shell_word *word) {
   return word->doubt == NULL && strpbrk(word->text, "$`") == NULL;
 }
 
 enum sl_truth sl_shell_matches(const struct sl_shell_word *word, const struct sl_shell_word *pattern) {
   if (strcmp(pattern->text, "*") == 0) return SL_YES;
-  if (!sl_shell_is_known(word) || !sl_shell_is_known(pattern)) return SL_MAYBE;
+  if (!is_known(word) || !is_known(pattern)) return SL_MAYBE;
   return truth(fnmatch(pattern->text, word->text, 0) == 0);
 }
 
@@ -61,7 +62,7 @@ static bool number(const char *text, int64_t *out) {
 static enum sl_truth compare(const struct test *t, const struct sl_shell_word *a, const char *name,
                              const struct sl_shell_word *b) {
   int64_t x, y;
-  if (!sl_shell_is_known(a) || !sl_shell_is_known(b) || strcmp(name, "=~") == 0) return SL_MAYBE;
+  if (!is_known(a) || !is_known(b) || strcmp(name, "=~") == 0) return SL_MAYBE;
   if (name[0] != '-') {
     const enum sl_truth same = t->patterns ? sl_shell_matches(a, b) : truth(strcmp(a->text, b->text) == 0);
     return name[0] == '!' ? sl_truth_not(same) : same;
@@ -95,7 +96,7 @@ static enum sl_truth primary(const struct test *t) {
   const bool says_empty = is(t, 0, "-z"), says_text = is(t, 0, "-n");
   if (t->count == 0 || (t->count > 1 && !says_empty && !says_text)) return SL_MAYBE;
   for (size_t i = 0; i < t->count; i++)
-    if (!sl_shell_is_known(&t->words[i])) return SL_MAYBE;
+    if (!is_known(&t->words[i])) return SL_MAYBE;
   if (t->count > 1) return truth(says_text);
   return truth(!says_text); /* "-n" and "-z" of nothing, or a text */
 }

@@ -10,8 +10,6 @@ enum sl_truth sl_truth_not(enum sl_truth a);
 enum sl_truth sl_truth_and(enum sl_truth a, enum sl_truth b);
 enum sl_truth sl_truth_or(enum sl_truth a, enum sl_truth b);
 
-/* Does the i-th word say what it is: has it no variable or command left in it, and no condition decides of it? */
-bool sl_shell_is_known(const struct sl_shell_word *word);
 /* Does a word match a pattern of `case` or [[ ]]? MAYBE: one of them is not known. */
 enum sl_truth sl_shell_matches(const struct sl_shell_word *word, const struct sl_shell_word *pattern);
 /* What the command whose words begin at `from` returns: [ ], [[ ]] and `test` of strings and whole numbers, `true`,

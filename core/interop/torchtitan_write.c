@@ -1,7 +1,7 @@
 /* Writes torchtitan's settings; see torchtitan_write.h. */
 #include "core/interop/torchtitan_write.h"
 
-#include "core/interop/paths.h"
+#include "core/base/json_get.h"
 #include "core/interop/torchtitan_models.h"
 #include "core/interop/unsaid.h"
 #include "core/interop/writing.h"
@@ -37,7 +37,7 @@ static void put_model(const json_t *model, FILE *out, json_t *unsaid) {
 
 static enum sl_status put_optimizer(const json_t *config, FILE *out) {
   const char *type = sl_interop_text(config, "optimizer.type");
-  const json_t *params = sl_interop_get(config, "optimizer.params"), *betas = json_object_get(params, "betas");
+  const json_t *params = sl_json_at(config, "optimizer.params"), *betas = json_object_get(params, "betas");
   const bool adam = strcmp(type, "Adam") == 0, decoupled = !json_is_false(json_object_get(params, "adam_w_mode"));
   if (!adam && strcmp(type, "AdamW") != 0) return refuse("optimizer.type", type, "AdamW or Adam");
   fprintf(out, "\n[optimizer]\nname = \"%s\"\n", adam && !decoupled ? "Adam" : "AdamW");
@@ -50,7 +50,7 @@ static enum sl_status put_optimizer(const json_t *config, FILE *out) {
 }
 
 static enum sl_status put_recompute(const json_t *config, FILE *out) {
-  const json_t *value = sl_interop_get(config, "shardlab.recompute");
+  const json_t *value = sl_json_at(config, "shardlab.recompute");
   const char *word = json_string_value(json_array_size(value) == 1 ? json_array_get(value, 0) : value);
   const long long every = number_at(config, "shardlab.recompute_every");
   if (word == NULL) return refuse("shardlab.recompute", "a list", "one word for all ranks of the pipeline");
@@ -126,7 +126,7 @@ static enum sl_status put_number_types(const json_t *config, const struct degree
 }
 
 static enum sl_status put_training(const json_t *config, const struct degrees *d, FILE *out, json_t *unsaid) {
-  const double clip = json_number_value(sl_interop_get(config, "gradient_clipping"));
+  const double clip = json_number_value(sl_json_at(config, "gradient_clipping"));
   fprintf(out, "\n[training]\nseq_len = %lld\nlocal_batch_size = %lld\nglobal_batch_size = %lld\n",
           number_at(config, "shardlab.seq_len"), d->pp > 1 ? d->micro * d->accumulate : d->micro, d->batch);
   if (clip > 0)
@@ -168,7 +168,7 @@ static enum sl_status put_pipeline(const json_t *config, const struct degrees *d
     if (strcmp(schedules[i][0], schedule) != 0) continue;
     fprintf(out, "pipeline_parallel_schedule = \"%s\"\npipeline_parallel_microbatch_size = %lld\n", schedules[i][1],
             d->micro);
-    return put_parts(sl_interop_get(config, "shardlab.stages"), out), SL_OK;
+    return put_parts(sl_json_at(config, "shardlab.stages"), out), SL_OK;
   }
   return refuse("shardlab.schedule", schedule, "1f1b, gpipe, interleaved, looped-bfs, interleaved-zb or zbv");
 }

@@ -1,23 +1,23 @@
 /* See writing.h. */
 #include "core/interop/writing.h"
 
-#include "core/interop/paths.h"
+#include "core/base/json_get.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 const char *sl_interop_text(const json_t *root, const char *path) {
-  const char *text = json_string_value(sl_interop_get(root, path));
+  const char *text = json_string_value(sl_json_at(root, path));
   return text != NULL ? text : "";
 }
 
 int64_t sl_interop_whole(const json_t *root, const char *path) {
-  return json_integer_value(sl_interop_get(root, path));
+  return json_integer_value(sl_json_at(root, path));
 }
 
 bool sl_interop_is_on(const json_t *root, const char *path) {
-  return json_is_true(sl_interop_get(root, path));
+  return json_is_true(sl_json_at(root, path));
 }
 
 enum sl_status sl_interop_refuse(const char *framework, const char *path, const char *is, const char *expected) {

@@ -216,17 +216,10 @@ struct mark {
   bool whole;
 };
 
-/* Without the blanks around it, as Python's int() takes a number. */
-static struct piece trimmed(struct piece p) {
-  while (p.size > 0 && strchr(" \t", p.at[0]) != NULL) p.at++, p.size--;
-  while (p.size > 0 && strchr(" \t", p.at[p.size - 1]) != NULL) p.size--;
-  return p;
-}
-
 static enum sl_status mark_slots(const char *flag, const struct sl_host *host, struct piece slots, struct mark *mark) {
   if (mark->slots == NULL) SL_TRY(sl_calloc(&mark->slots, (size_t)host->count, sizeof *mark->slots));
   while (slots.at != NULL) {
-    const struct piece slot = trimmed(cut(slots, ',', &slots));
+    const struct piece slot = trim(cut(slots, ',', &slots)); /* as Python's int() takes a number */
     size_t digits;
     const int number = number_at(slot, (int)SL_MAX_WORLD, &digits);
     if (slot.size == 0 || digits < slot.size)
@@ -383,11 +376,12 @@ void sl_hosts_without_rank(struct sl_hosts *hosts, int rank) {
 }
 
 void sl_hosts_cut(struct sl_hosts *hosts, int ranks) {
-  for (size_t i = 0; i < hosts->count; ranks -= hosts->list[i++].count) {
-    if (hosts->list[i].count > ranks) hosts->list[i].count = ranks;
-    if (ranks > 0) continue;
-    while (hosts->count > i) remove_host(hosts, hosts->count - 1);
+  size_t kept = 0;
+  for (; kept < hosts->count && ranks > 0; kept++) {
+    if (hosts->list[kept].count > ranks) hosts->list[kept].count = ranks;
+    ranks -= hosts->list[kept].count;
   }
+  while (hosts->count > kept) remove_host(hosts, hosts->count - 1);
 }
 
 enum sl_status sl_hosts_copy(struct sl_hosts *out, const struct sl_hosts *hosts) {

@@ -20,7 +20,8 @@ static const struct {
 };
 enum { ACTIVATIONS = sizeof activations / sizeof *activations };
 
-enum sl_status sl_model_want_bool(const struct sl_json_object *in, const char *key, bool honoured) {
+/* A switch that changes the computation in a way that is not modelled: only `honoured` is accepted. */
+static enum sl_status want_bool(const struct sl_json_object *in, const char *key, bool honoured) {
   bool value = honoured;
   SL_TRY(sl_json_get_bool(in, key, &value));
   if (value == honoured) return SL_OK;
@@ -110,7 +111,7 @@ static enum sl_status read_key(struct sl_model *model, const struct sl_json_obje
   case SL_KEY_ACTIVATION:
     return read_activation(in, key, at);
   case SL_KEY_ONLY:
-    return sl_model_want_bool(in, key->key, key->value != 0);
+    return want_bool(in, key->key, key->value != 0);
   case SL_KEY_NONE:
     return want_none(in, key->key);
   default:

@@ -84,9 +84,6 @@ enum sl_status sl_model_read_keys(struct sl_model *model, const struct sl_json_o
 enum sl_status sl_model_check_keys(const struct sl_json_object *in, const struct sl_model_key *keys, size_t count);
 /* Adds the value of every row to `out`, except those of kinds ONLY and NONE. */
 void sl_model_write_keys(const struct sl_model *model, json_t *out, const struct sl_model_key *keys, size_t count);
-
-/* A switch that changes the computation in a way that is not modelled: only `honoured` is accepted. */
-enum sl_status sl_model_want_bool(const struct sl_json_object *in, const char *key, bool honoured);
 /* The activation must be one of two spellings of the one that is modelled. */
 enum sl_status sl_model_want_activation(const struct sl_json_object *in, const char *key, const char *name,
                                         const char *alias);

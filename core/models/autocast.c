@@ -15,17 +15,18 @@ static bool is_own(const struct sl_lowering *l) {
   return l->plan->config->sl.kernels == SL_KERNELS_SHARDLAB;
 }
 
-bool sl_autocast_is_on(const struct sl_lowering *l) {
+/* Does this configuration's lowering have casts of torch.autocast? */
+static bool is_on(const struct sl_lowering *l) {
   return l->compute != l->dtype;
 }
 
 /* Do kernels that torch.compile made cast what they write? */
 static bool fuses(const struct sl_lowering *l) {
-  return sl_autocast_is_on(l) && set_of(l)->torch_blocks;
+  return is_on(l) && set_of(l)->torch_blocks;
 }
 
 bool sl_autocast_casts_apart(const struct sl_lowering *l) {
-  return sl_autocast_is_on(l) && !is_own(l) && !fuses(l);
+  return is_on(l) && !is_own(l) && !fuses(l);
 }
 
 enum sl_dtype sl_autocast_normed(const struct sl_lowering *l) {
@@ -201,7 +202,7 @@ static enum sl_status leave_region(struct walk *w) {
 enum sl_status sl_autocast_weights(struct sl_lowering *l) {
   enum sl_status status;
   struct walk w = {.l = l};
-  if (!sl_autocast_is_on(l)) return SL_OK;
+  if (!is_on(l)) return SL_OK;
   SL_TRY(sl_calloc(&w.held, (size_t)l->pp_rank->tensor_count + 1, sizeof *w.held));
   for (int i = 0; i < l->pp_rank->tensor_count; i++) w.held[i].forward = w.held[i].backward = -1;
   SL_GO(add_all(&w, &l->stage->forward));

@@ -15,8 +15,6 @@
 
 #include "core/models/tape.h"
 
-/* Does this configuration's lowering have casts of torch.autocast? */
-bool sl_autocast_is_on(const struct sl_lowering *lowering);
 /* Does every product cast its input for itself? */
 bool sl_autocast_casts_apart(const struct sl_lowering *lowering);
 /* The type of a norm's output: that of the stream, unless its kernel casts for the product behind it. */

@@ -57,30 +57,43 @@ static FILE *append_to(const char *path) {
   const int handle = open(path, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC, 0666);
   struct stat info;
   if (handle < 0) return NULL;
-  if (fstat(handle, &info) == 0 && S_ISREG(info.st_mode)) return fdopen(handle, "a");
-  close(handle);
-  errno = EEXIST;
-  return NULL;
+  const bool regular = fstat(handle, &info) == 0 && S_ISREG(info.st_mode);
+  FILE *stream = regular ? fdopen(handle, "a") : NULL;
+  if (stream == NULL) close(handle);
+  if (!regular) errno = EEXIST;
+  return stream;
 }
 
-/* "Train/Samples/lr" becomes Train_Samples_lr.csv, whose second column is lr. */
-static enum sl_status begin(struct sl_csv_series *series, const char *name, struct sl_csv_file **out) {
+static void free_file(struct sl_csv_file *file) {
+  if (file->stream != NULL) fclose(file->stream);
+  free(file->name);
+  free(file->path);
+}
+
+/* Opens the file of `name`, behind what is in it already. "Train/Samples/lr" becomes Train_Samples_lr.csv, whose second
+ * column is lr. */
+static enum sl_status open_file(const struct sl_csv_series *series, const char *name, struct sl_csv_file *file) {
   const char *last = strrchr(name, '/');
-  SL_TRY(sl_grow(&series->files, &series->capacity, series->count + 1, sizeof *series->files));
-  struct sl_csv_file *file = &series->files[series->count];
+  bool headed = false;
   *file = (struct sl_csv_file){.name = strdup(name)};
-  if (file->name == NULL || asprintf(&file->path, "%s/%s.csv", series->folder, name) < 0) {
-    free(file->name);
-    return sl_fail(SL_ERR_MEMORY, "out of memory: the file of %s", name);
-  }
-  series->count++;
+  if (asprintf(&file->path, "%s/%s.csv", series->folder, name) < 0) file->path = NULL;
+  if (file->name == NULL || file->path == NULL) return sl_fail(SL_ERR_MEMORY, "out of memory: the file of %s", name);
   for (char *c = file->path + strlen(series->folder) + 1; *c != '\0'; c++)
     if (*c == '/' || *c == ' ') *c = '_';
-  bool headed = false;
   if (series->goes_on) SL_TRY(drop_rows(file->path, series->after, &headed));
   file->stream = append_to(file->path);
   if (file->stream == NULL) return io_error(file);
   if (!headed && fprintf(file->stream, "step,%s\r\n", last != NULL ? last + 1 : name) < 0) return io_error(file);
+  return SL_OK;
+}
+
+/* A file that cannot be opened is none of the series. */
+static enum sl_status begin(struct sl_csv_series *series, const char *name, struct sl_csv_file **out) {
+  SL_TRY(sl_grow(&series->files, &series->capacity, series->count + 1, sizeof *series->files));
+  struct sl_csv_file *file = &series->files[series->count];
+  const enum sl_status status = open_file(series, name, file);
+  if (status != SL_OK) return free_file(file), status;
+  series->count++;
   *out = file;
   return SL_OK;
 }
@@ -102,11 +115,7 @@ enum sl_status sl_csv_series_flush(struct sl_csv_series *series) {
 }
 
 void sl_csv_series_free(struct sl_csv_series *series) {
-  for (size_t i = 0; i < series->count; i++) {
-    if (series->files[i].stream != NULL) fclose(series->files[i].stream);
-    free(series->files[i].name);
-    free(series->files[i].path);
-  }
+  for (size_t i = 0; i < series->count; i++) free_file(&series->files[i]);
   free(series->files);
   free(series->folder);
   *series = (struct sl_csv_series){0};

@@ -1,6 +1,8 @@
 /* Event files; see events.h. */
 #include "core/monitor/events.h"
 
+#include "core/base/machine.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -73,12 +75,6 @@ static enum sl_status write_record(struct sl_events *events, const struct messag
   return sl_fail(SL_ERR_IO, "%s: %s", events->path, strerror(errno));
 }
 
-static double wall_time(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_REALTIME, &now);
-  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 static const char stem[] = "events.out.tfevents.";
 
 /* The current second, or one later than the newest file of the folder. */
@@ -110,7 +106,7 @@ enum sl_status sl_events_open(struct sl_events *events, const char *folder) {
     sl_events_close(events);
     return status;
   }
-  put_double(&first, 1, wall_time());
+  put_double(&first, 1, sl_machine_date());
   put_bytes(&first, 3, version, sizeof version - 1);
   return write_record(events, &first);
 }
@@ -127,7 +123,7 @@ enum sl_status sl_events_write(struct sl_events *events, const char *name, doubl
   put_key(&scalar, 2, FIXED32);
   put_fixed(&scalar, bits, 4);
   put_bytes(&summary, 1, scalar.bytes, scalar.size);
-  put_double(&event, 1, wall_time());
+  put_double(&event, 1, sl_machine_date());
   put_key(&event, 2, VARINT);
   put_varint(&event, (uint64_t)step);
   put_bytes(&event, 5, summary.bytes, summary.size);
@@ -139,7 +135,7 @@ enum sl_status sl_events_purge(struct sl_events *events, int64_t step) {
   if (events->stream == NULL) return SL_OK;
   put_key(&log, 1, VARINT);
   put_varint(&log, 1); /* START */
-  put_double(&event, 1, wall_time());
+  put_double(&event, 1, sl_machine_date());
   put_key(&event, 2, VARINT);
   put_varint(&event, (uint64_t)step);
   put_bytes(&event, 7, log.bytes, log.size);

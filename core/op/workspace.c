@@ -5,10 +5,6 @@
 
 #include <math.h>
 
-static int64_t pad(int64_t n, int64_t multiple) {
-  return (n + multiple - 1) / multiple * multiple;
-}
-
 /* Partial sums of a row of gradients, over at most 128 blocks of rows. The half of a backward that computes only dx has
  * none. */
 static int64_t row_sums(const struct sl_op *op, int64_t gradients) {
@@ -28,7 +24,7 @@ struct head {
 };
 
 static int64_t heads(const struct sl_op *op, int64_t threads, struct head each) {
-  const int64_t t = pad(op->dim[1] * sl_op_cp(op), 256), d = pad(op->dim[3], 16);
+  const int64_t t = sl_round_up(op->dim[1] * sl_op_cp(op), 256), d = sl_round_up(op->dim[3], 16);
   const int64_t floats = sl_product(each.copies, sl_product(t, d)) + each.rows * d + each.scores + 64;
   return sl_sum(sl_product(threads, 4 * floats), 64);
 }
@@ -65,7 +61,7 @@ int64_t sl_op_attention_parts_bytes(const int64_t *dim) {
 }
 
 int64_t sl_op_workspace(const struct sl_op *op, int64_t threads) {
-  const int64_t t = pad(op->dim[1], 256);
+  const int64_t t = sl_round_up(op->dim[1], 256);
   switch (op->kind) {
   case SL_OP_GEMM:
     return gemm(op);

@@ -5,7 +5,7 @@
 
 /* Bytes that a buffer takes in an arena. */
 static inline int64_t sl_live_aligned(int64_t bytes) {
-  return (bytes + SL_ALIGN - 1) / SL_ALIGN * SL_ALIGN;
+  return sl_aligned(bytes);
 }
 /* Issues are counted over all programs: the first one of a program. */
 uint32_t sl_live_first_issue(const struct sl_class *rank_class, enum sl_program_kind kind);

@@ -1,6 +1,8 @@
 /* See cut.h. */
 #include "core/plan/cut.h"
 
+#include "core/base/checked.h"
+
 bool sl_cut_is_whole(const struct sl_plan *plan, const struct sl_tensor *t) {
   const bool untied = !plan->model->tied_head;
   if (t->tp_dim < 0) return true;
@@ -31,7 +33,7 @@ static int64_t width_of(const struct sl_plan *plan, const struct sl_tensor *t) {
   const int64_t block = t->shape[t->tp_dim] / blocks_of(t);
   const int64_t members = members_of(plan, t), part = (block + members - 1) / members;
   const int64_t multiple = t->vocabulary ? plan->vocab_multiple : 1;
-  return (part + multiple - 1) / multiple * multiple;
+  return sl_round_up(part, multiple);
 }
 
 int64_t sl_cut_local_size(const struct sl_plan *plan, const struct sl_tensor *t, int dim) {

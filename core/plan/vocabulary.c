@@ -1,6 +1,7 @@
 /* The vocabulary under tensor parallelism; see vocabulary.h. */
 #include "core/plan/vocabulary.h"
 
+#include "core/config/parallel.h"
 #include "core/plan/kernels.h"
 
 const char *sl_vocabulary_word(const struct sl_plan *plan) {
@@ -20,10 +21,9 @@ static enum sl_tp_vocab asked_of(const struct sl_plan *plan) {
 
 /* The key that has asked for it. */
 static const char *key_of(const struct sl_config *c) {
-  static const char *const keys[] = {"shardlab.tp_vocab", "tensor_parallel.autotp_size", "tensor_parallel.tp.tp_size"};
-  for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-    if (sl_config_at(c, keys[i]) != NULL) return keys[i];
-  return "tensor_parallel.tensor_parallel.tp_size";
+  static const char own[] = "shardlab.tp_vocab";
+  const char *autotp = sl_config_autotp_key(c->doc.root);
+  return sl_config_at(c, own) != NULL || autotp == NULL ? own : autotp;
 }
 
 /* The stream's rows are the same on all members where an end is whole, and its loss is on the whole vocabulary. */

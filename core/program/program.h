@@ -10,6 +10,7 @@
  * proves them independently. Read core/op/op.h first. */
 #pragma once
 
+#include "core/base/checked.h"
 #include "core/base/status.h"
 #include "core/op/op.h"
 #include "core/plan/plan.h"
@@ -177,6 +178,10 @@ enum sl_space { SL_SPACE_DEVICE, SL_SPACE_HOST, SL_SPACE_NVME, SL_SPACE_COUNT };
 const char *sl_space_name(enum sl_space space);
 
 enum { SL_ALIGN = 256 }; /* bytes: every buffer starts at a multiple of this in its arena */
+/* The bytes that a buffer takes there. */
+static inline int64_t sl_aligned(int64_t bytes) {
+  return sl_round_up(bytes, SL_ALIGN);
+}
 
 /* For how long the contents of a buffer stay the same object; the arena planner reuses memory between these
  * lifetimes. */

@@ -1,6 +1,8 @@
 /* Reads a run record. Every key that keys.def requires is checked here, once, and errors name its place. */
 #include "core/record/record.h"
 
+#include "core/base/json_get.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -47,17 +49,6 @@ static const char *shape_name(enum shape shape) {
   return names[shape];
 }
 
-static const json_t *descend(const json_t *value, const char *path) {
-  while (value != NULL && *path != '\0') {
-    char key[64];
-    const size_t length = strcspn(path, ".");
-    snprintf(key, sizeof key, "%.*s", (int)length, path);
-    value = json_object_get(value, key);
-    path += length + (path[length] == '.');
-  }
-  return value;
-}
-
 /* Checks the key of the rows of a list, "ranks[].rank", in each of them. */
 static enum sl_status check_rows(const struct sl_json *doc, const struct key *key) {
   const char *brackets = strstr(key->path, "[]."), *name = brackets + 3;
@@ -65,7 +56,7 @@ static enum sl_status check_rows(const struct sl_json *doc, const struct key *ke
   size_t i;
   char list[64], path[96];
   snprintf(list, sizeof list, "%.*s", (int)(brackets - key->path), key->path);
-  rows = descend(doc->root, list);
+  rows = sl_json_at(doc->root, list);
   json_array_foreach(rows, i, row) {
     if (has_shape(json_object_get(row, name), key->shape)) continue;
     snprintf(path, sizeof path, "%s[%zu].%s", list, i, name);
@@ -75,7 +66,7 @@ static enum sl_status check_rows(const struct sl_json *doc, const struct key *ke
 }
 
 static enum sl_status check_key(const struct sl_json *doc, const struct key *key) {
-  const json_t *value = descend(doc->root, key->path);
+  const json_t *value = sl_json_at(doc->root, key->path);
   if (value == NULL) return sl_json_fail(doc, key->path, "is absent; expected %s", shape_name(key->shape));
   if (has_shape(value, key->shape)) return SL_OK;
   return sl_json_fail(doc, key->path, "is of another type; expected %s", shape_name(key->shape));
@@ -94,9 +85,9 @@ static enum sl_status check_sum(const struct sl_json *doc) {
   const json_t *value;
   const char *key;
   json_int_t sum = 0;
-  json_object_foreach((json_t *)descend(doc->root, "memory.device.by_category"), key, value) sum +=
+  json_object_foreach((json_t *)sl_json_at(doc->root, "memory.device.by_category"), key, value) sum +=
       json_integer_value(value);
-  const json_int_t peak = json_integer_value(descend(doc->root, "memory.device.peak_bytes"));
+  const json_int_t peak = json_integer_value(sl_json_at(doc->root, "memory.device.peak_bytes"));
   if (sum == peak) return SL_OK;
   return sl_json_fail(doc, "memory.device.by_category", "sums to %lld; expected peak_bytes, %lld", (long long)sum,
                       (long long)peak);

@@ -21,8 +21,7 @@ static int64_t arena_of(const json_t *rank, enum sl_space space) {
   return integer_of(json_object_get(rank, "arena_bytes"), sl_space_name(space));
 }
 
-/* Layers of every stage of the pipeline, in the order of the model. */
-static json_t *stage_layers(const struct sl_plan *plan) {
+json_t *sl_record_stage_layers(const struct sl_plan *plan) {
   json_t *list = json_array();
   for (int i = 0; i < plan->stage_count; i++) json_array_append_new(list, json_integer(plan->stages[i].layer_count));
   return list;
@@ -36,19 +35,21 @@ static int64_t padded_vocabulary(const struct sl_plan *plan) {
 }
 
 static json_t *plan_json(const struct sl_plan *plan) {
-  json_t *object = json_pack(
-      "{s:i, s:i, s:i, s:i, s:i, s:i, s:I, s:i, s:s, s:o, s:b, s:I, s:I, s:I, s:I, s:i, s:I}", "world", plan->world,
-      "dp", plan->dp, "tp", plan->tp, "pp", plan->pp, "cp", plan->cp, "zero_stage", plan->strategy.zero_stage,
-      "shard_size", (json_int_t)plan->shard, "virtual_stages",
-      plan->stage_count > plan->pp ? plan->stage_count / plan->pp : 1, "schedule", plan->config->sl.schedule, "stages",
-      stage_layers(plan), "sequence_parallel", plan->sequence_parallel, "micro_batch", (json_int_t)plan->micro_batch,
-      "micro_batches", (json_int_t)plan->n_micro, "global_batch", (json_int_t)plan->global_batch, "seq",
-      (json_int_t)plan->seq, "threads", plan->threads, "parameters", (json_int_t)sl_model_numel(plan->model));
+  json_t *object =
+      json_pack("{s:i, s:i, s:i, s:i, s:i, s:i, s:I, s:i, s:s, s:o, s:b, s:I, s:I, s:I, s:I, s:i, s:I}", "world",
+                plan->world, "dp", plan->dp, "tp", plan->tp, "pp", plan->pp, "cp", plan->cp, "zero_stage",
+                plan->strategy.zero_stage, "shard_size", (json_int_t)plan->shard, "virtual_stages",
+                plan->stage_count > plan->pp ? plan->stage_count / plan->pp : 1, "schedule", plan->config->sl.schedule,
+                "stages", sl_record_stage_layers(plan), "sequence_parallel", plan->sequence_parallel, "micro_batch",
+                (json_int_t)plan->micro_batch, "micro_batches", (json_int_t)plan->n_micro, "global_batch",
+                (json_int_t)plan->global_batch, "seq", (json_int_t)plan->seq, "threads", plan->threads, "parameters",
+                (json_int_t)sl_model_numel(plan->model));
   if (plan->model->vocab_size > 0) set_integer(object, "padded_vocab_size", padded_vocabulary(plan));
   return object;
 }
 
-enum sl_dtype sl_record_peak_dtype(const struct sl_plan *plan) {
+/* The type whose peak counts: that of the products, or fp32 on a CPU that multiplies 16-bit numbers in it. */
+static enum sl_dtype peak_dtype(const struct sl_plan *plan) {
   const struct sl_device *device = &plan->cluster->device;
   const enum sl_dtype products = sl_config_product_dtype(plan->config);
   /* a CPU without 16-bit products multiplies in fp32: cost/share.c */
@@ -57,7 +58,7 @@ enum sl_dtype sl_record_peak_dtype(const struct sl_plan *plan) {
 
 double sl_record_peak_flops(const struct sl_plan *plan) {
   const struct sl_cluster *cluster = plan->cluster;
-  const double peak = cluster->device.peak[sl_record_peak_dtype(plan)];
+  const double peak = cluster->device.peak[peak_dtype(plan)];
   if (cluster->device.kind == SL_DEVICE_GPU) return peak * (double)plan->world;
   int64_t nodes = (plan->world + cluster->devices_per_node - 1) / cluster->devices_per_node;
   if (cluster->nodes > 0 && nodes > cluster->nodes) nodes = cluster->nodes;
@@ -124,7 +125,7 @@ static enum sl_status put_times(json_t *record, const json_t *parts, const struc
   if (median > 0) set_real(record, "tokens_per_s", tokens / median);
   if (!(median > 0 && peak > 0)) return SL_OK;
   set_real(record, "mfu", flops / median / peak);
-  json_object_set_new(record, "mfu_peak", json_string(sl_dtype_name(sl_record_peak_dtype(plan))));
+  json_object_set_new(record, "mfu_peak", json_string(sl_dtype_name(peak_dtype(plan))));
   return SL_OK;
 }
 

@@ -36,8 +36,8 @@ const json_t *sl_record_traffic_row(const json_t *list, const json_t *like);
 /* Does `list` have another row that differs from `row` only in the number type? */
 bool sl_record_traffic_twins(const json_t *list, const json_t *row);
 
+/* The layers of every stage of the pipeline, in the order of the model. A new reference. */
+json_t *sl_record_stage_layers(const struct sl_plan *plan);
 /* Peak flop/s of all the hardware that the ranks use, in the type of the configuration's products: a GPU's own peak,
  * the peak of one core for a CPU. 0: unknown. */
 double sl_record_peak_flops(const struct sl_plan *plan);
-/* The type whose peak that is: that of the products, or fp32 on a CPU that multiplies 16-bit numbers in it. */
-enum sl_dtype sl_record_peak_dtype(const struct sl_plan *plan);

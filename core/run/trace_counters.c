@@ -113,8 +113,7 @@ static void tell_persistent(const struct sl_trace_slice *s, int space) {
   int64_t live[SL_CATEGORY_COUNT] = {0};
   for (size_t i = 0; i < s->rank_class->buffer_count; i++) {
     const struct sl_buffer *b = &s->rank_class->buffers[i];
-    if (b->persistent && (int)b->space == space)
-      live[b->category] += b->slots * ((b->bytes + SL_ALIGN - 1) / SL_ALIGN * SL_ALIGN);
+    if (b->persistent && (int)b->space == space) live[b->category] += b->slots * sl_aligned(b->bytes);
   }
   tell_live(s, space, s->of->end_us, live);
 }

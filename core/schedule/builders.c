@@ -156,15 +156,17 @@ static enum sl_status build_zbv(struct sl_schedule *s, int rank) {
   return v_drain(&z);
 }
 
+#define STAGES(min, max, usual) .min_stages = (min), .max_stages = (max), .default_stages = (usual)
+
 static const struct sl_schedule_builder builders[] = {
-    {"gpipe", "all forwards, then all backwards", 1, 1, 1, false, false, false, build_gpipe},
-    {"1f1b", "one forward, one backward in turn", 1, 1, 1, false, false, false, build_1f1b},
-    {"interleaved", "1f1b over several stages a rank", 1, 0, 2, true, false, false, build_interleaved},
-    {"looped-bfs", "several stages a rank, all micro-batches of one first", 1, 0, 2, false, false, false,
-     build_looped_bfs},
-    {"zb-h1", "1f1b with weight gradients put off to fill the bubble", 1, 1, 1, false, true, false, build_split},
-    {"interleaved-zb", "interleaved with weight gradients put off", 1, 0, 2, true, true, false, build_split},
-    {"zbv", "two stages a rank in a V, no bubble but the skew", 2, 2, 2, false, true, true, build_zbv},
+    {"gpipe", "all forwards, then all backwards", STAGES(1, 1, 1), .build = build_gpipe},
+    {"1f1b", "one forward, one backward in turn", STAGES(1, 1, 1), .build = build_1f1b},
+    {"interleaved", "1f1b over several stages a rank", STAGES(1, 0, 2), .rounds = true, .build = build_interleaved},
+    {"looped-bfs", "several stages a rank, all micro-batches of one first", STAGES(1, 0, 2), .build = build_looped_bfs},
+    {"zb-h1", "1f1b with weight gradients put off to fill the bubble", STAGES(1, 1, 1), .build = build_split},
+    {"interleaved-zb", "interleaved with weight gradients put off", STAGES(1, 0, 2), .rounds = true,
+     .build = build_split},
+    {"zbv", "two stages a rank in a V, no bubble but the skew", STAGES(2, 2, 2), .v_shape = true, .build = build_zbv},
 };
 
 const struct sl_schedule_builder *sl_schedule_builder_at(int i) {

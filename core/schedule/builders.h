@@ -8,7 +8,6 @@ struct sl_schedule_builder {
   const char *name, *summary;
   int min_stages, max_stages, default_stages; /* stages per rank; max_stages 0: any number */
   bool rounds;                                /* micro-batches are dealt out in equal rounds of about one per rank */
-  bool split_backward;                        /* I and W instead of B */
   bool v_shape;                               /* rank r holds stages r and 2p - 1 - r */
   /* Appends the compute actions of `rank`; s has ranks, stages, micro_batches and stage_rank. */
   enum sl_status (*build)(struct sl_schedule *s, int rank);

@@ -52,7 +52,9 @@ static const struct sl_bpe_pair *find_pair(const struct sl_bpe *b, uint32_t left
 
 /* ---- reading ---- */
 
-int sl_bpe_byte_of(int32_t c) {
+/* The byte that a character of a byte-level vocabulary stands for: printable bytes stand for themselves, the others are
+ * mapped to characters from U+0100 on. -1: none. Source: openai/gpt-2, src/encoder.py, bytes_to_unicode. */
+static int byte_of(int32_t c) {
   if ((c >= '!' && c <= '~') || (c >= 0xa1 && c <= 0xac) || (c >= 0xae && c <= 0xff)) return c;
   const int32_t n = c - 256; /* the n-th byte that is not printable: 0 to 32, 127 to 160, 173 */
   if (n < 0 || n > 67) return -1;
@@ -72,7 +74,7 @@ static bool bytes_of(const struct sl_bpe *b, const char *token, char *out, size_
     utf8proc_int32_t c;
     const utf8proc_ssize_t n =
         utf8proc_iterate((const utf8proc_uint8_t *)token + at, (utf8proc_ssize_t)(length - at), &c);
-    const int byte = n > 0 ? sl_bpe_byte_of(c) : -1;
+    const int byte = n > 0 ? byte_of(c) : -1;
     if (byte < 0) return false;
     out[(*size)++] = (char)byte;
     at += (size_t)n;

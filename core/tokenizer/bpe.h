@@ -33,7 +33,3 @@ enum sl_status sl_bpe_open(struct sl_bpe *bpe, const char *name, const json_t *m
 void sl_bpe_free(struct sl_bpe *bpe);
 /* Appends the ids of a word. Errors: SL_ERR_MEMORY. */
 enum sl_status sl_bpe_encode(struct sl_bpe *bpe, const char *word, size_t size, struct sl_token_list *out);
-
-/* The byte that a character of a byte-level vocabulary stands for: printable bytes stand for themselves, the others are
- * mapped to characters from U+0100 on. -1: none. Source: openai/gpt-2, src/encoder.py, bytes_to_unicode. */
-int sl_bpe_byte_of(int32_t character);

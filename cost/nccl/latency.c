@@ -16,11 +16,13 @@ static double measured(enum sl_nccl_hop hop, enum sl_nccl_algo algo, enum sl_ncc
   return own * fmax(0, 1 + extra / sl_nccl_hop_latency(hop, SL_NCCL_RING, SL_NCCL_SIMPLE));
 }
 
-double sl_nccl_inside_hop(const struct sl_nccl_comm *comm, enum sl_nccl_algo algo, enum sl_nccl_proto proto) {
+/* Seconds of a hop between two GPUs of a node. */
+static double inside_hop(const struct sl_nccl_comm *comm, enum sl_nccl_algo algo, enum sl_nccl_proto proto) {
   return measured(hop_inside(comm), algo, proto, comm->inside_extra);
 }
 
-double sl_nccl_across_hop(const struct sl_nccl_comm *comm, enum sl_nccl_algo algo, enum sl_nccl_proto proto) {
+/* Seconds of a hop between two nodes, with what the NIC adds. */
+static double across_hop(const struct sl_nccl_comm *comm, enum sl_nccl_algo algo, enum sl_nccl_proto proto) {
   const bool alone = comm->nodes == comm->ranks;
   const double hop = measured(SL_NCCL_HOP_NETWORK, alone ? SL_NCCL_TREE : algo, proto, comm->across_extra);
   return hop + comm->nic_latency * (proto == SL_NCCL_SIMPLE ? 2 : 1);
@@ -35,8 +37,8 @@ static double post(const struct sl_nccl_comm *comm, enum sl_nccl_proto proto) {
 static double around(const struct sl_nccl_comm *comm, enum sl_nccl_coll coll, enum sl_nccl_proto proto) {
   const int across = (coll == SL_NCCL_ALL_REDUCE ? 2 : 1) * (comm->nodes - 1);
   const int inside = sl_nccl_steps(comm, coll) - across;
-  return inside * fmax(sl_nccl_inside_hop(comm, SL_NCCL_RING, proto), post(comm, proto)) +
-         across * sl_nccl_across_hop(comm, SL_NCCL_RING, proto);
+  return inside * fmax(inside_hop(comm, SL_NCCL_RING, proto), post(comm, proto)) +
+         across * across_hop(comm, SL_NCCL_RING, proto);
 }
 
 static double down_the_ring(const struct sl_nccl_comm *comm, enum sl_nccl_coll coll, enum sl_nccl_proto proto) {
@@ -56,7 +58,7 @@ static double ring(const struct sl_nccl_comm *comm, enum sl_nccl_coll coll, enum
 double sl_nccl_latency(const struct sl_nccl_comm *comm, enum sl_nccl_coll coll, enum sl_nccl_algo algo,
                        enum sl_nccl_proto proto) {
   const double base = sl_nccl_base_latency(algo, proto);
-  const double inside = sl_nccl_inside_hop(comm, algo, proto), across = sl_nccl_across_hop(comm, algo, proto);
+  const double inside = inside_hop(comm, algo, proto), across = across_hop(comm, algo, proto);
   const int chain = sl_nccl_local_floor(comm) - 1, levels = sl_nccl_log2(comm->nodes);
   switch (algo) {
   case SL_NCCL_RING:

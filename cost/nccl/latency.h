@@ -25,6 +25,3 @@
 
 double sl_nccl_latency(const struct sl_nccl_comm *comm, enum sl_nccl_coll coll, enum sl_nccl_algo algo,
                        enum sl_nccl_proto proto);
-/* Seconds of a hop between two GPUs of a node, and of one between two nodes including what the NIC adds. */
-double sl_nccl_inside_hop(const struct sl_nccl_comm *comm, enum sl_nccl_algo algo, enum sl_nccl_proto proto);
-double sl_nccl_across_hop(const struct sl_nccl_comm *comm, enum sl_nccl_algo algo, enum sl_nccl_proto proto);

@@ -136,7 +136,8 @@ static void predicted_record(void **state) {
     assert_non_null(phase);
     if (strcmp(phase, "X") != 0) continue;
     slices++;
-    assert_true(json_real_value(json_object_get(event, "dur")) >= 0);
+    assert_true(json_is_integer(json_object_get(event, "dur")));
+    assert_true(json_integer_value(json_object_get(event, "dur")) >= 0);
   }
   assert_in_range(slices, 100, 100000);
   json_decref(trace);

@@ -187,7 +187,7 @@ static void ranks_that_mpirun_binds_share_nothing(void **state) {
   slurp("r.json", out, sizeof out);
   json_t *record = json_loads(out, 0, NULL);
   assert_true(json_is_false(json_object_get(record, "functional")));
-  assert_true(json_number_value(at(record, "environment", "load_average", NULL)) >= 0);
+  assert_true(json_is_number(at(record, "environment", "load_average", NULL)));
   json_decref(record);
   unlink("out");
 }

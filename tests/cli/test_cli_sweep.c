@@ -101,12 +101,17 @@ static void off_overrides_the_config(void **state) {
 static void lists_are_separated_by_semicolons(void **state) {
   (void)state;
   write_inputs();
-  assert_int_equal(shardlab(scratch, JOB "--pp 2 --grad-accum 4 --sweep 'stages=3,3;2,4' --quiet --json -"), 0);
+  assert_int_equal(
+      shardlab(scratch, JOB "--pp 2 --grad-accum 4 --sweep 'stages=3,3;2,4' --out lists.csv --quiet --json -"), 0);
   json_t *root = json_loads(out, 0, NULL), *row;
   size_t i, plans = 0;
   json_array_foreach(json_object_get(root, "rows"), i, row) plans += json_object_get(row, "error") == NULL;
   assert_int_equal(plans, 2);
   json_decref(root);
+  char text[1024];
+  slurp("lists.csv", text, sizeof text);
+  assert_non_null(strstr(text, "\n\"3,3\",1,")); /* one cell of the table */
+  assert_non_null(strstr(text, "\n\"2,4\",1,"));
 }
 
 /* What says how one prediction is told is not taken and then forgotten. */

@@ -255,7 +255,7 @@ static void a_search_warns_once(void **state) {
   assert_null(strstr(first + 1, warning));
 }
 
-/* With a batch that is given, only what divides it: 64 sequences of 4 ranks are 16 a rank. */
+/* With a batch that is given, only what divides it: 48 sequences of 4 ranks are 12 a rank. */
 static void a_search_keeps_the_batch(void **state) {
   (void)state;
   write_file("ds.json", "{\"train_batch_size\": 48, \"train_micro_batch_size_per_gpu\": 1, "
@@ -268,6 +268,24 @@ static void a_search_keeps_the_batch(void **state) {
   json_array_foreach(json_object_get(json_object_get(record, "search"), "probes"), i, probe)
       assert_int_equal(12 % json_integer_value(json_object_get(probe, "value")), 0);
   json_decref(record);
+}
+
+/* A step may not have as many micro-batches as the smallest of them would make of such a batch. */
+static void a_search_begins_where_there_is_a_plan(void **state) {
+  (void)state;
+  write_file("ds.json", "{\"train_batch_size\": 2097152, \"train_micro_batch_size_per_gpu\": 64, "
+                        "\"optimizer\": {\"type\": \"AdamW\"}}");
+  write_cluster(0.5, 100, 100);
+  json_t *record = predict("--model gpt2-mini --config ds.json --seq 64 --max-micro-batch");
+  assert_true(fits(record));
+  assert_true(json_integer_value(json_object_get(json_object_get(record, "search"), "found")) >= 32);
+  assert_int_equal(json_integer_value(json_object_get(json_object_get(record, "plan"), "global_batch")), 2097152);
+  json_decref(record);
+  write_cluster(0.001, 100, 100);
+  assert_int_equal(shardlab(scratch, "predict --model gpt2-mini --config ds.json --cluster cluster.json --seq 64 "
+                                     "--max-micro-batch"),
+                   1);
+  assert_non_null(strstr(err, "nothing fits: 32 needs "));
 }
 
 /* The device has room enough; host memory, and NVMe, are short by a byte or not. */
@@ -397,6 +415,7 @@ int main(void) {
       cmocka_unit_test(a_search_looks_behind_what_does_not_fit),
       cmocka_unit_test(a_search_names_its_limit),
       cmocka_unit_test(a_search_keeps_the_batch),
+      cmocka_unit_test(a_search_begins_where_there_is_a_plan),
       cmocka_unit_test(a_search_looks_at_what_makes_a_plan),
       cmocka_unit_test(a_search_warns_once),
       cmocka_unit_test(each_space_has_its_limit),

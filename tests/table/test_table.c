@@ -178,6 +178,8 @@ static void rows_that_cannot_be(void **state) {
   refuse(CHANGES("global_batch_seqs", "31"), "global_batch_seqs: is 31; expected micro_batch 3 x grad_accum 5 x dp 2");
   refuse(CHANGES("n_kv_heads", "12"), "n_kv_heads: is 12; expected the 24 heads: a gpt has no grouped attention");
   refuse(CHANGES("gpu", "h200-sxm-141g"), "gpu: is h200-sxm-141g; cluster selene-a100 has A100-SXM4-80GB");
+  refuse(CHANGES("gpu", "a100-sxm-4294967376g"), /* 2^32 + 80 */
+         "gpu: \"a100-sxm-4294967376g\" has no description in profiles/devices" GPUS ", or a cluster's file");
   refuse(CHANGES("gpu", "tpu"), "gpu: \"tpu\" has no description in profiles/devices" GPUS ", or a cluster's file");
   refuse(CHANGES("gpu", "", "cluster", "nowhere"),
          "cluster: \"nowhere\" is not known, and there is no gpu to choose one by" GPUS

@@ -5,6 +5,7 @@
 #include "core/base/machine.h"
 
 #include <errno.h>
+#include <math.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -30,10 +31,11 @@ struct frame {
 
 /* Returns 1 if ready, 0 if the deadline has passed or poll failed. */
 static int wait_ready(int fd, short events, double deadline) {
+  static const double most_s = 60; /* of one poll, which counts milliseconds in an int */
   for (;;) {
     const double left = deadline - sl_machine_clock();
     struct pollfd p = {.fd = fd, .events = events};
-    const int n = poll(&p, 1, left > 0 ? (int)(left * 1000) + 1 : 0);
+    const int n = poll(&p, 1, left > 0 ? (int)(fmin(left, most_s) * 1000) + 1 : 0);
     if (n > 0) return 1;
     if (n == 0 && left <= 0) return 0;
     if (n < 0 && errno != EINTR) return 0;
@@ -295,10 +297,36 @@ enum sl_status sl_star_open(struct sl_star *star, int rank, int world, bool spre
 
 /* --- exchanges --- */
 
+/* Has the rank at the other end died, or ended the job? */
+static enum sl_status watch_socket(const struct sl_star *star, int fd, int rank) {
+  struct pollfd p = {.fd = fd, .events = POLLIN};
+  struct frame head;
+  if (fd < 0 || poll(&p, 1, 0) <= 0) return SL_OK;
+  const ssize_t n = recv(fd, &head, sizeof head, MSG_PEEK | MSG_DONTWAIT);
+  if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) return lost(star, rank, GONE);
+  /* the frame of an exchange that came early */
+  if (n < (ssize_t)sizeof head || head.magic != MAGIC || head.kind != FRAME_ABORT) return SL_OK;
+  const double deadline = sl_machine_clock() + 1;
+  receive(fd, &head, sizeof head, deadline);
+  return aborted(fd, &head, deadline);
+}
+
+/* Waits until `rank` sends something. Meanwhile another rank may die or end the job, and this one wait for it. */
+static enum sl_status await(const struct sl_star *star, int rank, double deadline) {
+  static const double look_s = 0.05;
+  for (double now = sl_machine_clock(); now < deadline; now = sl_machine_clock()) {
+    if (wait_ready(star->sockets[rank], POLLIN, fmin(now + look_s, deadline))) break;
+    for (int i = 1; i < star->world; i++) SL_TRY(watch_socket(star, star->sockets[i], i));
+  }
+  return SL_OK; /* what reads from it says if it is late */
+}
+
 static enum sl_status exchange_root(struct sl_star *star, const void *mine, size_t bytes, char *all, double deadline) {
   memcpy(all, mine, bytes);
-  for (int i = 1; i < star->world; i++)
+  for (int i = 1; i < star->world; i++) {
+    SL_TRY(await(star, i, deadline));
     SL_TRY(read_frame(star, star->sockets[i], i, all + (size_t)i * bytes, bytes, deadline));
+  }
   for (int i = 1; i < star->world; i++)
     SL_TRY(write_frame(star, star->sockets[i], i, all, (size_t)star->world * bytes, deadline));
   return SL_OK;
@@ -345,19 +373,6 @@ enum sl_status sl_star_agree(struct sl_star *star, enum sl_status mine, int *cul
 }
 
 /* --- aborts --- */
-
-static enum sl_status watch_socket(const struct sl_star *star, int fd, int rank) {
-  struct pollfd p = {.fd = fd, .events = POLLIN};
-  struct frame head;
-  if (fd < 0 || poll(&p, 1, 0) <= 0) return SL_OK;
-  const ssize_t n = recv(fd, &head, sizeof head, MSG_PEEK | MSG_DONTWAIT);
-  if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) return lost(star, rank, GONE);
-  /* the frame of an exchange that came early */
-  if (n < (ssize_t)sizeof head || head.magic != MAGIC || head.kind != FRAME_ABORT) return SL_OK;
-  const double deadline = sl_machine_clock() + 1;
-  receive(fd, &head, sizeof head, deadline);
-  return aborted(fd, &head, deadline);
-}
 
 enum sl_status sl_star_watch(struct sl_star *star) {
   enum sl_status status = SL_OK;

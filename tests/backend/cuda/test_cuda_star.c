@@ -156,6 +156,28 @@ static void an_end_carries_its_reason(void **state) {
   for (int i = 0; i < 3; i++) assert_int_equal(codes[i], 0);
 }
 
+/* Rank 0 reads what ranks send in their order: rank 1, which is late, does not hide how rank 2 ends. */
+static int late_body(struct sl_star *star) {
+  int mine = star->rank, all[8];
+  if (star->rank == 1) return nap(2500), 0;
+  if (star->rank == 2) {
+    sl_star_abort(star, "all_reduce of group tp timed out");
+    nap(200);
+    return 0;
+  }
+  const double began = sl_machine_clock();
+  if (sl_star_exchange(star, &mine, sizeof mine, all) != SL_ERR_PEER) return 1;
+  if (sl_machine_clock() - began > 2) return 2;
+  return strstr(sl_error_message(), "rank 2 ended the job: all_reduce of group tp") ? 0 : 3;
+}
+
+static void an_end_is_heard_in_an_exchange(void **state) {
+  (void)state;
+  int codes[8];
+  run_world(3, late_body, codes);
+  for (int i = 0; i < 3; i++) assert_int_equal(codes[i], 0);
+}
+
 static void a_world_that_never_comes_is_given_up(void **state) {
   (void)state;
   struct sl_star star;
@@ -305,6 +327,7 @@ int main(void) {
       cmocka_unit_test(the_lowest_failure_is_everybodys),
       cmocka_unit_test(a_dead_peer_is_named_everywhere),
       cmocka_unit_test(an_end_carries_its_reason),
+      cmocka_unit_test(an_end_is_heard_in_an_exchange),
       cmocka_unit_test(a_world_that_never_comes_is_given_up),
       cmocka_unit_test(a_stranger_is_turned_away),
       cmocka_unit_test(nobody_waits_longer_than_the_limit),

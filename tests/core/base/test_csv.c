@@ -74,9 +74,33 @@ static void what_is_no_table_says_where(void **state) {
   sl_error_clear();
 }
 
+/* What is written is read again, whatever it has in it. */
+static void a_cell_is_read_as_it_was_written(void **state) {
+  (void)state;
+  static const char *const cells[] = {"3,3", "say \"no\"", "two\nlines", "return\r", "", "plain 7%"};
+  enum { COUNT = sizeof cells / sizeof *cells };
+  char *text;
+  size_t size;
+  struct sl_csv csv;
+  FILE *out = open_memstream(&text, &size);
+  fprintf(out, "a,b,c,d,e,f\n");
+  for (int i = 0; i < COUNT; i++) {
+    if (i > 0) fputc(',', out);
+    sl_csv_put(out, cells[i]);
+  }
+  fclose(out);
+  assert_int_equal(parse(&csv, text), SL_OK);
+  assert_int_equal(csv.rows, 1);
+  for (size_t i = 0; i < COUNT; i++) assert_string_equal(sl_csv_at(&csv, 0, i)->text, cells[i]);
+  assert_non_null(strstr(text, ",,plain 7%")); /* no quotes where none are needed */
+  sl_csv_free(&csv);
+  free(text);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(cells_have_places),
+      cmocka_unit_test(a_cell_is_read_as_it_was_written),
       cmocka_unit_test(what_is_no_table_says_where),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

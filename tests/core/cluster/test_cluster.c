@@ -282,6 +282,27 @@ static void localhost_is_this_machine(void **state) {
   sl_cluster_free(&c);
 }
 
+/* 4 of 8 devices of a node have 16 neighbours where 8 have 32, and no pair of 6 is split by the end of a node. */
+static void links_follow_the_size_of_nodes(void **state) {
+  (void)state;
+  static const struct {
+    int64_t devices, spans[3];
+  } cases[] = {{8, {4, 8, 32}}, {4, {4, 4, 16}}, {6, {2, 6, 24}}, {3, {1, 3, 12}}, {16, {4, 16, 32}}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct sl_cluster c;
+    assert_int_equal(parse(&c, "{\"devices_per_node\":8, \"device\":\"h100-sxm\", \"links\":["
+                               "{\"span\":4,\"bandwidth_GBps\":8,\"latency_us\":1},"
+                               "{\"span\":8,\"bandwidth_GBps\":7,\"latency_us\":1},"
+                               "{\"span\":32,\"bandwidth_GBps\":6,\"latency_us\":1},"
+                               "{\"bandwidth_GBps\":5,\"latency_us\":1}]}"),
+                     SL_OK);
+    sl_cluster_resize_nodes(&c, cases[i].devices);
+    for (int k = 0; k < 3; k++) assert_int_equal(c.link[k].span, cases[i].spans[k]);
+    assert_true(c.link[3].span == INT64_MAX);
+    sl_cluster_free(&c);
+  }
+}
+
 /* "device" may be the name of a description that several clusters share; what is printed is the whole. */
 static void clusters_share_a_device(void **state) {
   (void)state;
@@ -356,6 +377,7 @@ int main(void) {
       cmocka_unit_test(preset_numbers),
       cmocka_unit_test(localhost_is_this_machine),
       cmocka_unit_test(clusters_share_a_device),
+      cmocka_unit_test(links_follow_the_size_of_nodes),
       cmocka_unit_test(devices_name_their_usual_clusters),
       cmocka_unit_test(unknown_words_list_the_presets),
   };

@@ -294,6 +294,8 @@ static void broken_elasticity(void **state) {
        "which is max_train_batch_size"},
       {"\"enabled\": true, \"max_train_batch_size\": 9, \"micro_batch_sizes\": [1], \"version\": 3",
        "1:87: elasticity.version: is 3; expected 0.1 or 0.2"},
+      {"\"enabled\": true, \"max_train_batch_size\": 9, \"micro_batch_sizes\": [1], \"version\": \"0.1abc\"",
+       "1:87: elasticity.version: is \"0.1abc\"; expected 0.1 or 0.2"},
   };
   for (size_t i = 0; i < sizeof broken_keys / sizeof *broken_keys; i++) {
     struct sl_config config;

@@ -1,8 +1,8 @@
 /* What tests of Megatron-LM's arguments share: readings, refusals and warnings. */
 #pragma once
 
+#include "core/base/json_get.h"
 #include "core/interop/megatron.h"
-#include "core/interop/paths.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -53,7 +53,7 @@ static inline void read_as(const char *text, json_t **config, json_t **model) {
 }
 
 static inline long long integer(const json_t *root, const char *path) {
-  return json_integer_value(sl_interop_get(root, path));
+  return json_integer_value(sl_json_at(root, path));
 }
 
 /* `text` is refused with a message that has `says` in it. */

@@ -1,8 +1,8 @@
 /* label: unit
  * Accelerate's MEGATRON_LM: the defaults of its MegatronLMPlugin, which are not Megatron-LM's, and the words that it
  * reads. */
+#include "core/base/json_get.h"
 #include "core/interop/accelerate.h"
-#include "core/interop/paths.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -65,7 +65,7 @@ static void settings_are_those_of_the_plugin(void **state) {
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     json_t *config = read_text(cases[i].text), *want = json_loads(cases[i].json, JSON_DECODE_ANY, NULL);
-    const json_t *has = sl_interop_get(config, cases[i].path);
+    const json_t *has = sl_json_at(config, cases[i].path);
     if (has == NULL ? !json_is_null(want) : !json_equal(has, want))
       fail_msg("%s: %s is not %s", cases[i].text, cases[i].path, cases[i].json);
     json_decref(want);

@@ -1,9 +1,9 @@
 /* label: unit
  * torchtitan's TOML and Accelerate's YAML: what a setting becomes, defaults, earlier names; what is not modelled is
  * refused with its key. */
+#include "core/base/json_get.h"
 #include "core/interop/accelerate.h"
 #include "core/interop/accelerate_keys.h"
-#include "core/interop/paths.h"
 #include "core/interop/reword.h"
 #include "core/interop/torchtitan.h"
 #include "core/interop/torchtitan_keys.h"
@@ -53,7 +53,7 @@ static void close_reading(struct reading *r) {
 /* `json` is the value at `path`. */
 static void value_is(const struct reading *r, const char *path, const char *json) {
   json_t *want = json_loads(json, JSON_DECODE_ANY, NULL);
-  const json_t *has = sl_interop_get(r->config, path);
+  const json_t *has = sl_json_at(r->config, path);
   if (r->status != SL_OK) fail_msg("%s", sl_error_message());
   if (!json_equal(has, want)) fail_msg("%s is %s", path, has != NULL ? json_dumps(has, JSON_ENCODE_ANY) : "absent");
   json_decref(want);

@@ -1,6 +1,7 @@
 /* label: unit
  * Megatron-LM's arguments as launch scripts give them: variables, comments, continued lines; what is not modelled is
  * refused by name, and what has no counterpart is said once. */
+#include "core/base/json_get.h"
 #include "tests/core/interop/megatron_reading.h"
 
 #define SIZES                                                                                                          \
@@ -26,8 +27,8 @@ static void a_launch_script_is_read(void **state) {
   assert_int_equal(integer(model, "n_layer"), 8);
   assert_int_equal(integer(model, "n_positions"), 128);
   assert_int_equal(integer(model, "n_inner"), 256);
-  assert_true(json_is_true(sl_interop_get(config, "bf16.enabled")));
-  assert_string_equal(json_string_value(sl_interop_get(config, "shardlab.preset")), "megatron-lm");
+  assert_true(json_is_true(sl_json_at(config, "bf16.enabled")));
+  assert_string_equal(json_string_value(sl_json_at(config, "shardlab.preset")), "megatron-lm");
   assert_string_equal(warned, "run.sh: no counterpart, so without effect: --frobnicate");
   json_decref(config);
   json_decref(model);
@@ -38,11 +39,11 @@ static void defaults_are_megatrons(void **state) {
   json_t *config, *model;
   read_as("--micro-batch-size 1 --seq-length 64", &config, &model);
   assert_null(model);
-  assert_true(json_number_value(sl_interop_get(config, "gradient_clipping")) == 1.0);
-  assert_true(json_number_value(sl_interop_get(config, "optimizer.params.weight_decay")) == 0.01);
+  assert_true(json_number_value(sl_json_at(config, "gradient_clipping")) == 1.0);
+  assert_true(json_number_value(sl_json_at(config, "optimizer.params.weight_decay")) == 0.01);
   assert_int_equal(integer(config, "shardlab.make_vocab_size_divisible_by"), 128);
-  assert_string_equal(json_string_value(sl_interop_get(config, "shardlab.attention")), "flash-on-gpu");
-  assert_true(json_is_false(sl_interop_get(config, "zero_optimization.overlap_comm")));
+  assert_string_equal(json_string_value(sl_json_at(config, "shardlab.attention")), "flash-on-gpu");
+  assert_true(json_is_false(sl_json_at(config, "zero_optimization.overlap_comm")));
   json_decref(config);
 }
 
@@ -69,10 +70,9 @@ static void fp8_is_delayed_scaling(void **state) {
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     snprintf(text, sizeof text, "--micro-batch-size 1 --bf16 %s", cases[i].arguments);
     read_as(text, &config, &model);
-    assert_true(json_is_true(sl_interop_get(config, "shardlab.fp8")));
-    assert_string_equal(json_string_value(sl_interop_get(config, "shardlab.fp8_format")), cases[i].format);
-    assert_string_equal(json_string_value(sl_interop_get(config, "shardlab.fp8_amax_compute_algo")),
-                        cases[i].algorithm);
+    assert_true(json_is_true(sl_json_at(config, "shardlab.fp8")));
+    assert_string_equal(json_string_value(sl_json_at(config, "shardlab.fp8_format")), cases[i].format);
+    assert_string_equal(json_string_value(sl_json_at(config, "shardlab.fp8_amax_compute_algo")), cases[i].algorithm);
     assert_int_equal(integer(config, "shardlab.fp8_margin"), cases[i].margin);
     assert_int_equal(integer(config, "shardlab.fp8_amax_history_len"), cases[i].length);
     assert_string_equal(warned, "");
@@ -80,7 +80,7 @@ static void fp8_is_delayed_scaling(void **state) {
     json_decref(model);
   }
   read_as("--micro-batch-size 1 --bf16 --fp8-margin 3", &config, &model);
-  assert_null(sl_interop_get(config, "shardlab.fp8"));
+  assert_null(sl_json_at(config, "shardlab.fp8"));
   assert_non_null(strstr(warned, "--fp8-margin"));
   json_decref(config);
   json_decref(model);
@@ -104,8 +104,8 @@ static void gradients_have_the_type_that_is_said(void **state) {
     json_t *config, *model;
     snprintf(text, sizeof text, "--micro-batch-size 1 %s", cases[i][0]);
     read_as(text, &config, &model);
-    const json_t *sent = sl_interop_get(config, "communication_data_type"),
-                 *kept = sl_interop_get(config, "data_types.grad_accum_dtype");
+    const json_t *sent = sl_json_at(config, "communication_data_type"),
+                 *kept = sl_json_at(config, "data_types.grad_accum_dtype");
     assert_int_equal(sent != NULL, cases[i][1] != NULL);
     assert_int_equal(kept != NULL, cases[i][1] != NULL);
     if (sent != NULL) assert_string_equal(json_string_value(sent), cases[i][1]);
@@ -132,8 +132,8 @@ static void kernels_are_those_of_the_implementation(void **state) {
     char text[512];
     snprintf(text, sizeof text, MODEL "--micro-batch-size 1 %s", cases[i].arguments);
     read_as(text, &config, &model);
-    assert_string_equal(json_string_value(sl_interop_get(config, "shardlab.kernels")), cases[i].kernels);
-    assert_int_equal(json_is_true(sl_interop_get(config, "shardlab.fused_norm")), cases[i].fused_norm);
+    assert_string_equal(json_string_value(sl_json_at(config, "shardlab.kernels")), cases[i].kernels);
+    assert_int_equal(json_is_true(sl_json_at(config, "shardlab.fused_norm")), cases[i].fused_norm);
     json_decref(config);
     json_decref(model);
   }
@@ -160,7 +160,7 @@ static void attention_is_that_of_the_release(void **state) {
     json_t *config, *model;
     snprintf(text, sizeof text, "--micro-batch-size 1 %s", cases[i][0]);
     read_as(text, &config, &model);
-    assert_string_equal(json_string_value(sl_interop_get(config, "shardlab.attention")), cases[i][1]);
+    assert_string_equal(json_string_value(sl_json_at(config, "shardlab.attention")), cases[i][1]);
     json_decref(config);
   }
 }
@@ -254,7 +254,7 @@ static void what_a_shell_computes_is_computed(void **state) {
   assert_int_equal(integer(config, "train_micro_batch_size_per_gpu"), 2);
   assert_int_equal(integer(config, "train_batch_size"), 24);
   assert_int_equal(integer(config, "zero_optimization.stage"), 2);
-  assert_string_equal(json_string_value(sl_interop_get(config, "shardlab.preset")), "deepspeed-2");
+  assert_string_equal(json_string_value(sl_json_at(config, "shardlab.preset")), "deepspeed-2");
   json_decref(config);
 }
 

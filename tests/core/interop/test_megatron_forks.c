@@ -1,5 +1,6 @@
 /* label: unit
  * What Megatron-DeepSpeed adds to Megatron-LM's arguments; and a seed that only a shell could tell. */
+#include "core/base/json_get.h"
 #include "tests/core/interop/megatron_reading.h"
 
 #include <stdlib.h>
@@ -12,8 +13,8 @@ static void the_forks_arguments_are_deepspeeds(void **state) {
           "--checkpoint-activations --partition-activations",
           &config, &model);
   assert_int_equal(integer(config, "shardlab.cp"), 4);
-  assert_string_equal(json_string_value(sl_interop_get(config, "shardlab.cp_comm_type")), "a2a");
-  assert_true(json_is_true(sl_interop_get(config, "activation_checkpointing.partition_activations")));
+  assert_string_equal(json_string_value(sl_json_at(config, "shardlab.cp_comm_type")), "a2a");
+  assert_true(json_is_true(sl_json_at(config, "activation_checkpointing.partition_activations")));
   json_decref(config);
   warns("--micro-batch-size 1 --deepspeed --partition-activations --lr 1", false, false, "");
 }
@@ -31,7 +32,7 @@ static void the_forks_schedule_is_zb_h1(void **state) {
     json_t *config, *model;
     snprintf(text, sizeof text, "--micro-batch-size 1 --deepspeed %s", cases[i][0]);
     read_as(text, &config, &model);
-    const json_t *schedule = sl_interop_get(config, "shardlab.schedule");
+    const json_t *schedule = sl_json_at(config, "shardlab.schedule");
     assert_int_equal(schedule != NULL, cases[i][1] != NULL);
     if (schedule != NULL) assert_string_equal(json_string_value(schedule), cases[i][1]);
     assert_string_equal(warned, "");
@@ -76,7 +77,7 @@ static void the_forks_stages_are_deepspeeds(void **state) {
     snprintf(text, sizeof text, MODEL NEEDED "--deepspeed --num-layers %d --pipeline-model-parallel-size %d %s",
              cases[i].layers, cases[i].pp, cases[i].rest);
     read_as(text, &config, &model);
-    const json_t *stages = sl_interop_get(config, "shardlab.stages");
+    const json_t *stages = sl_json_at(config, "shardlab.stages");
     char *got = stages != NULL ? json_dumps(stages, JSON_COMPACT) : NULL;
     if ((got == NULL) != (cases[i].stages == NULL) || (got != NULL && strcmp(got, cases[i].stages) != 0))
       fail_msg("%s: %s", text, got != NULL ? got : "none");

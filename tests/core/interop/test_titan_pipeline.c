@@ -1,7 +1,7 @@
 /* label: unit
  * The pipelines of torchtitan's files before April 2025: as many micro-batches as stages, or as
  * pipeline_parallel_microbatches says, and the stages of generate_split_points, torchtitan's commit 90567fc98. */
-#include "core/interop/paths.h"
+#include "core/base/json_get.h"
 #include "core/interop/torchtitan.h"
 
 #include <setjmp.h>
@@ -64,10 +64,10 @@ static void micro_batches_and_stages_are_those_of_then(void **state) {
     json_t *config;
     if (read_text(cases[i].text, cases[i].world, &config) != SL_OK)
       fail_msg("%s: %s", cases[i].text, sl_error_message());
-    const json_t *stages = sl_interop_get(config, "shardlab.stages");
+    const json_t *stages = sl_json_at(config, "shardlab.stages");
     char *dealt = stages != NULL ? json_dumps(stages, JSON_COMPACT) : NULL;
-    assert_int_equal(json_integer_value(sl_interop_get(config, "train_micro_batch_size_per_gpu")), cases[i].micro);
-    assert_int_equal(json_integer_value(sl_interop_get(config, "gradient_accumulation_steps")), cases[i].times);
+    assert_int_equal(json_integer_value(sl_json_at(config, "train_micro_batch_size_per_gpu")), cases[i].micro);
+    assert_int_equal(json_integer_value(sl_json_at(config, "gradient_accumulation_steps")), cases[i].times);
     assert_int_equal(dealt == NULL, cases[i].stages == NULL);
     if (dealt != NULL) assert_string_equal(dealt, cases[i].stages);
     if (cases[i].warns)

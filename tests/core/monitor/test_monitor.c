@@ -122,6 +122,23 @@ static void nothing_is_asked_for(void **state) {
   sl_monitor_close(m);
 }
 
+/* Neither what is written next nor a flush finds a file that was never opened. */
+static void a_file_that_is_a_folder_is_refused_each_time(void **state) {
+  const struct sl_monitor_place csv = {true, "test_monitor_folder", "job"}, none = {false, "", ""};
+  struct sl_monitor *m;
+  (void)state;
+  assert_int_equal(system("rm -rf test_monitor_folder && mkdir -p test_monitor_folder/job/lr.csv"), 0);
+  assert_int_equal(sl_monitor_open(&m, &csv, &none), SL_OK);
+  for (int i = 0; i < 2; i++) {
+    assert_int_equal(sl_monitor_write(m, "lr", 0.25, 16), SL_ERR_IO);
+    assert_non_null(strstr(sl_error_message(), "test_monitor_folder/job/lr.csv: Is a directory"));
+    sl_error_clear();
+  }
+  assert_int_equal(sl_monitor_flush(m), SL_OK);
+  sl_monitor_close(m);
+  assert_int_equal(system("rm -r test_monitor_folder"), 0);
+}
+
 static void what_the_system_refuses(void **state) {
   const struct sl_monitor_place none = {false, "", ""}, under_a_file = {true, "/dev/null", "x"};
   char long_name[300];
@@ -160,6 +177,7 @@ int main(void) {
                                      cmocka_unit_test(a_run_goes_on_with_its_files),
                                      cmocka_unit_test(event_files_are_in_order),
                                      cmocka_unit_test(nothing_is_asked_for),
+                                     cmocka_unit_test(a_file_that_is_a_folder_is_refused_each_time),
                                      cmocka_unit_test(what_the_system_refuses)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
