@@ -11,7 +11,7 @@ enum { STEPS = 2 };
 
 struct replay {
   const struct sl_class *c;
-  const struct sl_life *lives; /* of the step, by first use */
+  const struct sl_request *lives; /* of the step, by first use */
   size_t count;
   uint32_t *ends;   /* (count) issues after which the blocks of the lifetimes can be reused */
   uint32_t *by_end; /* (count) */
@@ -158,16 +158,31 @@ bool sl_reserve_joins(const struct sl_plan *plan) {
   return plan->n_micro > 1 && !plan->config->sl.expandable_segments;
 }
 
-enum sl_status sl_reserve_report(struct sl_class *c, const struct sl_lives *lives, int64_t room, int64_t lead,
+enum sl_status sl_requests_list(const struct sl_lives *lives, struct sl_requests **out) {
+  struct sl_requests *r;
+  size_t first = 0, end;
+  while (first < lives->count && lives->items[first].program != SL_PROGRAM_STEP) first++;
+  for (end = first; end < lives->count && lives->items[end].program == SL_PROGRAM_STEP;) end++;
+  SL_TRY(sl_malloc(&r, sizeof *r + (end - first) * sizeof *r->items, 1));
+  r->count = end - first;
+  for (size_t i = 0; i < r->count; i++) {
+    const struct sl_life *life = &lives->items[first + i];
+    r->items[i] = (struct sl_request){life->first, life->last, life->lanes, life->buffer};
+  }
+  *out = r;
+  return SL_OK;
+}
+
+void sl_requests_free(struct sl_requests *requests) {
+  free(requests);
+}
+
+enum sl_status sl_reserve_report(struct sl_class *c, const struct sl_requests *requests, int64_t room, int64_t lead,
                                  bool expandable, bool joins) {
-  struct replay r = {.c = c, .expandable = expandable};
+  struct replay r = {.c = c, .lives = requests->items, .count = requests->count, .expandable = expandable};
   struct sl_memory_report *report = &c->memory[SL_SPACE_DEVICE];
   enum sl_status status;
   int64_t unled;
-  size_t first = 0;
-  while (first < lives->count && lives->items[first].program != SL_PROGRAM_STEP) first++;
-  r.lives = lives->count > 0 ? &lives->items[first] : NULL;
-  while (first + r.count < lives->count && r.lives[r.count].program == SL_PROGRAM_STEP) r.count++;
   SL_GO(sl_calloc(&r.by_end, r.count, sizeof *r.by_end));
   SL_GO(sl_calloc(&r.blocks, r.count, sizeof *r.blocks));
   SL_GO(sl_calloc(&r.head, r.count, sizeof *r.head));
