@@ -175,13 +175,13 @@ enum sl_status sl_setup_plan(struct sl_setup *setup, const struct sl_options *op
 }
 
 /* The programs of one rank are built after those of another, in memory of the same sizes: what is given back stays with
- * the process, so that the kernel does not have to clear it once more. All threads take from one heap, whose first part
- * comes in huge pages where there are any: otherwise a tenth of a prediction's time is the kernel's, page by page. */
+ * the process, so that the kernel does not have to clear it once more. The first part of this thread's heap comes in huge
+ * pages where there are any: otherwise a tenth of a prediction's time is the kernel's, page by page. Other threads keep
+ * heaps of their own, since in one heap they would wait for each other. */
 static void keep_memory(void) {
   enum { HEAP = 64 << 20, HUGE_PAGE = 2 << 20 };
   mallopt(M_MMAP_THRESHOLD, 32 << 20); /* bytes, the most that there may be */
   mallopt(M_TRIM_THRESHOLD, 2 * HEAP);
-  mallopt(M_ARENA_MAX, 1);
   mallopt(M_TOP_PAD, HEAP);
   void *volatile grows = malloc(HUGE_PAGE); /* by as much as that and HEAP */
   free(grows);
