@@ -33,20 +33,22 @@ void sl_sim_emit(struct sl_sim *sim, int local, struct sl_issue_ref issue, doubl
  * run without a gap. */
 static void tell(struct sl_sim *sim, int local, uint32_t first, uint32_t end) {
   const struct sl_sim_rank *rank = &sim->ranks[local];
-  const struct sl_sim_ahead *ops = rank->stretch.ops;
-  for (uint32_t n; first < end; first += n) {
-    const struct sl_sim_ahead *op = &ops[first];
-    const struct sl_issue *stored = op->stored;
-    n = 1;
+  const struct sl_sim_ahead *op = &rank->stretch.ops[first], *const last = &rank->stretch.ops[end];
+  while (op < last) {
+    const struct sl_issue_ref issue = {op->stored, op->turn};
     if (rank->unreported == NULL) {
-      sl_sim_emit(sim, local, (struct sl_issue_ref){stored, op->turn}, op->start, op->end);
+      sl_sim_emit(sim, local, issue, op->start, op->end);
+      op++;
       continue;
     }
-    double *times = sl_unreported_times(rank->unreported, SL_SIM_AHEAD);
-    times[0] = op->start, times[1] = op->end;
-    for (; first + n < end && op[n].stored == stored + n && op[n].start == times[n]; n++) times[n + 1] = op[n].end;
-    const uint32_t number = sl_issue_number(rank->now->program, (struct sl_issue_ref){stored, op->turn});
-    sl_unreported_note(rank->unreported, number, stored, n);
+    double *const times = sl_unreported_times(rank->unreported, SL_SIM_AHEAD), *time = times;
+    const struct sl_issue *stored = issue.stored;
+    *time = op->start;
+    do {
+      *++time = op++->end, stored++;
+    } while (op < last && op->stored == stored && op->start == *time);
+    sl_unreported_note(rank->unreported, sl_issue_number(rank->now->program, issue), issue.stored,
+                       (uint32_t)(time - times));
   }
 }
 
@@ -284,10 +286,11 @@ static int leave(struct sl_sim *sim, int local, uint32_t count, double time) {
   struct sl_sim_rank *rank = &sim->ranks[local];
   struct sl_sim_lane *compute = &rank->lanes[SL_LANE_COMPUTE];
   const struct sl_sim_ahead *ops = rank->stretch.ops;
+  double launching = rank->launching;
   uint32_t first = 0, complete = 0;
   int moves = -1;
   for (uint32_t i = 0; i < count; i++) {
-    if (i > 0) rank->launching += ops[i].launch;
+    if (i > 0) launching += ops[i].launch;
     if (ops[i].call < 0) continue;
     tell(sim, local, first, i);
     compute->done += i - first;
@@ -303,6 +306,7 @@ static int leave(struct sl_sim *sim, int local, uint32_t count, double time) {
   tell(sim, local, first, count);
   compute->done += count - first;
   complete += count - first;
+  rank->launching = launching;
   const struct sl_sim_ahead *last = ops[count - 1].call < 0 ? &ops[count - 1] : &ops[count - 2];
   compute->at = last->at, compute->turn = last->turn;
   sl_sim_step(rank->now->program, compute->order, &compute->at, &compute->turn);

@@ -2,6 +2,7 @@
 #include "sim/sim.h"
 
 #include "core/base/limits.h"
+#include "core/base/parallel.h"
 #include "core/plan/communicators.h"
 #include "core/plan/workspaces.h"
 #include "core/program/memory_report.h"
@@ -203,6 +204,7 @@ static enum sl_status sim_report(void *state, int local, struct sl_exec_report *
   const struct sl_class *c = &sim->job->classes[rank->class_index];
   const int64_t driver = sl_plan_driver_bytes(sim->job->plan, rank->rank);
   const int64_t workspaces = sl_plan_workspace_bytes(sim->job->plan);
+  SL_TRY(sl_parallel_join(sim->job->reserving));
   *out = (struct sl_exec_report){
       .call_hash = rank->call_hash,
       .context_bytes = beside_arena(c, rank, driver + workspaces, took(sim, rank)),

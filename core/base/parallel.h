@@ -9,3 +9,15 @@
  * number, with its message, so that the outcome does not depend on the number of threads. Warnings from other threads
  * are lost. */
 enum sl_status sl_parallel(int count, int threads, enum sl_status (*work)(void *context, int i), void *context);
+
+/* The same in two halves, between which this thread does something else: the others begin at once, and this one takes
+ * the pieces that are left when it joins. */
+struct sl_parallel;
+/* Errors: SL_ERR_MEMORY, before anything is done. */
+enum sl_status sl_parallel_begin(struct sl_parallel **out, int count, int threads,
+                                 enum sl_status (*work)(void *context, int i), void *context);
+/* Returns when all is done, with what sl_parallel would return; again and again, but from one thread at a time. NULL:
+ * there was nothing to do. */
+enum sl_status sl_parallel_join(struct sl_parallel *pieces);
+/* Ends it, if need be, without what is left, and frees it. NULL: nothing. */
+void sl_parallel_free(struct sl_parallel *pieces);

@@ -99,6 +99,18 @@ static enum sl_status build_at(void *context, int i) {
   return build_class(c, plan, b->options, members > 1 ? i % members : -1);
 }
 
+static enum sl_status reserve_at(void *context, int i) {
+  struct sl_job *job = context;
+  return sl_place_reserve(job->plan, &job->classes[i]);
+}
+
+/* Begins to find what a framework's allocator reserves; nothing but a report of memory needs it. */
+static enum sl_status begin_reserving(struct sl_job *job, const struct sl_build_options *options) {
+  if (job->plan->config->sl.kernels == SL_KERNELS_SHARDLAB || options->unplaced) return SL_OK;
+  SL_TRY(sl_parallel_begin(&job->reserving, job->class_count, job->threads, reserve_at, job));
+  return options->reserve_beside ? SL_OK : sl_parallel_join(job->reserving);
+}
+
 static enum sl_status check_programs(const struct sl_job *job) {
   const struct sl_plan *plan = job->plan;
   int64_t tensors = 0;
@@ -119,6 +131,7 @@ enum sl_status sl_job_build(struct sl_job *job, const struct sl_plan *plan, cons
   SL_TRY(check_programs(job));
   SL_GO_FAIL(sl_calloc(&job->classes, (size_t)job->class_count, sizeof *job->classes));
   SL_GO_FAIL(sl_parallel(job->class_count, job->threads, build_at, &(struct building){job, options}));
+  SL_GO_FAIL(begin_reserving(job, options));
   return SL_OK;
 fail:
   sl_job_free(job);
@@ -126,6 +139,7 @@ fail:
 }
 
 void sl_job_free(struct sl_job *job) {
+  sl_parallel_free(job->reserving);
   for (int i = 0; job->classes != NULL && i < job->class_count; i++) {
     struct sl_class *c = &job->classes[i];
     for (int k = 0; k < SL_PROGRAM_COUNT; k++) {
@@ -138,6 +152,7 @@ void sl_job_free(struct sl_job *job) {
     }
     for (int space = 0; c->memory != NULL && space < SL_SPACE_COUNT; space++) free(c->memory[space].curve);
     free(c->memory);
+    sl_place_forget(c);
     free(c->buffers);
     free(c->slot_offsets);
   }

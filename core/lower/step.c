@@ -146,14 +146,18 @@ static bool is_too_long(const struct walk *w) {
   return w->ops >= w->most;
 }
 
-/* The slot numbers of the next instance. */
-static enum sl_status number_slots(struct walk *w, const struct sl_action *a) {
+/* Makes room for an instance of each of so many actions. */
+static enum sl_status make_room(struct walk *w, size_t actions) {
   struct sl_program *p = w->p;
-  const size_t count = (size_t)sl_slots_count(w->l);
-  SL_TRY(sl_room(&p->slots, &p->slot_capacity, p->slot_count + count, sizeof *p->slots));
+  SL_TRY(sl_room(&p->instances, &p->instance_capacity, actions, sizeof *p->instances));
+  return sl_room(&p->slots, &p->slot_capacity, actions * (size_t)sl_slots_count(w->l), sizeof *p->slots);
+}
+
+/* The slot numbers of the next instance. */
+static void number_slots(struct walk *w, const struct sl_action *a) {
+  struct sl_program *p = w->p;
   sl_slots_take(w->l, a, &p->slots[p->slot_count]);
-  p->slot_count += count;
-  return SL_OK;
+  p->slot_count += (size_t)sl_slots_count(w->l);
 }
 
 static enum sl_status emit(struct walk *w, const struct sl_action *a, int local) {
@@ -206,7 +210,7 @@ static enum sl_status visit(struct walk *w, const struct sl_action *a) {
   if (a->kind == SL_ACTION_STEP) return emit(w, a, 0);
   const int local = w->l->plan->stages[a->stage].local;
   if (is_too_long(w)) return emit(w, a, local);
-  SL_TRY(number_slots(w, a));
+  number_slots(w, a);
   SL_TRY(emit(w, a, local));
   sl_slots_give(w->l, a);
   return SL_OK;
@@ -232,6 +236,7 @@ enum sl_status sl_lower_step(struct sl_lowering *l, enum sl_program_kind kind) {
   for (size_t i = 0; i < s->counts[rank]; i++) {
     if (contributes(s->actions[rank][i].kind)) w.last_backward = i;
   }
+  SL_GO(make_room(&w, s->counts[rank]));
   for (w.at = 0; w.at < s->counts[rank]; w.at++) {
     const struct sl_action *a = &s->actions[rank][w.at];
     if (takes_part(&w, a)) SL_GO(visit(&w, a));

@@ -118,9 +118,9 @@ static enum sl_status list(struct sl_allocator *a, uint32_t block) {
   return SL_OK;
 }
 
-static void unlist(struct sl_allocator *a, uint32_t block) {
+/* Takes a block out of its bin, the at-th. */
+static void unlist_at(struct sl_allocator *a, size_t at, uint32_t block) {
   struct sl_allocator_block *b = &a->blocks[block];
-  const size_t at = find_bin(a, key_of(b->bytes, b->small));
   struct sl_allocator_bin *bin = &a->bins[at];
   const uint32_t below = meld_row(a, b->below);
   a->idle -= idle_of(a, b);
@@ -134,6 +134,10 @@ static void unlist(struct sl_allocator *a, uint32_t block) {
   }
   b->below = b->beside = b->above = 0;
   if (bin->lowest == 0) memmove(bin, bin + 1, (--a->bin_count - at) * sizeof *bin);
+}
+
+static void unlist(struct sl_allocator *a, uint32_t block) {
+  unlist_at(a, find_bin(a, key_of(a->blocks[block].bytes, a->blocks[block].small)), block);
 }
 
 /* ---- blocks ---- */
@@ -241,25 +245,31 @@ static enum sl_status new_segment(struct sl_allocator *a, int64_t bytes, uint32_
   return SL_OK;
 }
 
-/* The free block that serves a request, plus 1; 0: none. */
-static uint32_t serving(const struct sl_allocator *a, int64_t bytes) {
+/* The bin whose first block serves a request, or bin_count. */
+static size_t serving(const struct sl_allocator *a, int64_t bytes) {
   const bool small = bytes <= LARGEST_SMALL;
   const size_t at = find_bin(a, key_of(bytes, small));
-  return at < a->bin_count && (a->bins[at].key < LARGE) == small ? a->bins[at].lowest : 0;
+  return at < a->bin_count && (a->bins[at].key < LARGE) == small ? at : a->bin_count;
+}
+
+/* The same block out of the list: *block is that plus 1, or 0. */
+static void take_serving(struct sl_allocator *a, int64_t bytes, uint32_t *block) {
+  const size_t at = serving(a, bytes);
+  *block = at < a->bin_count ? a->bins[at].lowest : 0;
+  if (*block > 0) unlist_at(a, at, *block - 1);
 }
 
 /* Takes the free block that serves a request out of the list, if there is one: *block is that plus 1, or 0. The last
  * block of the segment that expands counts as large as it can become. */
 static enum sl_status find(struct sl_allocator *a, int64_t bytes, uint32_t *block) {
-  const uint32_t first = *block = serving(a, bytes);
+  take_serving(a, bytes, block);
+  const uint32_t first = *block;
   if (first == 0) return SL_OK;
-  unlist(a, first - 1);
   if (first != a->last) return SL_OK;
-  const uint32_t other = serving(a, bytes);
-  if (other == 0) return SL_OK;
-  unlist(a, other - 1);
-  *block = other;
-  return list(a, first - 1);
+  take_serving(a, bytes, block);
+  if (*block > 0) return list(a, first - 1);
+  *block = first;
+  return SL_OK;
 }
 
 /* Maps again what of a block was given back to the device. */
@@ -281,7 +291,7 @@ static bool expands(const struct sl_allocator *a, int64_t bytes) {
 bool sl_allocator_is_short(const struct sl_allocator *a, int64_t bytes) {
   const int64_t size = sl_round_up(bytes, LEAST_BLOCK);
   const int64_t more = expands(a, size) ? sl_round_up(size, PAGE) : segment_bytes(size);
-  return a->capacity > 0 && serving(a, size) == 0 && a->reserved + more > a->capacity;
+  return a->capacity > 0 && serving(a, size) == a->bin_count && a->reserved + more > a->capacity;
 }
 
 enum sl_status sl_allocator_take(struct sl_allocator *a, int64_t bytes, uint32_t *block) {

@@ -163,6 +163,7 @@ static enum sl_status begin_run(struct sl_periods *s) {
   SL_TRY(sl_calloc(&s->turns, s->k->rank_class->slot_count, sizeof *s->turns));
   SL_TRY(sl_calloc(&s->order, s->k->rank_class->slot_count, sizeof *s->order));
   SL_TRY(list_turns(s));
+  if (s->longest > 1 && !s->r.open) s->pause = SETTLED + PAUSE; /* slots that change have hardly met before */
   find_lanes(s);
   return SL_OK;
 }

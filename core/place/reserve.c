@@ -11,12 +11,13 @@ enum { STEPS = 2 };
 
 struct replay {
   const struct sl_class *c;
-  const struct sl_life *lives; /* of the step, by first use */
+  const struct sl_request *lives; /* of the step, by first use */
   size_t count;
   uint32_t *ends;   /* (count) issues after which the blocks of the lifetimes can be reused */
   uint32_t *by_end; /* (count) */
   uint32_t *blocks; /* (count) of lifetimes that have not ended */
   int32_t *head; /* (count) of a piece's lifetime: the first one of the pieces with which it is one request; -1: none */
+  int64_t *bytes; /* (count) of the request; 0: it is another one's, or of another memory */
   bool expandable;
   struct sl_allocator allocator;
 };
@@ -27,9 +28,9 @@ static int32_t whole_of(const struct replay *r, size_t life) {
   return buffer;
 }
 
-static int64_t bytes_of(const struct replay *r, size_t life) {
+static int64_t bytes_of(const struct replay *r, size_t life, int32_t whole) {
   const bool joined = r->head[life] >= 0;
-  const struct sl_buffer *b = &r->c->buffers[joined ? whole_of(r, life) : r->lives[life].buffer];
+  const struct sl_buffer *b = &r->c->buffers[joined ? whole : r->lives[life].buffer];
   return b->space == SL_SPACE_DEVICE && (!joined || r->head[life] == (int32_t)life) ? b->bytes : 0;
 }
 
@@ -42,6 +43,7 @@ static enum sl_status join(struct replay *r, bool joins) {
     const bool piece = joins && whole != r->lives[i].buffer;
     if (piece && first[whole] == 0) first[whole] = (int32_t)i + 1;
     r->head[i] = piece ? first[whole] - 1 : -1;
+    r->bytes[i] = bytes_of(r, i, whole);
   }
   free(first);
   return SL_OK;
@@ -118,9 +120,9 @@ static enum sl_status step(struct replay *r) {
   for (size_t i = 0; i <= r->count; i++) {
     while (ended < r->count && (i == r->count || r->ends[r->by_end[ended]] < r->lives[i].first)) {
       const uint32_t over = r->by_end[ended++];
-      if (bytes_of(r, over) > 0) SL_TRY(sl_allocator_give(&r->allocator, r->blocks[over]));
+      if (r->bytes[over] > 0) SL_TRY(sl_allocator_give(&r->allocator, r->blocks[over]));
     }
-    if (i < r->count && bytes_of(r, i) > 0) SL_TRY(sl_allocator_take(&r->allocator, bytes_of(r, i), &r->blocks[i]));
+    if (i < r->count && r->bytes[i] > 0) SL_TRY(sl_allocator_take(&r->allocator, r->bytes[i], &r->blocks[i]));
   }
   return SL_OK;
 }
@@ -158,19 +160,35 @@ bool sl_reserve_joins(const struct sl_plan *plan) {
   return plan->n_micro > 1 && !plan->config->sl.expandable_segments;
 }
 
-enum sl_status sl_reserve_report(struct sl_class *c, const struct sl_lives *lives, int64_t room, int64_t lead,
+enum sl_status sl_requests_list(const struct sl_lives *lives, struct sl_requests **out) {
+  struct sl_requests *r;
+  size_t first = 0, end;
+  while (first < lives->count && lives->items[first].program != SL_PROGRAM_STEP) first++;
+  for (end = first; end < lives->count && lives->items[end].program == SL_PROGRAM_STEP;) end++;
+  SL_TRY(sl_malloc(&r, sizeof *r + (end - first) * sizeof *r->items, 1));
+  r->count = end - first;
+  for (size_t i = 0; i < r->count; i++) {
+    const struct sl_life *life = &lives->items[first + i];
+    r->items[i] = (struct sl_request){life->first, life->last, life->lanes, life->buffer};
+  }
+  *out = r;
+  return SL_OK;
+}
+
+void sl_requests_free(struct sl_requests *requests) {
+  free(requests);
+}
+
+enum sl_status sl_reserve_report(struct sl_class *c, const struct sl_requests *requests, int64_t room, int64_t lead,
                                  bool expandable, bool joins) {
-  struct replay r = {.c = c, .expandable = expandable};
+  struct replay r = {.c = c, .lives = requests->items, .count = requests->count, .expandable = expandable};
   struct sl_memory_report *report = &c->memory[SL_SPACE_DEVICE];
   enum sl_status status;
   int64_t unled;
-  size_t first = 0;
-  while (first < lives->count && lives->items[first].program != SL_PROGRAM_STEP) first++;
-  r.lives = lives->count > 0 ? &lives->items[first] : NULL;
-  while (first + r.count < lives->count && r.lives[r.count].program == SL_PROGRAM_STEP) r.count++;
   SL_GO(sl_calloc(&r.by_end, r.count, sizeof *r.by_end));
   SL_GO(sl_calloc(&r.blocks, r.count, sizeof *r.blocks));
   SL_GO(sl_calloc(&r.head, r.count, sizeof *r.head));
+  SL_GO(sl_calloc(&r.bytes, r.count, sizeof *r.bytes));
   SL_GO(join(&r, joins));
   SL_GO(find_ends(&r, lead));
   SL_GO(replay_within(&r, room, &report->reserved_bytes, &report->needed_bytes));
@@ -183,5 +201,6 @@ done:
   free(r.by_end);
   free(r.blocks);
   free(r.head);
+  free(r.bytes);
   return status;
 }

@@ -231,6 +231,7 @@ struct sl_class {
   struct sl_program programs[SL_PROGRAM_COUNT];
   int64_t arena_bytes[SL_SPACE_COUNT];
   struct sl_memory_report *memory; /* SL_SPACE_COUNT of them, see core/program/memory_report.h */
+  struct sl_requests *requests;    /* to a framework's allocator, until core/place has played them */
   struct sl_place_work work;
   int32_t control; /* index of the step state's buffer */
   struct {
@@ -261,6 +262,9 @@ struct sl_job {
   int class_count;
   int classes_per_pp_rank; /* 1, or dp where every member of a shard group has a program of its own */
   int threads;             /* threads that it was built on and may be checked on */
+  /* Finds what a framework's allocator reserves, which is in the memory reports once it is joined (sl_parallel_join); NULL:
+   * they have it, or there is none. */
+  struct sl_parallel *reserving;
 };
 
 /* Options of sl_job_build: what programs do besides a step, and what is recorded about their memory. */
@@ -271,6 +275,8 @@ struct sl_build_options {
   int threads;       /* threads to build on; 0 and 1: only the caller's */
   bool repeated;     /* store repeated parts of a step once, for readers that use sl_issue_find and sl_issue_next */
   bool unplaced;     /* do not place buffers: the memory report has only live bytes, and there are no arenas */
+  /* job->reserving may still run when the job is built, which must then stay where it is */
+  bool reserve_beside;
 };
 
 static inline int sl_job_class_at(const struct sl_job *job, struct sl_coord at) {

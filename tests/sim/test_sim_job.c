@@ -133,11 +133,40 @@ static void a_step_lies_between_its_longest_lane_and_the_sum_of_its_ops(void **s
   }
 }
 
+static void report_memory(int threads, bool beside, int64_t context_bytes[2]) {
+  struct fixture f;
+  const char *config = "{\"train_micro_batch_size_per_gpu\": 2, \"gradient_accumulation_steps\": 5, \"bf16\": "
+                       "{\"enabled\": true}, \"optimizer\": {\"type\": \"AdamW\", \"params\": {\"lr\": 1e-3}}, "
+                       "\"shardlab\": {\"seq_len\": 1024, \"pp\": 2, \"kernels\": \"torch-eager\"}}";
+  const struct sl_build_options options = {.threads = threads, .repeated = true, .reserve_beside = beside};
+  if (fixture_open(&f, "gpt2", config, "dgx-a100-80g", 4, &options) != SL_OK) fail_msg("%s", sl_error_message());
+  struct sl_run run = run_job(&f, true, NULL, NULL);
+  assert_int_equal(run.local_count, 2);
+  for (int i = 0; i < 2; i++) {
+    context_bytes[i] = run.reports[i].context_bytes;
+    assert_true(context_bytes[i] > run.reports[i].driver_bytes);
+  }
+  sl_run_close(&run);
+  fixture_close(&f);
+}
+
+/* What a framework's allocator reserves is in the report, whether it was found before the simulation or beside it. */
+static void reserves_may_be_found_meanwhile(void **state) {
+  (void)state;
+  int64_t before[2], beside[2];
+  report_memory(0, false, before);
+  for (int threads = 1; threads <= 3; threads++) {
+    report_memory(threads, true, beside);
+    assert_memory_equal(before, beside, sizeof before);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(one_rank_stands_for_a_data_parallel_world),
       cmocka_unit_test(groups_over_borders_agree_with_all_ranks),
       cmocka_unit_test(a_step_lies_between_its_longest_lane_and_the_sum_of_its_ops),
+      cmocka_unit_test(reserves_may_be_found_meanwhile),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -95,6 +95,15 @@ static void own_kernels_have_an_arena_alone(void **state) {
   fixture_close(&f);
 }
 
+/* Plays the lifetimes of a step. */
+static void play(struct sl_class *c, struct sl_life *items, size_t count, int64_t room, bool expandable, bool joins) {
+  const struct sl_lives lives = {.items = items, .count = count};
+  struct sl_requests *requests;
+  assert_int_equal(sl_requests_list(&lives, &requests), SL_OK);
+  assert_int_equal(sl_reserve_report(c, requests, room, 0, expandable, joins), SL_OK);
+  sl_requests_free(requests);
+}
+
 /* A buffer of two pieces, and another one that lives between the beginnings of the two. */
 static int64_t reserved_of_pieces(bool expandable, bool joins) {
   enum { MIB = 1 << 20, BUFFERS = 4, ISSUES = 5, BYTES = 30 * MIB };
@@ -108,8 +117,7 @@ static int64_t reserved_of_pieces(bool expandable, bool joins) {
   struct sl_memory_report report[SL_SPACE_COUNT] = {0};
   struct sl_class c = {.buffers = buffers, .buffer_count = BUFFERS, .memory = report};
   c.programs[SL_PROGRAM_STEP].issue_count = ISSUES;
-  const struct sl_lives lives = {.items = items, .count = sizeof items / sizeof *items};
-  assert_int_equal(sl_reserve_report(&c, &lives, INT64_MAX, 0, expandable, joins), SL_OK);
+  play(&c, items, sizeof items / sizeof *items, INT64_MAX, expandable, joins);
   return report[SL_SPACE_DEVICE].reserved_bytes / MIB;
 }
 
@@ -125,8 +133,7 @@ static int64_t needed_in(int64_t room) {
   struct sl_memory_report report[SL_SPACE_COUNT] = {0};
   struct sl_class c = {.buffers = buffers, .buffer_count = BUFFERS, .memory = report};
   c.programs[SL_PROGRAM_STEP].issue_count = ISSUES;
-  const struct sl_lives lives = {.items = items, .count = BUFFERS};
-  assert_int_equal(sl_reserve_report(&c, &lives, room * MIB, 0, false, false), SL_OK);
+  play(&c, items, BUFFERS, room * MIB, false, false);
   assert_int_equal(report[SL_SPACE_DEVICE].reserved_bytes, 110 * MIB);
   return report[SL_SPACE_DEVICE].needed_bytes / MIB;
 }
