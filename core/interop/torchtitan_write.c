@@ -72,6 +72,8 @@ static enum sl_status put_kernels(const json_t *config, FILE *out, json_t *unsai
   const bool whole = strcmp(kernels, "torch-compile") == 0, blocks = strcmp(kernels, "torch-compile-blocks") == 0;
   if (!whole && !blocks && strcmp(kernels, "torch-eager") != 0)
     json_array_append_new(unsaid, json_string("shardlab.kernels"));
+  else if (!sl_interop_is_on(config, "shardlab.expandable_segments")) /* run_train.sh sets them */
+    json_array_append_new(unsaid, json_string("shardlab.expandable_segments"));
   if (strcmp(attention, "flash") != 0)
     return refuse("shardlab.attention", attention, "flash, which scaled_dot_product_attention runs");
   fprintf(out, "\n[compile]\nenable = %s\n", whole || blocks ? "true" : "false");
@@ -196,7 +198,7 @@ static enum sl_status put_parallelism(const json_t *config, const struct degrees
 }
 
 static bool is_said(const void *context, const char *path, const json_t *value) {
-  (void)context;
+  (void)context, (void)value;
   static const char *const said[] = {"train_micro_batch_size_per_gpu",
                                      "train_batch_size",
                                      "gradient_accumulation_steps",
@@ -230,13 +232,13 @@ static bool is_said(const void *context, const char *path, const json_t *value) 
                                      "shardlab.recompute_every",
                                      "shardlab.attention",
                                      "shardlab.kernels",
+                                     "shardlab.expandable_segments", /* put_kernels tells where it matters */
                                      "shardlab.fp8",
                                      "shardlab.fp8_recipe",
                                      "shardlab.seq_len",
                                      "shardlab.seed",
                                      "zero_optimization.stage", /* follows from the preset */
                                      NULL};
-  if (strcmp(path, "shardlab.expandable_segments") == 0) return json_is_true(value); /* run_train.sh sets them */
   return sl_interop_among(said, path);
 }
 

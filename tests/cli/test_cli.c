@@ -246,6 +246,12 @@ static void what_is_left_out_is_a_list(void **state) {
   char *text = strdup(out);
   assert_int_equal(shardlab(scratch,
                             "export-config --to torchtitan --model gpt2-mini --preset fsdp2 --dtype bf16 --world 8 "
+                            "--cluster dgx-h100 --seq 64 --kernels torch-compile"),
+                   0);
+  assert_string_equal(only_line(), "shardlab: warning: --to torchtitan: no counterpart, so left out: the model, "
+                                   "shardlab.expandable_segments\n"); /* which run_train.sh turns on */
+  assert_int_equal(shardlab(scratch,
+                            "export-config --to torchtitan --model gpt2-mini --preset fsdp2 --dtype bf16 --world 8 "
                             "--cluster dgx-h100 --seq 64 --json -"),
                    0);
   json_t *said = json_loads(out, 0, NULL);
