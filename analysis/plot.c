@@ -28,43 +28,61 @@
   "set xrange [-0.5:STATS_records - 0.5]\n"                                                                            \
   "names_of_rows = \"'runs.csv' using (column('row')):(NaN):xtic(strcol('label')) notitle, \"\n"
 
-static const char memory[] =
-    "set title 'peak memory of a rank: predicted (left bar) and measured (right bar)'\n"
+/* Records may be predictions alone, or measurements: then nothing is said of the others, and nothing makes room for
+ * them. */
+#define WHAT_THERE_IS                                                                                                  \
+  "# the line of names is read as a row, too\n"                                                                        \
+  "has(name) = strcol(name) ne '' && strcol(name) ne name\n"                                                           \
+  "predictions = 0\nmeasurements = 0\n"                                                                                \
+  "stats 'runs.csv' using (predictions = predictions || has('predicted_step_time_s'), "                                \
+  "measurements = measurements || has('measured_step_time_s'), 0) nooutput\n"                                          \
+  "both = predictions && measurements\n"
+
+static const char memory[] = WHAT_THERE_IS
+    "set title 'peak memory of a rank: ' . (both ? 'predicted (left bar) and measured (right bar)' : predictions ? "
+    "'predicted' : 'measured')\n"
     "set ylabel 'MiB'\n"
     "set yrange [0:*]\n"
     "set offsets 0, 0, graph 0.06, 0\n"
     "set style data boxes\n"
     "set boxwidth 0.36\n"
+    "aside = both ? 0.2 : 0\n"
     "set key outside bottom center horizontal\n" AXIS_OF_LABELS "mib(x) = x / 1048576.0\n"
     "# the bar of a category reaches from zero to the sum of it and those below: drawn from the top of the pile down\n"
     "sum_of(kind, k) = (s = 0, sum [j = 1:k] column(kind . word(categories, j) . '_bytes'))\n"
     "number(kind) = (s = sum_of(kind, 7), s > 0 ? sprintf(mib(s) < 10 ? '%.1f' : '%.0f', mib(s)) : '')\n"
     "# one number a row, of its prediction if it has one: gnuplot crashes on labels of which none has a place\n"
-    "side(row) = row + (number('predicted_') ne '' ? -0.2 : 0.2)\n"
+    "side(row) = row + (number('predicted_') ne '' ? -aside : aside)\n"
     "process(bytes) = (s = sum_of('measured_', 7), bytes > s ? bytes : s)\n"
     "top(bytes) = (number('predicted_') ne '' ? sum_of('predicted_', 7) : process(bytes))\n"
     "told(row) = number(number('predicted_') ne '' ? 'predicted_' : 'measured_')\n"
     "draw = \"plot \" . names_of_rows . \"for [k = 7:1:-1] 'runs.csv' using (column('row') - "
-    "0.2):(mib(sum_of('predicted_', k))) "
+    "aside):(mib(sum_of('predicted_', k))) "
     "lc rgb word(category_colours, k) title word(category_names, k), \" . \\\n"
-    "  \"for [k = 7:1:-1] 'runs.csv' using (column('row') + 0.2):(mib(sum_of('measured_', k))) "
+    "  \"for [k = 7:1:-1] 'runs.csv' using (column('row') + aside):(mib(sum_of('measured_', k))) "
     "lc rgb word(category_colours, k) notitle, \" . \\\n"
     "  \"'runs.csv' using (side(column('row'))):(mib(top(column('measured_process_bytes')))):(told(column('row'))) "
-    "with labels offset 0,0.6 font small notitle, \" . \\\n"
-    "  \"'runs.csv' using (column('row') + 0.2):(mib(column('measured_process_bytes'))) with points pt 2 lw 2 lc rgb "
-    "'black' title 'measured process'\"\n";
+    "with labels offset 0,0.6 font small notitle\" . (measurements ? \", \" . \\\n"
+    "  \"'runs.csv' using (column('row') + aside):(mib(column('measured_process_bytes'))) with points pt 2 lw 2 lc rgb "
+    "'black' title 'measured process'\" : '')\n";
 
-static const char step_time[] =
-    "set title 'step time: predicted and measured (bars: 5th to 95th percentile)'\n"
+/* A point without an interval has one of its own height. */
+#define STEPS_OF(kind)                                                                                                 \
+  "(1e3 * column('" kind "_step_time_s')):(1e3 * bound('" kind "', 'low')):(1e3 * bound('" kind "', 'high')) "
+static const char step_time[] = WHAT_THERE_IS
+    "set title 'step time' . (predictions ? ', predicted (90 % interval)' : '') . (both ? ' and' : '') . "
+    "(measurements ? ' measured (5th to 95th percentile)' : '')\n"
     "set ylabel 'ms'\n"
     "set yrange [0:*]\n"
+    "aside = both ? 0.05 : 0\n"
+    "bound(kind, end) = strcol(kind . '_step_time_' . end . '_s') eq '' ? column(kind . '_step_time_s') : column(kind "
+    ". "
+    "'_step_time_' . end . '_s')\n"
     "set key outside bottom center horizontal\n" AXIS_OF_LABELS
-    "draw = \"plot \" . names_of_rows . \"'runs.csv' using (column('row') - 0.05):(1e3 * "
-    "column('predicted_step_time_s')) with points "
-    "pt 5 ps 1.5 lc rgb blue title 'predicted', \" . \\\n"
-    "  \"'runs.csv' using (column('row') + 0.05):(1e3 * column('measured_step_time_s')):(1e3 * "
-    "column('measured_step_time_low_s')):(1e3 * column('measured_step_time_high_s')) with yerrorbars pt 7 ps 1.2 lc "
-    "rgb red title 'measured'\"\n";
+    "draw = \"plot \" . names_of_rows . (predictions ? \"'runs.csv' using (column('row') - aside):" STEPS_OF(
+        "predicted") "with yerrorbars pt 5 ps 1.5 lc rgb blue title 'predicted'\" : '') . (both ? ', ' : '') . \\\n"
+                     "  (measurements ? \"'runs.csv' using (column('row') + aside):" STEPS_OF(
+                         "measured") "with yerrorbars pt 7 ps 1.2 lc rgb red title 'measured'\" : '')\n";
 
 /* The name of a curve comes from its column: loss_zero2_world4_nats is ZeRO-2 on 4 ranks. */
 static const char losses[] =

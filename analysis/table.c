@@ -30,6 +30,8 @@ static const struct column {
     {"workspace_bytes", "memory.device.by_category.workspace"},
     {"fragmentation_bytes", "memory.device.by_category.fragmentation"},
     {"step_time_s", "step_time_s"},
+    {"step_time_low_s", "step_time_low_s"},
+    {"step_time_high_s", "step_time_high_s"},
     {"exposed_communication_s", "breakdown_s.exposed_total"},
 };
 
@@ -57,7 +59,7 @@ static void put_runs(const struct sl_rows *rows, FILE *out) {
   fprintf(out, "world,zero_stage");
   for (int c = 0; c < COLUMNS; c++) fprintf(out, ",predicted_%s,measured_%s", columns[c].name, columns[c].name);
   fprintf(out, ",predicted_traffic_bytes,measured_traffic_bytes,predicted_calls,measured_calls"
-               ",measured_step_time_low_s,measured_step_time_high_s,measured_step_time_sd_s,row,label\n");
+               ",measured_step_time_sd_s,row,label\n");
   for (size_t i = 0; i < rows->count; i++) {
     const struct sl_row *row = &rows->rows[i];
     fprintf(out, "%.0f,%.0f", sl_row_number(row->plan, "world"), sl_row_number(row->plan, "zero_stage"));
@@ -69,8 +71,6 @@ static void put_runs(const struct sl_rows *rows, FILE *out) {
     sl_row_put(sl_row_traffic(row->measured, "bytes"), out);
     sl_row_put(sl_row_traffic(row->predicted, "calls"), out);
     sl_row_put(sl_row_traffic(row->measured, "calls"), out);
-    sl_row_put(sl_row_number(row->measured, "step_time_low_s"), out);
-    sl_row_put(sl_row_number(row->measured, "step_time_high_s"), out);
     sl_row_put(step_deviation(row->measured), out);
     sl_label_of(rows, i, label, sizeof label);
     fprintf(out, ",%zu,%s\n", i, label);

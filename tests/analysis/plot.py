@@ -41,6 +41,7 @@ with tempfile.TemporaryDirectory() as name:
         text = (folder / "memory.svg").read_text()
         for row in rows(folder):
             assert row["label"] in text, row["label"]
+        assert "predicted" in text and not any("measured" in (folder / f"{p}.svg").read_text() for p in ("memory", "step_time"))
     else:
         run(analyze, "table", folder, *records)
     # what gnuplot says, and the libraries that it loads, stands in our one line where it failed, and nowhere where it did not
@@ -73,6 +74,11 @@ with tempfile.TemporaryDirectory() as name:
         (folder / "alone").mkdir()
         run(analyze, "plot", folder / "alone", folder / "c.json")
         assert (folder / "alone/memory.png").exists() and (folder / "alone/losses.svg").exists()
+        text = (folder / "alone/step_time.svg").read_text()
+        assert "measured" in text and "predicted" not in text
+        run(analyze, "plot", folder / "alone", folder / "a.json", folder / "c.json")
+        text = (folder / "alone/step_time.svg").read_text()
+        assert "predicted (90 % interval) and measured" in text and float(rows(folder / "alone")[0]["predicted_step_time_low_s"]) > 0
     # models are told apart by their names, and the longest name of a row has room to lean over the edge
     run(shardlab, "predict", "--model", "gpt2-mini", "--seq", "16", "--config", root / "examples/ds_zero2.json", "--json", folder / "d.json")
     run(analyze, "table", folder, folder / "a.json", folder / "d.json")
