@@ -1,5 +1,5 @@
 /* Reads and prints a cluster. The tables below are the schema: key, place in the struct, unit, range. Numbers that are
- * not required default to 0, except the efficiencies (see set_defaults). profiles/ has the presets.
+ * not required default to 0, except those of set_defaults. profiles/ has the presets.
  *
  *   {"name": text, "nodes": 0 (as many as the world needs) or more, "devices_per_node": 1 or more,
  *    "device": {"name": text, "kind": "gpu" | "cpu",
@@ -97,7 +97,7 @@ static const struct sl_number link_numbers[] = {
 };
 
 static const struct sl_number cluster_numbers[] = {
-    {"host_slowdown", SL_REAL, offsetof(struct sl_cluster, host_slowdown), 1, 0, 100, SL_OPTIONAL},
+    {"host_slowdown", SL_REAL, offsetof(struct sl_cluster, host_slowdown), 1, 0.01, 100, SL_OPTIONAL},
     {"pipeline_stall_us", SL_REAL, offsetof(struct sl_cluster, pipeline_stall), 1e-6, 0, 1e6, SL_OPTIONAL},
     {"host_memory_GiB", SL_BYTES, offsetof(struct sl_cluster, host_memory), GIB, 0, 1e6, SL_OPTIONAL},
     {"nvme_GiB", SL_BYTES, offsetof(struct sl_cluster, nvme), GIB, 0, 1e9, SL_OPTIONAL},
@@ -244,6 +244,7 @@ static enum sl_status read_links(const struct sl_json_object *top, struct sl_clu
 static void set_defaults(struct sl_cluster *cluster) {
   memset(cluster, 0, sizeof *cluster);
   cluster->devices_per_node = 1;
+  cluster->host_slowdown = 1;
   cluster->device.gemm_efficiency = 0.8;
   cluster->device.attention_efficiency = 0.4;
   cluster->device.elementwise_efficiency = 0.8;
