@@ -131,20 +131,16 @@ const struct sl_command sl_command_predict = {
     .operands = "",
     .max_operands = SL_MAX_OPERANDS, /* of --sweep */
     .summary = "Simulate a training configuration: memory, traffic and step time",
-    .help =
-        "Needs neither MPI nor a GPU: the program that a backend would run is run in virtual time. World = tp x pp "
-        "x cp x\n"
-        "the data-parallel ranks that are left; every ZeRO stage goes with every tp, pp and schedule. Of ranks "
-        "alike one\n"
-        "is simulated, and traced; --no-fold: all.\n"
-        "\n"
-        "--table predicts each row of a CSV, which says model, layout, framework and cluster of a run (its columns:\n"
-        "shardlab show columns), over --jobs processes, and writes a line for each to --out: step time, its interval "
-        "and\n"
-        "parts, memory of the device (1e9 bytes), whether it fits, or in column error why it cannot be predicted. A "
-        "table\n"
-        "that cannot be read is one error, with line and column, and exit status 2; nothing is written then.\n"
-        "  shardlab predict --table runs.csv --out predicted.csv --jobs 8\n",
+    .help = "Needs neither MPI nor a GPU: the program that a backend would run is run in virtual time. World = tp x\n"
+            "pp x cp x the data-parallel ranks that are left; every ZeRO stage goes with every tp, pp and schedule.\n"
+            "Of ranks alike one is simulated, and traced; --no-fold: all.\n"
+            "\n"
+            "--table predicts each row of a CSV, which says model, layout, framework and cluster of a run (its\n"
+            "columns: shardlab show columns), over --jobs processes, and writes a line for each to --out: step time,\n"
+            "its interval and parts, memory of the device (1e9 bytes), whether it fits, or in column error why it\n"
+            "cannot be predicted. A table that cannot be read is one error, with line and column, and exit status 2;\n"
+            "nothing is written then.\n"
+            "  shardlab predict --table runs.csv --out predicted.csv --jobs 8\n",
     .example = "shardlab predict --model gpt2 --config examples/ds_zero2.json --cluster dgx-a100-80g --world 8",
     .run = run,
 };

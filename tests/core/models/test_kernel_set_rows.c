@@ -1,6 +1,6 @@
 /* label: unit
- * Kernel sets, continued: Megatron-LM's products add to sums of either type, its loss is fused on demand, and
- * transformers' GELU is many kernels. */
+ * Kernel sets, continued: Megatron-LM's products add to sums of either type, its loss is fused on demand, what losses
+ * hold beside the logits, and transformers' GELU is many kernels. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -81,11 +81,42 @@ static void a_loss_is_fused_on_demand(void **state) {
   assert_int_equal(plain - fused, 24 * R * V);
 }
 
+/* Bytes a logit that a kernel set's loss has for itself while it runs. */
+static int scratch_of_loss(const char *kernels, const char *keys) {
+  struct fixture f;
+  char config[512];
+  int bytes = 0;
+  snprintf(config, sizeof config,
+           "{\"train_micro_batch_size_per_gpu\": 2, \"bf16\": {\"enabled\": true}, \"optimizer\": {\"type\": "
+           "\"AdamW\"}, \"shardlab\": {\"seq_len\": 32, \"kernels\": \"%s\"%s}}",
+           kernels, keys);
+  if (fixture_open(&f, "gpt2-tiny", config, "dgx-a100-80g", 1, NULL) != SL_OK) fail_msg("%s", sl_error_message());
+  const struct sl_program *p = fixture_step(&f);
+  for (size_t i = 0; i < p->op_count; i++) {
+    if (p->ops[i].kind != SL_OP_CLASSIFIER) continue;
+    for (const struct sl_kernel_row *row = NULL; (row = sl_kernel_row(f.plan.config, &p->ops[i], row)) != NULL;)
+      bytes += row->scratch;
+  }
+  fixture_close(&f);
+  return bytes;
+}
+
+/* A logit's bytes. Megatron-LM: an fp32 copy; compiled, two; under DeepSpeed's pipeline the fp32 logits of the two
+ * micro-batches before, too. */
+static void losses_hold_copies_of_the_logits(void **state) {
+  (void)state;
+  assert_int_equal(scratch_of_loss("megatron-fused", ""), 4);
+  assert_int_equal(scratch_of_loss("megatron-core", ""), 4);
+  assert_int_equal(scratch_of_loss("megatron-core", ", \"cross_entropy_loss_fusion\": true"), 4 + 4);
+  assert_int_equal(scratch_of_loss("megatron-deepspeed", ""), 4 + 2 * 4);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(products_add_to_bf16_sums),
       cmocka_unit_test(gelu_new_is_many_kernels),
       cmocka_unit_test(a_loss_is_fused_on_demand),
+      cmocka_unit_test(losses_hold_copies_of_the_logits),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

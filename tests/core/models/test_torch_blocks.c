@@ -63,6 +63,30 @@ static void megatron_casts_weights_once(void **state) {
   assert_int_equal(bytes_of_passes(CORE ", \"fp8\": true"), bytes_of_passes(CORE) + LAYERS * 4 * cast);
 }
 
+/* C++ launches Transformer Engine's casts within the calls of its modules, and so they cost the host pieces; torchao's
+ * are kernels like others. */
+static void casts_within_a_call_are_pieces(void **state) {
+  (void)state;
+  static const char *const sets[] = {COMPILED, FOUNDRY, CORE};
+  for (int s = 0; s < 3; s++) {
+    int64_t launches = 0, pieces = 0;
+    for (int fp8 = 0; fp8 <= 1; fp8++) { /* with casts, less those without */
+      struct fixture f;
+      char keys[128];
+      snprintf(keys, sizeof keys, "%s, \"fp8\": %s", sets[s], fp8 ? "true" : "false");
+      open_job(&f, 1, keys);
+      const struct sl_program *p = fixture_step(&f);
+      for (size_t i = 0; i < p->op_count; i++) {
+        if (p->ops[i].kind != SL_OP_PASS || p->ops[i].layer < 0 || p->ops[i].layer >= LAYERS) continue;
+        launches += (fp8 ? 1 : -1) * p->ops[i].dim[1], pieces += (fp8 ? 1 : -1) * p->ops[i].dim[2];
+      }
+      fixture_close(&f);
+    }
+    assert_true(launches > 0);
+    assert_int_equal(pieces, s == 0 ? 0 : launches);
+  }
+}
+
 static void the_head_is_no_product_in_fp8(void **state) {
   (void)state;
   static const char *const sets[] = {COMPILED ", \"fp8\": true", FOUNDRY ", \"fp8\": true", CORE ", \"fp8\": true"};
@@ -344,6 +368,7 @@ static void eager_keeps_what_it_chose(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(casts_are_those_of_torchao),
+      cmocka_unit_test(casts_within_a_call_are_pieces),
       cmocka_unit_test(casts_are_those_of_transformer_engine),
       cmocka_unit_test(megatron_casts_weights_once),
       cmocka_unit_test(the_head_is_no_product_in_fp8),
