@@ -2,8 +2,8 @@
  * Peaks that Megatron-LM's own tests measured on 8 GPUs are the predicted arena and the workspaces of cuBLAS and
  * Transformer Engine, within 1 % or 13 MiB. Nothing is fitted to them. They are the last rank's mem-max-allocated-bytes
  * of tests/functional_tests/test_cases/gpt/CASE/golden_values_dev_dgx_GPU.json of NVIDIA/Megatron-LM at d98e8a64. Tests
- * that ask for deterministic kernels set CUBLAS_WORKSPACE_CONFIG=:4096:8, which is 32 MiB a handle on any GPU. Left out,
- * as they are further off: tests without Transformer Engine, a compiled loss on an A100, tp 4 and cp 2 at pp 1. */
+ * that ask for deterministic kernels set CUBLAS_WORKSPACE_CONFIG=:4096:8, which is 32 MiB a handle on any GPU. Left
+ * out, as they are further off: tests without Transformer Engine, a compiled loss on an A100, tp 4 and cp 2 at pp 1. */
 #include <jansson.h>
 
 #include <math.h>
