@@ -5,6 +5,7 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")/../../.." && pwd)
 out=${1:-$here/out/host_fit}
 from=experiments/published/training/host_fit.sh
+mkdir -p "$out"
 into=()
 [ "${2:-}" = --write ] && into=(--write "$here/profiles" --source "fit: $from")
 "$here/build/release/bin/shardlab-analyze" refit "$here/experiments/published/training/tables/megatron_tests.csv" \
