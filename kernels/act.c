@@ -36,6 +36,8 @@ static inline sl_real act_at(sl_real x, enum sl_act act, sl_real cap) {
     return x / (1 + EXP(bounded(-x)));
   case SL_ACT_RELU:
     return x > 0 ? x : 0;
+  case SL_ACT_RELU2:
+    return x > 0 ? x * x : 0;
   default:
     return cap * TANH(x / cap);
   }
@@ -55,6 +57,8 @@ static inline sl_real act_slope(sl_real x, enum sl_act act, sl_real cap) {
   }
   case SL_ACT_RELU:
     return x > 0 ? 1 : 0;
+  case SL_ACT_RELU2:
+    return x > 0 ? 2 * x : 0;
   default: {
     const sl_real t = TANH(x / cap);
     return 1 - t * t;

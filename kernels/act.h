@@ -4,6 +4,7 @@
  *   gelu_tanh  kernels/gelu.h
  *   gelu       x Phi(x),  Phi(x) = erfc(-x / sqrt(2)) / 2                  (Hendrycks and Gimpel, arXiv:1606.08415)
  *   relu       max(x, 0)
+ *   relu2      max(x, 0)^2                                                 (So et al., arXiv:2109.08668)
  *   cap        cap tanh(x / cap)                                           (Gemma 2's soft cap, arXiv:2408.00118)
  *   silu       x / (1 + exp(-x)) */
 #ifndef SL_KERNELS_ACT_H

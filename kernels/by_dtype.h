@@ -16,11 +16,11 @@ SL_KERNELS_BEGIN
 /* clang-format off */
 #define SL_KERNELS_MAP(X)                                                                                              \
   X(layernorm_forward, (void *out, float *mean, float *rstd, const void *x, const void *weight, const void *bias,      \
-      size_t rows, size_t C, float eps), (out, mean, rstd, x, weight, bias, rows, C, eps))                             \
+      size_t rows, size_t C, float eps, int from_one), (out, mean, rstd, x, weight, bias, rows, C, eps, from_one))     \
   X(layernorm_backward, (void *dx, int accumulate_dx, void *dweight, void *dbias, int in_fp32, int accumulate,         \
       const void *dout, const void *x, const void *weight, const float *mean, const float *rstd, size_t rows,          \
-      size_t C, void *scratch), (dx, accumulate_dx, dweight, dbias, in_fp32, accumulate, dout, x, weight, mean, rstd,  \
-      rows, C, scratch))                                                                                               \
+      size_t C, int from_one, void *scratch), (dx, accumulate_dx, dweight, dbias, in_fp32, accumulate, dout, x,        \
+      weight, mean, rstd, rows, C, from_one, scratch))                                                                 \
   X(llama_rmsnorm_forward, (void *out, float *rstd, const void *x, const void *weight, size_t rows, size_t C, float    \
       eps, int from_one), (out, rstd, x, weight, rows, C, eps, from_one))                                              \
   X(llama_rmsnorm_backward, (void *dx, int accumulate_dx, void *dweight, int in_fp32, int accumulate, const void       \

@@ -45,9 +45,9 @@ static double row_variance(const sl_store *x, sl_real mean, size_t C, struct roo
   return total / (double)C;
 }
 
-/* Call after row_mean. `again`: the weights are the same as in the previous call. */
+/* Call after row_mean. `again`: the weights are the same as in the previous call. `one`: what is added to a weight. */
 static void row_normalise(sl_store *out, const sl_store *x, const sl_store *weight, const sl_store *bias, sl_real mean,
-                          sl_real rstd, size_t C, struct rooms *rooms, int again) {
+                          sl_real rstd, sl_real one, size_t C, struct rooms *rooms, int again) {
   for (size_t c0 = 0, n; c0 < C; c0 += n) {
     n = sl_run(C - c0);
     const sl_real *in = sl_reopen(rooms->x, x + c0, n, sl_one_run(C));
@@ -56,17 +56,17 @@ static void row_normalise(sl_store *out, const sl_store *x, const sl_store *weig
     sl_real *o = sl_begin(rooms->out, out + c0);
     if (b) {
 #pragma omp simd
-      for (size_t c = 0; c < n; c++) o[c] = (in[c] - mean) * rstd * w[c] + b[c];
+      for (size_t c = 0; c < n; c++) o[c] = (in[c] - mean) * rstd * (w[c] + one) + b[c];
     } else {
 #pragma omp simd
-      for (size_t c = 0; c < n; c++) o[c] = (in[c] - mean) * rstd * w[c];
+      for (size_t c = 0; c < n; c++) o[c] = (in[c] - mean) * rstd * (w[c] + one);
     }
     sl_finish(out + c0, o, n);
   }
 }
 
 void SL_K(sl_layernorm_forward)(sl_store *out, sl_real *mean, sl_real *rstd, const sl_store *x, const sl_store *weight,
-                                const sl_store *bias, size_t rows, size_t C, float eps) {
+                                const sl_store *bias, size_t rows, size_t C, float eps, int from_one) {
 #pragma omp parallel if (rows * C > SL_PARALLEL_MIN)
   {
     struct rooms rooms;
@@ -76,7 +76,7 @@ void SL_K(sl_layernorm_forward)(sl_store *out, sl_real *mean, sl_real *rstd, con
       const sl_store *in = x + r * C;
       sl_real m = (sl_real)row_mean(in, C, &rooms);
       sl_real s = (sl_real)(1.0 / sqrt(row_variance(in, m, C, &rooms) + (double)eps));
-      row_normalise(out + r * C, in, weight, bias, m, s, C, &rooms, again);
+      row_normalise(out + r * C, in, weight, bias, m, s, from_one ? 1 : 0, C, &rooms, again);
       mean[r] = m;
       rstd[r] = s;
       again = 1;
@@ -106,7 +106,7 @@ static void row_weights(sl_real *restrict dweight, sl_real *restrict dbias, cons
 /* The two row sums of backward: of g = dout * weight, and of g * norm. `held`: row_weights has just been called for
  * this row, which is one run; `again`: the weights are the same as in the previous call. */
 static void row_sums(double sums[2], const sl_store *dout, const sl_store *x, const sl_store *weight, sl_real mean,
-                     sl_real rstd, size_t C, struct rooms *rooms, int held, int again) {
+                     sl_real rstd, sl_real one, size_t C, struct rooms *rooms, int held, int again) {
   sums[0] = sums[1] = 0;
   for (size_t c0 = 0; c0 < C; c0 += CHUNK) {
     const size_t n = C - c0 < CHUNK ? C - c0 : CHUNK;
@@ -115,7 +115,7 @@ static void row_sums(double sums[2], const sl_store *dout, const sl_store *x, co
     sl_real sum_g = 0, sum_gn = 0;
 #pragma omp simd reduction(+ : sum_g, sum_gn)
     for (size_t c = 0; c < n; c++) {
-      sl_real norm = (in[c] - mean) * rstd, g = d[c] * w[c];
+      sl_real norm = (in[c] - mean) * rstd, g = d[c] * (w[c] + one);
       sum_g += g;
       sum_gn += g * norm;
     }
@@ -126,7 +126,7 @@ static void row_sums(double sums[2], const sl_store *dout, const sl_store *x, co
 
 /* The gradient of a row. Call after row_sums. */
 static void row_dx(sl_store *dx, int accumulate, const sl_store *dout, const sl_store *x, const sl_store *weight,
-                   sl_real mean, sl_real rstd, const double sums[2], size_t C, struct rooms *rooms) {
+                   sl_real mean, sl_real rstd, sl_real one, const double sums[2], size_t C, struct rooms *rooms) {
   const sl_real mean_g = (sl_real)(sums[0] / (double)C), mean_gn = (sl_real)(sums[1] / (double)C);
   const int held = sl_one_run(C);
   for (size_t c0 = 0, n; c0 < C; c0 += n) {
@@ -136,10 +136,10 @@ static void row_dx(sl_store *dx, int accumulate, const sl_store *dout, const sl_
     sl_real *o = accumulate ? sl_change(rooms->out, dx + c0, n) : sl_begin(rooms->out, dx + c0);
     if (accumulate) {
 #pragma omp simd
-      for (size_t c = 0; c < n; c++) o[c] += rstd * (d[c] * w[c] - mean_g - (in[c] - mean) * rstd * mean_gn);
+      for (size_t c = 0; c < n; c++) o[c] += rstd * (d[c] * (w[c] + one) - mean_g - (in[c] - mean) * rstd * mean_gn);
     } else {
 #pragma omp simd
-      for (size_t c = 0; c < n; c++) o[c] = rstd * (d[c] * w[c] - mean_g - (in[c] - mean) * rstd * mean_gn);
+      for (size_t c = 0; c < n; c++) o[c] = rstd * (d[c] * (w[c] + one) - mean_g - (in[c] - mean) * rstd * mean_gn);
     }
     sl_finish(dx + c0, o, n);
   }
@@ -163,8 +163,10 @@ static void add_partials(void *dst, int in_fp32, const sl_real *partial, size_t 
 
 void SL_K(sl_layernorm_backward)(sl_store *dx, int accumulate_dx, void *dweight, void *dbias, int in_fp32,
                                  int accumulate, const sl_store *dout, const sl_store *x, const sl_store *weight,
-                                 const sl_real *mean, const sl_real *rstd, size_t rows, size_t C, void *scratch) {
+                                 const sl_real *mean, const sl_real *rstd, size_t rows, size_t C, int from_one,
+                                 void *scratch) {
   sl_real *partial = scratch;
+  const sl_real one = from_one ? 1 : 0;
   const size_t blocks = sl_row_block_count(rows), each = sl_row_block_rows(rows);
 #pragma omp parallel for schedule(static) if (rows * C > SL_PARALLEL_MIN)
   for (size_t b = 0; b < blocks; b++) {
@@ -177,8 +179,9 @@ void SL_K(sl_layernorm_backward)(sl_store *dx, int accumulate_dx, void *dweight,
       if (dw) row_weights(dw, dw + C, dout + r * C, x + r * C, mean[r], rstd[r], C, &rooms);
       if (!dx) continue;
       double sums[2];
-      row_sums(sums, dout + r * C, x + r * C, weight, mean[r], rstd[r], C, &rooms, dw && sl_one_run(C), r > b * each);
-      row_dx(dx + r * C, accumulate_dx, dout + r * C, x + r * C, weight, mean[r], rstd[r], sums, C, &rooms);
+      row_sums(sums, dout + r * C, x + r * C, weight, mean[r], rstd[r], one, C, &rooms, dw && sl_one_run(C),
+               r > b * each);
+      row_dx(dx + r * C, accumulate_dx, dout + r * C, x + r * C, weight, mean[r], rstd[r], one, sums, C, &rooms);
     }
   }
   if (!dweight) return;

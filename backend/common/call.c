@@ -14,7 +14,8 @@
 _Static_assert((int)SL_NUMBER_F32 == SL_F32 && (int)SL_NUMBER_BF16 == SL_BF16 && (int)SL_NUMBER_F16 == SL_F16,
                "one order");
 _Static_assert((int)SL_ACT_GELU_TANH == SL_ACTIVATION_GELU_TANH && (int)SL_ACT_GELU == SL_ACTIVATION_GELU &&
-                   (int)SL_ACT_SILU == SL_ACTIVATION_SILU && (int)SL_ACT_RELU == SL_ACTIVATION_RELU,
+                   (int)SL_ACT_SILU == SL_ACTIVATION_SILU && (int)SL_ACT_RELU == SL_ACTIVATION_RELU &&
+                   (int)SL_ACT_RELU2 == SL_ACTIVATION_RELU2,
                "one order");
 _Static_assert((int)SL_ROPE_YARN == SL_ROTARY_YARN && (int)SL_ROPE_LLAMA3 == SL_ROTARY_LLAMA3 &&
                    (int)SL_ROPE_LINEAR == SL_ROTARY_LINEAR && (int)SL_ROPE_PLAIN == SL_ROTARY_PLAIN,

@@ -193,7 +193,7 @@ static enum sl_status layernorm_fwd(const struct sl_call *c) {
   struct sl_cuda_taken_in from;
   return ran(c, sl_cuda_layernorm_forward(c->stream, c->type, c->x[SL_AT_OUT], mean, rstd, c->x[SL_AT_X],
                                           c->x[SL_AT_WEIGHT], c->x[SL_AT_BIAS], c->dim[0], c->dim[1],
-                                          (float)c->op->scale, taken_in(c, &dropout, &from)));
+                                          (float)c->op->scale, sl_call_from_one(c), taken_in(c, &dropout, &from)));
 }
 
 /* All of it, or the half that makes dx, or the one that makes the weights' gradients: what a half has not is NULL. */
@@ -205,7 +205,8 @@ static enum sl_status layernorm_bwd(const struct sl_call *c) {
   return ran(c, sl_cuda_layernorm_backward(c->stream, c->type, c->x[SL_AT_DX], c->adds[SL_AT_DX], c->x[SL_AT_DWEIGHT],
                                            c->x[SL_AT_DBIAS], c->dtype[SL_AT_DWEIGHT] == SL_F32, c->adds[SL_AT_DWEIGHT],
                                            c->x[SL_AT_DOUT], c->x[SL_AT_X], c->x[SL_AT_WEIGHT], mean, rstd, c->dim[0],
-                                           c->dim[1], c->x[SL_AT_SCRATCH], taken_in(c, &dropout, &from)));
+                                           c->dim[1], sl_call_from_one(c), c->x[SL_AT_SCRATCH],
+                                           taken_in(c, &dropout, &from)));
 }
 
 static enum sl_status rmsnorm_fwd(const struct sl_call *c) {

@@ -214,7 +214,7 @@ static enum sl_status layernorm_fwd(const struct sl_call *c) {
   float *mean = c->x[SL_AT_STATS], *rstd = mean + c->dim[0];
   add_branch(c);
   k(c)->layernorm_forward(c->x[SL_AT_OUT], mean, rstd, c->x[SL_AT_X], c->x[SL_AT_WEIGHT], c->x[SL_AT_BIAS], c->dim[0],
-                          c->dim[1], (float)c->op->scale);
+                          c->dim[1], (float)c->op->scale, sl_call_from_one(c));
   return SL_OK;
 }
 
@@ -224,7 +224,8 @@ static enum sl_status layernorm_bwd(const struct sl_call *c) {
   /* the kernel has one flag for both; core gives both the same access, being neighbours in one buffer */
   k(c)->layernorm_backward(c->x[SL_AT_DX], c->adds[SL_AT_DX], c->x[SL_AT_DWEIGHT], c->x[SL_AT_DBIAS],
                            c->dtype[SL_AT_DWEIGHT] == SL_F32, c->adds[SL_AT_DWEIGHT], c->x[SL_AT_DOUT], c->x[SL_AT_X],
-                           c->x[SL_AT_WEIGHT], mean, rstd, c->dim[0], c->dim[1], c->x[SL_AT_SCRATCH]);
+                           c->x[SL_AT_WEIGHT], mean, rstd, c->dim[0], c->dim[1], sl_call_from_one(c),
+                           c->x[SL_AT_SCRATCH]);
   return drop_branch(c);
 }
 

@@ -33,11 +33,13 @@ struct sl_family {
 #define SL_FAMILY_KEYS(table) .keys = table, .key_count = sizeof(table) / sizeof *(table)
 /* What all rows of transformers share. */
 #define SL_TRANSFORMER .tokens = true, .make_tensors = sl_transformer_tensors, .to_json = sl_transformer_to_json
-/* Hugging Face's names of the parts of a block since Llama: separate q, k and v, and a gated MLP. */
+/* Hugging Face's names of the parts of a block since Llama: separate q, k and v, and a gated MLP, or a plain
+ * one. */
 #define SL_LLAMA_ATTENTION                                                                                             \
   [SL_PART_NORM_1] = "input_layernorm", [SL_PART_Q] = "self_attn.q_proj", [SL_PART_K] = "self_attn.k_proj",            \
   [SL_PART_V] = "self_attn.v_proj", [SL_PART_ATTENTION_OUT] = "self_attn.o_proj"
 #define SL_LLAMA_MLP [SL_PART_GATE] = "mlp.gate_proj", [SL_PART_UP] = "mlp.up_proj", [SL_PART_DOWN] = "mlp.down_proj"
+#define SL_PLAIN_MLP [SL_PART_UP] = "mlp.up_proj", [SL_PART_DOWN] = "mlp.down_proj"
 #define SL_LLAMA_ENDS .base = "model.", .prefix = "layers"
 #define SL_LLAMA_ENDS_PARTS                                                                                            \
   [SL_PART_EMBEDDING] = "embed_tokens", [SL_PART_FINAL_NORM] = "norm", [SL_PART_HEAD] = "lm_head"

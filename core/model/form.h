@@ -37,10 +37,16 @@ enum sl_tensor_part {
       SL_PART_COUNT
 };
 
-enum sl_positions { SL_POSITIONS_TABLE, SL_POSITIONS_ROTARY, SL_POSITIONS_ALIBI };
+enum sl_positions { SL_POSITIONS_TABLE, SL_POSITIONS_ROTARY, SL_POSITIONS_ALIBI, SL_POSITIONS_NONE };
 
-/* gelu: with the error function; gelu_tanh: its approximation. */
-enum sl_activation { SL_ACTIVATION_GELU_TANH, SL_ACTIVATION_GELU, SL_ACTIVATION_SILU, SL_ACTIVATION_RELU };
+/* gelu: with the error function; gelu_tanh: its approximation; relu2: ReLU squared. */
+enum sl_activation {
+  SL_ACTIVATION_GELU_TANH,
+  SL_ACTIVATION_GELU,
+  SL_ACTIVATION_SILU,
+  SL_ACTIVATION_RELU,
+  SL_ACTIVATION_RELU2
+};
 
 /* Where a block has norms: on the input of a branch, on its output, or on both. */
 enum sl_norms { SL_NORMS_BEFORE, SL_NORMS_AFTER, SL_NORMS_AROUND };

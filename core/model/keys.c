@@ -16,7 +16,7 @@ static const struct {
     {"gelu_new", SL_ACTIVATION_GELU_TANH},  {"gelu_pytorch_tanh", SL_ACTIVATION_GELU_TANH},
     {"gelu_fast", SL_ACTIVATION_GELU_TANH}, {"gelu", SL_ACTIVATION_GELU},
     {"silu", SL_ACTIVATION_SILU},           {"swish", SL_ACTIVATION_SILU},
-    {"relu", SL_ACTIVATION_RELU},
+    {"relu", SL_ACTIVATION_RELU},           {"relu2", SL_ACTIVATION_RELU2},
 };
 enum { ACTIVATIONS = sizeof activations / sizeof *activations };
 

@@ -73,7 +73,8 @@ struct sl_model_key {
   { "layer_types", NULL, SL_KEY_LAYER_TYPES, 0, 0, 0 }
 
 /* The activations of plain MLPs, and of gated ones, as bits for SL_KEY_ACTIVATION. */
-#define SL_ACTIVATIONS_PLAIN (1 << SL_ACTIVATION_GELU_TANH | 1 << SL_ACTIVATION_GELU | 1 << SL_ACTIVATION_RELU)
+#define SL_ACTIVATIONS_PLAIN                                                                                           \
+  (1 << SL_ACTIVATION_GELU_TANH | 1 << SL_ACTIVATION_GELU | 1 << SL_ACTIVATION_RELU | 1 << SL_ACTIVATION_RELU2)
 #define SL_ACTIVATIONS_GATING (1 << SL_ACTIVATION_GELU_TANH | 1 << SL_ACTIVATION_GELU | 1 << SL_ACTIVATION_SILU)
 
 /* Sets the defaults of all rows, then reads the keys that `in` has. The caller has set the activation's default. */

@@ -18,22 +18,29 @@
 /* The families: X(type, name of its row, sl_model_NAME, and of its builder, sl_models_NAME). */
 #define SL_FAMILY_MAP(X)                                                                                               \
   X(GPT2, gpt2)                                                                                                        \
+  X(GPT_BIGCODE, gpt_bigcode)                                                                                          \
   X(LLAMA, llama)                                                                                                      \
+  X(ARCEE, arcee)                                                                                                      \
+  X(SEED_OSS, seed_oss)                                                                                                \
+  X(STABLELM, stablelm)                                                                                                \
   X(MISTRAL, mistral)                                                                                                  \
   X(QWEN2, qwen2)                                                                                                      \
   X(QWEN3, qwen3)                                                                                                      \
   X(GEMMA, gemma)                                                                                                      \
   X(GEMMA2, gemma2)                                                                                                    \
   X(GEMMA3, gemma3)                                                                                                    \
+  X(PHI, phi)                                                                                                          \
   X(PHI3, phi3)                                                                                                        \
   X(OLMO2, olmo2)                                                                                                      \
   X(STARCODER2, starcoder2)                                                                                            \
+  X(NEMOTRON, nemotron)                                                                                                \
   X(GPT_NEOX, gpt_neox)                                                                                                \
   X(GPTJ, gptj)                                                                                                        \
   X(OPT, opt)                                                                                                          \
   X(FALCON, falcon)                                                                                                    \
   X(BLOOM, bloom)                                                                                                      \
   X(MPT, mpt)                                                                                                          \
+  X(MEGATRON, megatron)                                                                                                \
   X(MLP, mlp)
 enum sl_model_type {
 #define X(type, name) SL_MODEL_##type,

@@ -54,11 +54,13 @@ struct sl_act sl_act_of(const struct sl_form *form) {
   static const struct sl_act of_one[] = {[SL_ACTIVATION_GELU_TANH] = {"mlp.gelu", "dgelu", false},
                                          [SL_ACTIVATION_GELU] = {"mlp.gelu", "dgelu", false},
                                          [SL_ACTIVATION_SILU] = {"mlp.silu", "dsilu", false},
-                                         [SL_ACTIVATION_RELU] = {"mlp.relu", "drelu", false}};
+                                         [SL_ACTIVATION_RELU] = {"mlp.relu", "drelu", false},
+                                         [SL_ACTIVATION_RELU2] = {"mlp.relu2", "drelu2", false}};
   static const struct sl_act of_two[] = {[SL_ACTIVATION_GELU_TANH] = {"mlp.geglu", "dgeglu", true},
                                          [SL_ACTIVATION_GELU] = {"mlp.geglu", "dgeglu", true},
                                          [SL_ACTIVATION_SILU] = {"mlp.swiglu", "dswiglu", true},
-                                         [SL_ACTIVATION_RELU] = {"mlp.reglu", "dreglu", true}};
+                                         [SL_ACTIVATION_RELU] = {"mlp.reglu", "dreglu", true},
+                                         [SL_ACTIVATION_RELU2] = {"mlp.reglu2", "dreglu2", true}};
   return form->gated ? of_two[form->activation] : of_one[form->activation];
 }
 

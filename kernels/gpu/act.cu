@@ -27,6 +27,8 @@ __device__ inline float act_at(float x, enum sl_act act, float cap) {
     return x / (1 + expf(bounded(-x)));
   case SL_ACT_RELU:
     return x > 0 ? x : 0;
+  case SL_ACT_RELU2:
+    return x > 0 ? x * x : 0;
   default:
     return cap * tanhf(x / cap);
   }
@@ -46,6 +48,8 @@ __device__ inline float act_slope(float x, enum sl_act act, float cap) {
   }
   case SL_ACT_RELU:
     return x > 0 ? 1 : 0;
+  case SL_ACT_RELU2:
+    return x > 0 ? 2 * x : 0;
   default: {
     const float t = tanhf(x / cap);
     return 1 - t * t;

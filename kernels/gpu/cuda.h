@@ -38,14 +38,14 @@ struct sl_cuda_taken_in {
 };
 
 int sl_cuda_layernorm_forward(sl_cuda_stream stream, enum sl_number type, void *out, float *mean, float *rstd, void *x,
-                              const void *weight, const void *bias, size_t rows, size_t C, float eps,
+                              const void *weight, const void *bias, size_t rows, size_t C, float eps, int from_one,
                               const struct sl_cuda_taken_in *taken_in);
 /* As on the host, dx or dweight (with dbias) may be NULL, without changing a bit of the other. With in_fp32 dweight and
  * dbias are fp32, whatever `type` is. */
 int sl_cuda_layernorm_backward(sl_cuda_stream stream, enum sl_number type, void *dx, int accumulate_dx, void *dweight,
                                void *dbias, int in_fp32, int accumulate, const void *dout, const void *x,
                                const void *weight, const float *mean, const float *rstd, size_t rows, size_t C,
-                               void *scratch, const struct sl_cuda_taken_in *taken_in);
+                               int from_one, void *scratch, const struct sl_cuda_taken_in *taken_in);
 size_t sl_cuda_layernorm_scratch_bytes(size_t rows, size_t C);
 
 int sl_cuda_llama_rmsnorm_forward(sl_cuda_stream stream, enum sl_number type, void *out, float *rstd, void *x,

@@ -56,7 +56,7 @@ struct sl_embedding_shape {
 };
 
 /* Element-wise activations; formulas are in kernels/act.h. */
-enum sl_act { SL_ACT_GELU_TANH, SL_ACT_GELU, SL_ACT_SILU, SL_ACT_RELU, SL_ACT_CAP };
+enum sl_act { SL_ACT_GELU_TANH, SL_ACT_GELU, SL_ACT_SILU, SL_ACT_RELU, SL_ACT_RELU2, SL_ACT_CAP };
 
 /* Rotary position embedding (kernels/rotary.h). A zeroed struct rotates whole heads by unscaled frequencies. */
 enum sl_rope_scaling { SL_ROPE_PLAIN, SL_ROPE_LINEAR, SL_ROPE_DYNAMIC, SL_ROPE_LLAMA3, SL_ROPE_YARN };

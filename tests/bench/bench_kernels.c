@@ -69,10 +69,10 @@ static void run_normal(void) {
   sl_philox_normal(e, &drop.key, 1, (size_t)ROWS * 4 * C, 0, 0.02f);
 }
 static void run_layernorm(void) {
-  sl_layernorm_forward(a, e, e + ROWS, b, c, c + C, ROWS, C, 1e-5f);
+  sl_layernorm_forward(a, e, e + ROWS, b, c, c + C, ROWS, C, 1e-5f, 0);
 }
 static void run_layernorm_backward(void) {
-  sl_layernorm_backward(a, 1, c, c + C, 0, 1, b, d, d, e, e + ROWS, ROWS, C, scratch);
+  sl_layernorm_backward(a, 1, c, c + C, 0, 1, b, d, d, e, e + ROWS, ROWS, C, 0, scratch);
 }
 static void run_gelu(void) {
   sl_gelu_forward(a, b, c, ROWS, 4 * (size_t)C);
@@ -139,10 +139,10 @@ static void run_stored_sum_squares(void) {
   k->reduce_sum_squares(&sum, a, adam_n, 0, scratch);
 }
 static void run_stored_layernorm(void) {
-  k->layernorm_forward(b, e, e + ROWS, a, c, c + C, ROWS, C, 1e-5f);
+  k->layernorm_forward(b, e, e + ROWS, a, c, c + C, ROWS, C, 1e-5f, 0);
 }
 static void run_stored_layernorm_backward(void) {
-  k->layernorm_backward(a, 1, c, c + C, 0, 1, b, d, d, e, e + ROWS, ROWS, C, scratch);
+  k->layernorm_backward(a, 1, c, c + C, 0, 1, b, d, d, e, e + ROWS, ROWS, C, 0, scratch);
 }
 static void run_stored_gelu(void) {
   k->gelu_forward(b, a, c, ROWS, 4 * (size_t)C);

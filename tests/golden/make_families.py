@@ -8,6 +8,7 @@ a family would start them, so that caps bend, windows matter and norms of any si
 """
 import json
 import sys
+import zlib
 
 import numpy as np
 import torch
@@ -59,6 +60,38 @@ MODELS = {
     "bloom": {"model_type": "bloom", "vocab_size": VOCAB, "hidden_size": 24, "n_layer": 2, "n_head": 6, "seq_length": 64},
     "mpt": {"model_type": "mpt", "vocab_size": VOCAB, "d_model": 24, "n_layers": 2, "n_heads": 6, "max_seq_len": 64},
 }
+# Models added later, whose seeds follow from their names.
+NEMOTRON = {"model_type": "nemotron", **{k: v for k, v in GQA.items() if k != "rms_norm_eps"}, "norm_eps": 1e-5, "head_dim": 8}
+BIGCODE = {"model_type": "gpt_bigcode", "vocab_size": VOCAB, "n_positions": 64, "n_embd": 24, "n_layer": 2, "n_head": 6, "n_inner": 20,
+           "attn_pdrop": 0.0, "embd_pdrop": 0.0, "resid_pdrop": 0.0}
+LATER = {
+    "nemotron": NEMOTRON,
+    "arcee": {"model_type": "arcee", **GQA, "attention_bias": True, "mlp_bias": True},
+    "stablelm": {"model_type": "stablelm", **{k: v for k, v in GQA.items() if k != "rms_norm_eps"}, "layer_norm_eps": 1e-5,
+                 "partial_rotary_factor": 0.34, "use_qkv_bias": True},
+    "stablelm_parallel": {"model_type": "stablelm", **{k: v for k, v in GQA.items() if k != "rms_norm_eps"}, "layer_norm_eps": 1e-5,
+                          "partial_rotary_factor": 0.67, "use_parallel_residual": True},
+    "phi": {"model_type": "phi", **{k: v for k, v in GQA.items() if k != "rms_norm_eps"}, "layer_norm_eps": 1e-5,
+            "partial_rotary_factor": 0.67},
+    "gpt_bigcode": BIGCODE,
+    "gpt_bigcode_heads": {**BIGCODE, "multi_query": False},
+    "seed_oss": {"model_type": "seed_oss", **GQA, "head_dim": 10, "attention_dropout": 0.0, "residual_dropout": 0.0},
+}
+# The model of a family as Megatron-LM has it: the sizes and traits of its config.json, and its parts by megatron.core's names.
+MEGATRON = {"model_type": "megatron", "padded_vocab_size": VOCAB, "num_layers": 2, "hidden_size": 24, "max_position_embeddings": 64,
+            "ffn_hidden_size": 20, "hidden_dropout": 0.0, "attention_dropout": 0.0}
+AS_MEGATRON = {
+    "megatron_nemotron": (NEMOTRON, {**MEGATRON, "num_attention_heads": 4, "num_query_groups": 2, "kv_channels": 8,
+                                     "position_embedding_type": "rope", "rotary_percent": 0.5, "layernorm_zero_centered_gamma": True,
+                                     "activation_func": "relu2", "add_bias_linear": False,
+                                     "untie_embeddings_and_output_weights": True}),
+    "megatron_groups": (BIGCODE, {**MEGATRON, "num_attention_heads": 6, "num_query_groups": 1}),
+    "megatron_swiglu": ({**MODELS["qwen3"], "tie_word_embeddings": True},
+                        {**MEGATRON, "num_attention_heads": 4, "num_query_groups": 2, "kv_channels": 10,
+                         "position_embedding_type": "rope", "normalization": "RMSNorm", "qk_layernorm": True, "gated_linear_unit": True,
+                         "activation_func": "silu", "add_bias_linear": False}),
+}
+ALL = [*MODELS, *LATER, *AS_MEGATRON]
 SPECIAL = {"bos_token_id": None, "eos_token_id": None}
 BASES = ("transformer.", "model.", "gpt_neox.")
 
@@ -70,11 +103,46 @@ def bare(name, family):
     return next((name[len(b):] for b in BASES if name.startswith(b)), name)
 
 
+MEGATRON_NAMES = {"embed_tokens": "embedding.word_embeddings", "wte": "embedding.word_embeddings", "wpe": "embedding.position_embeddings",
+                  "self_attn.o_proj": "self_attention.linear_proj", "attn.c_proj": "self_attention.linear_proj",
+                  **{f"self_attn.{x}_proj": f"self_attention.linear_{x}" for x in "qkv"}, "attn.c_attn": "self_attention.linear_qkv",
+                  "self_attn.q_norm": "self_attention.q_layernorm",
+                  "self_attn.k_norm": "self_attention.k_layernorm", "ln_1": "input_layernorm", "ln_2": "pre_mlp_layernorm",
+                  "post_attention_layernorm": "pre_mlp_layernorm", "mlp.up_proj": "mlp.linear_fc1", "mlp.c_fc": "mlp.linear_fc1",
+                  "mlp.down_proj": "mlp.linear_fc2", "mlp.c_proj": "mlp.linear_fc2", "norm": "decoder.final_layernorm",
+                  "ln_f": "decoder.final_layernorm", "lm_head": "output_layer"}
+
+
+def as_megatron(tensors, groups):
+    """q, k and v group by group in one weight, unless norms of q and k stand behind them; the gate ahead of the first product, and
+    Megatron's names."""
+    tensors, out = dict(tensors), {}
+    normed = any("self_attn.q_norm" in n for n in tensors)
+    for name in [n for n in tensors if "self_attn.q_proj" in n and not normed]:
+        parts = [tensors.pop(name.replace("q_proj", p)) for p in ("q_proj", "k_proj", "v_proj")]
+        rows = [a.reshape(groups, -1, *a.shape[1:]) for a in parts]
+        out[name.replace("self_attn.q_proj", "self_attention.linear_qkv")] = np.concatenate(rows, 1).reshape(-1, *parts[0].shape[1:])
+    for name in [n for n in tensors if "mlp.gate_proj" in n]:
+        up = name.replace("gate_proj", "up_proj")
+        tensors[up] = np.concatenate([tensors.pop(name), tensors[up]])
+    out.update(tensors)
+
+    def renamed(name):
+        kind, name = ("gradient.", name[9:]) if name.startswith("gradient.") else ("", name)
+        part, ending = name.rsplit(".", 1)
+        words = part.split(".")
+        layer = "decoder.layers." + words[1] + "." if words[0] in ("h", "layers") else ""
+        part = ".".join(words[2:]) if layer else part
+        return kind + layer + MEGATRON_NAMES.get(part, part) + "." + ending
+
+    return {renamed(name): np.ascontiguousarray(a) for name, a in out.items()}
+
+
 def new_model(config, rng):
     """Weights by name from our own generator: normal of 0.3, norms around what multiplies by 1."""
     model = transformers.AutoModelForCausalLM.from_config(
         transformers.AutoConfig.for_model(**{"pad_token_id": None, **SPECIAL, **config}), attn_implementation="eager")
-    gemma = config["model_type"].startswith("gemma")
+    gemma = config["model_type"].startswith(("gemma", "nemotron"))
     with torch.no_grad():
         for name, p in sorted(model.named_parameters()):
             scale = golden.weight(rng, *p.shape, std=0.3)
@@ -86,8 +154,9 @@ def new_model(config, rng):
 def make(name, tokens):
     folder = golden.folder_of(__file__, "families") / name
     folder.mkdir(exist_ok=True)
-    config = MODELS[name]
-    model = new_model(config, np.random.RandomState(20240900 + sorted(MODELS).index(name)))
+    config, written = AS_MEGATRON[name] if name in AS_MEGATRON else (MODELS.get(name) or LATER[name], None)
+    seed = 20240900 + sorted(MODELS).index(name) if name in MODELS else zlib.crc32(name.encode())
+    model = new_model(config, np.random.RandomState(seed))
     init = {bare(n, name): p.detach().numpy().copy() for n, p in model.named_parameters()}
     opt = torch.optim.AdamW(model.parameters(), **ADAMW)
     losses, gradients = [], None
@@ -100,10 +169,12 @@ def make(name, tokens):
         opt.step()
         losses.append(loss.item())
     assert np.isfinite(losses).all()
+    if written is not None:
+        init, gradients = (as_megatron(t, written["num_query_groups"]) for t in (init, gradients))
     save_file(init, folder / "init.safetensors")
     save_file(gradients, folder / "grads.safetensors")
-    golden.write_json(folder / "config.json", config)
-    print(f"{name:14} {sum(a.size for a in init.values()):6} parameters, losses", " ".join(f"{v:.5f}" for v in losses), flush=True)
+    golden.write_json(folder / "config.json", written or config)
+    print(f"{name:18} {sum(a.size for a in init.values()):6} parameters, losses", " ".join(f"{v:.5f}" for v in losses), flush=True)
     return losses
 
 
@@ -114,10 +185,10 @@ def main():
     golden.write_shard(folder / "tokens.bin", tokens)
     path = folder / "losses.json"
     known = json.loads(path.read_text())["losses"] if path.exists() else {}
-    for name in sys.argv[1:] or MODELS:
+    for name in sys.argv[1:] or ALL:
         known[name] = make(name, tokens)
     golden.write_json(path, {"made_with": {**golden.made_with("make_families.py"), "transformers": transformers.__version__},
-                             "seq": SEQ, "losses": {n: known[n] for n in MODELS if n in known}})
+                             "seq": SEQ, "losses": {n: known[n] for n in ALL if n in known}})
     golden.write_json(folder / "ds_adamw.json", {
         "train_batch_size": golden.GLOBAL_BATCH, "gradient_clipping": 0.0, "optimizer": {"type": "AdamW", "params": ADAMW},
         "zero_optimization": {"stage": 0}, "shardlab": {"shuffle": False, "seq_len": SEQ}})

@@ -167,6 +167,8 @@ static double plain_act(double x, enum sl_act act) {
     return x / (1 + exp(-x));
   case SL_ACT_RELU:
     return x > 0 ? x : 0;
+  case SL_ACT_RELU2:
+    return x > 0 ? x * x : 0;
   default:
     return 2.5 * tanh(x / 2.5);
   }
@@ -192,7 +194,7 @@ static void activations(void **state) {
 /* ---- norms ---- */
 
 struct norm {
-  double x[R * C], weight[C], out[R * C], rstd[R], w[R * C];
+  double x[R * C], weight[C], out[R * C], mean[R], rstd[R], w[R * C];
 };
 
 static double from_one_loss(void *context) {
@@ -217,6 +219,28 @@ static void norm_from_one(void **state) {
   free(scratch);
 }
 
+static double layernorm_from_one_loss(void *context) {
+  struct norm *n = context;
+  sl_layernorm_forward_f64(n->out, n->mean, n->rstd, n->x, n->weight, NULL, R, C, 1e-5f, 1);
+  return dot(n->w, n->out, R * C);
+}
+
+static void layernorm_from_one(void **state) {
+  (void)state;
+  struct norm n;
+  double dx[R * C], dw[C], whole[C], out[R * C];
+  void *scratch = malloc(sl_layernorm_scratch_bytes_f64(R, C));
+  fill(n.x, R * C, 57, -2, 3), fill(n.weight, C, 58, -1, 1), fill(n.w, R * C, 59, -1, 1);
+  layernorm_from_one_loss(&n);
+  for (size_t c = 0; c < C; c++) whole[c] = 1 + n.weight[c];
+  sl_layernorm_forward_f64(out, n.mean, n.rstd, n.x, whole, NULL, R, C, 1e-5f, 0);
+  for (size_t i = 0; i < R * C; i++) assert_close(n.out[i], out[i], 1e-14, "from one", i);
+  sl_layernorm_backward_f64(dx, 0, dw, NULL, 0, 0, n.w, n.x, n.weight, n.mean, n.rstd, R, C, 1, scratch);
+  check_gradient("dx", layernorm_from_one_loss, &n, n.x, R * C, dx);
+  check_gradient("dweight", layernorm_from_one_loss, &n, n.weight, C, dw);
+  free(scratch);
+}
+
 /* A LayerNorm without a bias is one whose bias is 0. */
 static void norm_without_bias(void **state) {
   (void)state;
@@ -224,8 +248,8 @@ static void norm_without_bias(void **state) {
   void *scratch = malloc(sl_layernorm_scratch_bytes_f64(R, C));
   fill(x, R * C, 54, -2, 3), fill(weight, C, 55, -1, 1), fill(w, R * C, 56, -1, 1);
   for (int i = 0; i < 2; i++) {
-    sl_layernorm_forward_f64(out[i], mean, rstd, x, weight, i ? bias : NULL, R, C, 1e-5f);
-    sl_layernorm_backward_f64(dx[i], 0, dw[i], i ? db : NULL, 0, 0, w, x, weight, mean, rstd, R, C, scratch);
+    sl_layernorm_forward_f64(out[i], mean, rstd, x, weight, i ? bias : NULL, R, C, 1e-5f, 0);
+    sl_layernorm_backward_f64(dx[i], 0, dw[i], i ? db : NULL, 0, 0, w, x, weight, mean, rstd, R, C, 0, scratch);
   }
   assert_memory_equal(out[0], out[1], sizeof out[0]);
   assert_memory_equal(dx[0], dx[1], sizeof dx[0]);
@@ -333,6 +357,7 @@ int main(void) {
       cmocka_unit_test(attention_gradients),
       cmocka_unit_test(activations),
       cmocka_unit_test(norm_from_one),
+      cmocka_unit_test(layernorm_from_one),
       cmocka_unit_test(norm_without_bias),
       cmocka_unit_test(frequencies),
       cmocka_unit_test(rope_turns_parts_neighbours_and_groups),

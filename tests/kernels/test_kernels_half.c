@@ -112,9 +112,9 @@ static void *at(void *tensor, enum sl_number type, size_t element) {
 #define TENSOR(name) (s->t[t_##name])
 
 static void run_rows(const struct sl_kernels *k, struct set *s, enum sl_number type, void *work) {
-  k->layernorm_forward(TENSOR(ln), s->mean, s->rstd, TENSOR(x), TENSOR(weight), TENSOR(bias), N, C, 1e-5f);
+  k->layernorm_forward(TENSOR(ln), s->mean, s->rstd, TENSOR(x), TENSOR(weight), TENSOR(bias), N, C, 1e-5f, 0);
   k->layernorm_backward(TENSOR(dln), 1, TENSOR(ln_grads), at(TENSOR(ln_grads), type, C), 0, 1, TENSOR(dout), TENSOR(x),
-                        TENSOR(weight), s->mean, s->rstd, N, C, work);
+                        TENSOR(weight), s->mean, s->rstd, N, C, 0, work);
   k->llama_rmsnorm_forward(TENSOR(rms), s->rms_rstd, TENSOR(x), TENSOR(weight), N, C, 1e-5f, 0);
   k->llama_rmsnorm_backward(TENSOR(drms), 1, TENSOR(rms_grad), 0, 1, TENSOR(dout), TENSOR(x), TENSOR(weight),
                             s->rms_rstd, N, C, 0, work);
@@ -169,10 +169,10 @@ static void norm_gradients_in_fp32(void **state) {
       struct set *s = new_set(of, type);
       float *sum = sums[narrow];
       for (size_t c = 0; c < 3 * C; c++) sum[c] = 0.125f + (float)c * 0x1p-20f;
-      k->layernorm_forward(TENSOR(ln), s->mean, s->rstd, TENSOR(x), TENSOR(weight), TENSOR(bias), N, C, 1e-5f);
+      k->layernorm_forward(TENSOR(ln), s->mean, s->rstd, TENSOR(x), TENSOR(weight), TENSOR(bias), N, C, 1e-5f, 0);
       k->llama_rmsnorm_forward(TENSOR(rms), s->rms_rstd, TENSOR(x), TENSOR(weight), N, C, 1e-5f, 0);
       k->layernorm_backward(TENSOR(dln), 1, sum, sum + C, 1, 1, TENSOR(dout), TENSOR(x), TENSOR(weight), s->mean,
-                            s->rstd, N, C, work);
+                            s->rstd, N, C, 0, work);
       k->llama_rmsnorm_backward(TENSOR(drms), 1, sum + 2 * C, 1, 0, TENSOR(dout), TENSOR(x), TENSOR(weight),
                                 s->rms_rstd, N, C, 0, work);
       free_set(s);

@@ -13,7 +13,7 @@ static struct layernorm_case {
 
 static double layernorm_loss(void *context) {
   (void)context;
-  sl_layernorm_forward_f64(ln.out, ln.mean, ln.rstd, ln.x, ln.weight, ln.bias, ln.rows, ln.C, 1e-5f);
+  sl_layernorm_forward_f64(ln.out, ln.mean, ln.rstd, ln.x, ln.weight, ln.bias, ln.rows, ln.C, 1e-5f, 0);
   return dot(ln.w, ln.out, ln.rows * ln.C);
 }
 
@@ -39,9 +39,9 @@ static void layernorm_gradients(void **state) {
     void *scratch = malloc(sl_layernorm_scratch_bytes_f64(R, C));
     layernorm_loss(NULL);
     layernorm_statistics();
-    sl_layernorm_backward_f64(dx, 0, dw, db, 0, 0, ln.w, ln.x, ln.weight, ln.mean, ln.rstd, R, C, scratch);
+    sl_layernorm_backward_f64(dx, 0, dw, db, 0, 0, ln.w, ln.x, ln.weight, ln.mean, ln.rstd, R, C, 0, scratch);
     memcpy(dx2, ln.w, n * sizeof *dx2), memcpy(dw2, dw, C * sizeof *dw), memcpy(db2, db, C * sizeof *db);
-    sl_layernorm_backward_f64(dx2, 1, dw2, db2, 0, 1, ln.w, ln.x, ln.weight, ln.mean, ln.rstd, R, C, scratch);
+    sl_layernorm_backward_f64(dx2, 1, dw2, db2, 0, 1, ln.w, ln.x, ln.weight, ln.mean, ln.rstd, R, C, 0, scratch);
     for (size_t i = 0; i < n; i++) assert_close(dx2[i], ln.w[i] + dx[i], 1e-12, "accumulated dx", i);
     for (size_t i = 0; i < C; i++) {
       assert_close(dw2[i], 2 * dw[i], 1e-12, "accumulated dweight", i);

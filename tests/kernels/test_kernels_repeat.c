@@ -125,7 +125,7 @@ static const struct sl_attention_shape heads = {B, T, H, H, D, 3 * C, 3 * C, 3 *
                    size_t bytes) {                                                                                     \
     struct sl_adam adam = {1e-3, 0.9, 0.95, 1e-8, 0.1, 0.5, 1, 1, 3};                                                  \
     K(sl_embedding_forward)(r->emb, tokens, wte, wpe, &table, &drop);                                                  \
-    K(sl_layernorm_forward)(r->ln, r->mean, r->rstd, r->emb, w, w + C, N, C, 1e-5f);                                   \
+    K(sl_layernorm_forward)(r->ln, r->mean, r->rstd, r->emb, w, w + C, N, C, 1e-5f, 0);                                \
     K(sl_gelu_forward)(r->gelu, r->ln, w, N, C);                                                                       \
     K(sl_dropout_residual)(r->residual, r->emb, r->gelu, w, N, C, &drop);                                              \
     for (size_t i = 0; i < (size_t)N * 3 * C; i++) r->qkv[i] = 2 * r->residual[i / 3];                                 \
@@ -139,7 +139,7 @@ static const struct sl_attention_shape heads = {B, T, H, H, D, 3 * C, 3 * C, 3 *
     K(sl_gelu_backward)(r->dgelu, r->dqkv, r->ln, w, N, C);                                                            \
     K(sl_reduce_bias_backward)(r->bias_gradient, r->dgelu, N, C, 0);                                                   \
     K(sl_layernorm_backward)                                                                                           \
-    (r->dln, 0, r->dweight, r->dbias, 0, 0, r->dgelu, r->emb, w, r->mean, r->rstd, N, C, scratch);                     \
+    (r->dln, 0, r->dweight, r->dbias, 0, 0, r->dgelu, r->emb, w, r->mean, r->rstd, N, C, 0, scratch);                  \
     K(sl_embedding_backward)(r->dwte, 0, r->dwpe, P, 0, 0, r->dln, tokens, &table, &drop);                             \
     memcpy(r->param, wte, sizeof r->param);                                                                            \
     memcpy(r->m, r->dwte, sizeof r->m);                                                                                \

@@ -207,10 +207,10 @@ static void run_halves(struct halves *h, const struct sl_kernels *k, int rms, in
     k->llama_rmsnorm_backward(h->dx, add, NULL, 0, 0, dout, x, weight, rstd, R, C, 0, NULL);
     k->llama_rmsnorm_backward(NULL, 0, h->dweight, 0, add, dout, x, NULL, rstd, R, C, 0, work);
   } else if (part == 0) {
-    k->layernorm_backward(h->dx, add, h->dweight, h->dbias, 0, add, dout, x, weight, mean, rstd, R, C, work);
+    k->layernorm_backward(h->dx, add, h->dweight, h->dbias, 0, add, dout, x, weight, mean, rstd, R, C, 0, work);
   } else {
-    k->layernorm_backward(h->dx, add, NULL, NULL, 0, 0, dout, x, weight, mean, rstd, R, C, NULL);
-    k->layernorm_backward(NULL, 0, h->dweight, h->dbias, 0, add, dout, x, NULL, mean, rstd, R, C, work);
+    k->layernorm_backward(h->dx, add, NULL, NULL, 0, 0, dout, x, weight, mean, rstd, R, C, 0, NULL);
+    k->layernorm_backward(NULL, 0, h->dweight, h->dbias, 0, add, dout, x, NULL, mean, rstd, R, C, 0, work);
   }
 }
 
@@ -221,7 +221,7 @@ static void check_halves(enum sl_number type, int rms, int add) {
   void *work = malloc(sl_layernorm_scratch_bytes(R, C)), *out = malloc(bytes);
   float mean[R], rstd[R];
   const struct sl_kernels *k = sl_kernels_of(type);
-  k->layernorm_forward(out, mean, rstd, x, weight, weight, R, C, 1e-5f);
+  k->layernorm_forward(out, mean, rstd, x, weight, weight, R, C, 1e-5f, 0);
   struct halves whole = make_halves(more, type), apart = make_halves(more, type);
   run_halves(&whole, k, rms, 0, add, dout, x, weight, mean, rstd, work);
   run_halves(&apart, k, rms, 1, add, dout, x, weight, mean, rstd, work);
@@ -232,7 +232,7 @@ static void check_halves(enum sl_number type, int rms, int add) {
   assert_memory_not_equal(apart.dx, before.dx, bytes);
   assert_memory_not_equal(apart.dweight, before.dweight, C * element);
   if (!add && !rms) { /* dx over dout */
-    k->layernorm_backward(dout, 0, apart.dweight, apart.dbias, 0, 0, dout, x, weight, mean, rstd, R, C, work);
+    k->layernorm_backward(dout, 0, apart.dweight, apart.dbias, 0, 0, dout, x, weight, mean, rstd, R, C, 0, work);
     assert_memory_equal(dout, whole.dx, bytes);
     assert_memory_equal(apart.dweight, whole.dweight, C * element);
   }

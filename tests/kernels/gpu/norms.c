@@ -41,8 +41,9 @@ static void norm_backward(const struct norm *k, int rms, int add) {
     float *work = device_floats(sl_cuda_layernorm_scratch_bytes(rows, C) / 4);
     void *in_place = add ? dx.d : dout.d;
     RUN(sl_cuda_layernorm_backward(NULL, k->type, in_place, add, dw.d, db.d, in_fp32, add, dout.d, k->x.d, k->w.d,
-                                   k->dmean, k->drstd, rows, C, work, NULL));
-    sl_layernorm_backward_f64(dx.x, add, dw.x, db.x, 0, add, dout.x, k->x.x, k->w.x, k->mean, k->rstd, rows, C, host);
+                                   k->dmean, k->drstd, rows, C, k->from_one, work, NULL));
+    sl_layernorm_backward_f64(dx.x, add, dw.x, db.x, 0, add, dout.x, k->x.x, k->w.x, k->mean, k->rstd, rows, C,
+                              k->from_one, host);
     tensor_check(&db, 4e-6, "layernorm dbias");
     dx.d = in_place;
   }
@@ -59,14 +60,14 @@ void norms(enum sl_number type) {
     k.w = tensor_new(type, s->C, s->shift, 0, 2);
     k.b = tensor_new(type, s->C, s->shift, -1, 1);
     struct tensor out = tensor_new(type, n, s->shift, -1, 1);
-    sl_layernorm_forward_f64(out.x, k.mean, k.rstd, k.x.x, k.w.x, k.b.x, s->rows, s->C, 1e-5f);
-    RUN(sl_cuda_layernorm_forward(NULL, type, out.d, k.dmean, k.drstd, k.x.d, k.w.d, k.b.d, s->rows, s->C, 1e-5f,
-                                  NULL));
-    tensor_check(&out, 2e-6, "layernorm");
-    floats_check(k.dmean, k.mean, s->rows, 1e-5, "mean");
-    floats_check(k.drstd, k.rstd, s->rows, 1e-5, "rstd");
-    for (int add = 0; add < 2; add++) norm_backward(&k, 0, add);
     for (k.from_one = 0; k.from_one < 2; k.from_one++) {
+      sl_layernorm_forward_f64(out.x, k.mean, k.rstd, k.x.x, k.w.x, k.b.x, s->rows, s->C, 1e-5f, k.from_one);
+      RUN(sl_cuda_layernorm_forward(NULL, type, out.d, k.dmean, k.drstd, k.x.d, k.w.d, k.b.d, s->rows, s->C, 1e-5f,
+                                    k.from_one, NULL));
+      tensor_check(&out, 2e-6, "layernorm");
+      floats_check(k.dmean, k.mean, s->rows, 1e-5, "mean");
+      floats_check(k.drstd, k.rstd, s->rows, 1e-5, "rstd");
+      for (int add = 0; add < 2; add++) norm_backward(&k, 0, add);
       sl_llama_rmsnorm_forward_f64(out.x, k.rstd, k.x.x, k.w.x, s->rows, s->C, 1e-5f, k.from_one);
       RUN(sl_cuda_llama_rmsnorm_forward(NULL, type, out.d, k.drstd, k.x.d, k.w.d, s->rows, s->C, 1e-5f, k.from_one,
                                         NULL));
@@ -100,12 +101,12 @@ void norm_halves(enum sl_number type) {
       dx[k] = tensor_new(type, n, s->shift, -1, 1);
       dw[k] = tensor_new(type, s->C, s->shift, -1, 1), db[k] = tensor_new(type, s->C, s->shift, -1, 1);
       RUN(sl_cuda_layernorm_backward(NULL, type, dx[k].d, 0, k ? NULL : dw[k].d, k ? NULL : db[k].d, 0, 0, dout.d, x.d,
-                                     w.d, mean.d, rstd.d, s->rows, s->C, k ? NULL : work, NULL));
-      sl_layernorm_backward_f64(dx[k].x, 0, dw[k].x, db[k].x, 0, 0, dout.x, x.x, w.x, mean.x, rstd.x, s->rows, s->C,
+                                     w.d, mean.d, rstd.d, s->rows, s->C, 0, k ? NULL : work, NULL));
+      sl_layernorm_backward_f64(dx[k].x, 0, dw[k].x, db[k].x, 0, 0, dout.x, x.x, w.x, mean.x, rstd.x, s->rows, s->C, 0,
                                 host);
     }
     RUN(sl_cuda_layernorm_backward(NULL, type, NULL, 0, dw[1].d, db[1].d, 0, 0, dout.d, x.d, NULL, mean.d, rstd.d,
-                                   s->rows, s->C, work, NULL));
+                                   s->rows, s->C, 0, work, NULL));
     tensor_check(&dx[0], 4e-6, "whole dx"), tensor_check(&dw[0], 4e-6, "whole dweight");
     tensor_check(&db[0], 4e-6, "whole dbias");
     tensor_same(&dx[0], &dx[1], "half dx"), tensor_same(&dw[0], &dw[1], "half dweight");
@@ -133,7 +134,7 @@ static void norm_of(struct pair *k, int i, const struct sl_cuda_taken_in *from) 
                                       from));
   else
     RUN(sl_cuda_layernorm_forward(NULL, k->type, k->out[i].d, stats, stats + rows, k->x[i].d, k->weight.d,
-                                  k->weight_bias.d, rows, C, 1e-5f, from));
+                                  k->weight_bias.d, rows, C, 1e-5f, 0, from));
 }
 
 static void norm_back(struct pair *k, int i, int add, const struct sl_cuda_taken_in *from) {
@@ -144,7 +145,7 @@ static void norm_back(struct pair *k, int i, int add, const struct sl_cuda_taken
                                        k->weight.d, stats, rows, C, 1, k->scratch, from));
   else
     RUN(sl_cuda_layernorm_backward(NULL, k->type, k->dx[i].d, add, k->dw[i].d, k->db[i].d, 0, 0, k->branch.d, k->x[0].d,
-                                   k->weight.d, stats, stats + rows, rows, C, k->scratch, from));
+                                   k->weight.d, stats, stats + rows, rows, C, 0, k->scratch, from));
 }
 
 static void compare_pair(struct pair *k, const struct sl_dropout *dropout, const int64_t *step, int biased) {

@@ -79,10 +79,10 @@ static void norms_forward(enum sl_number type) {
   const struct sl_cuda_taken_in from = {.residual = residual.d, .branch = branch.d, .dropout = &drops};
   float *mean = stats.d;
   watch(&x), watch(&out);
-  RUN(sl_cuda_layernorm_forward(NULL, type, out.d, mean, mean + rows, x.d, w.d, w.d, rows, C, 1e-5F, NULL));
+  RUN(sl_cuda_layernorm_forward(NULL, type, out.d, mean, mean + rows, x.d, w.d, w.d, rows, C, 1e-5F, 0, NULL));
   judge_traffic(2 * bytes_of(&x), "LayerNorm");
   watch(&x), watch(&out), watch(&residual), watch(&branch);
-  RUN(sl_cuda_layernorm_forward(NULL, type, out.d, mean, mean + rows, x.d, w.d, w.d, rows, C, 1e-5F, &from));
+  RUN(sl_cuda_layernorm_forward(NULL, type, out.d, mean, mean + rows, x.d, w.d, w.d, rows, C, 1e-5F, 0, &from));
   judge_traffic(4 * bytes_of(&x), "residual and LayerNorm");
   watch(&x), watch(&out);
   RUN(sl_cuda_llama_rmsnorm_forward(NULL, type, out.d, mean, x.d, w.d, rows, C, 1e-5F, 0, NULL));
@@ -102,11 +102,11 @@ static void layernorm_backward(enum sl_number type) {
   const struct sl_cuda_taken_in from = {.dbranch = dbranch.d, .dropout = &drops};
   void *scratch = device_new(sl_cuda_layernorm_scratch_bytes(rows, C));
   watch(&x), watch(&dout), watch(&dx), watch(&dw), watch(&db);
-  RUN(sl_cuda_layernorm_backward(NULL, type, dx.d, 0, dw.d, db.d, 0, 0, dout.d, x.d, w.d, mean.d, rstd.d, rows, C,
+  RUN(sl_cuda_layernorm_backward(NULL, type, dx.d, 0, dw.d, db.d, 0, 0, dout.d, x.d, w.d, mean.d, rstd.d, rows, C, 0,
                                  scratch, NULL));
   judge_traffic(3 * bytes_of(&x), "LayerNorm backward");
   watch(&x), watch(&dout), watch(&dx), watch(&dbranch);
-  RUN(sl_cuda_layernorm_backward(NULL, type, dx.d, 0, dw.d, db.d, 0, 0, dout.d, x.d, w.d, mean.d, rstd.d, rows, C,
+  RUN(sl_cuda_layernorm_backward(NULL, type, dx.d, 0, dw.d, db.d, 0, 0, dout.d, x.d, w.d, mean.d, rstd.d, rows, C, 0,
                                  scratch, &from));
   judge_traffic(4 * bytes_of(&x), "LayerNorm backward and dropout");
   watch(&x), watch(&dout), watch(&dx), watch(&dw);

@@ -1,0 +1,60 @@
+/* GPTBigCode (SantaCoder and StarCoder, arXiv:2305.06161): GPT-2 with one key head for all query heads, and weights as
+ * in nn.Linear. */
+#include "core/model/families.h"
+
+/* transformers, GPTBigCodeConfig: names and defaults. */
+static const struct sl_model_key keys[] = {
+    SL_SIZE_KEY("vocab_size", NULL, vocab_size, 50257, SL_MAX_ROWS),
+    SL_SIZE_KEY("n_positions", "max_position_embeddings", n_positions, 1024, SL_MAX_ROWS),
+    SL_SIZE_KEY("n_embd", "hidden_size", n_embd, 768, SL_MAX_WIDTH),
+    SL_SIZE_KEY("n_layer", "num_hidden_layers", n_layer, 12, SL_MAX_LAYERS),
+    SL_SIZE_KEY("n_head", "num_attention_heads", n_head, 12, SL_MAX_WIDTH),
+    SL_SIZE_KEY("n_inner", NULL, n_inner, 0, SL_MAX_INNER),
+    SL_DROPOUT_KEY("embd_pdrop", embd_pdrop, 0.1),
+    SL_DROPOUT_KEY("attn_pdrop", attn_pdrop, 0.1),
+    SL_DROPOUT_KEY("resid_pdrop", resid_pdrop, 0.1),
+    SL_REAL_KEY("layer_norm_epsilon", norm_epsilon, 1e-5, 1),
+    SL_REAL_KEY("initializer_range", initializer_range, 0.02, 1000),
+    SL_BOOL_KEY("tie_word_embeddings", tied_head, true),
+    SL_ACTIVATION_KEY("activation_function", SL_ACTIVATIONS_PLAIN),
+    SL_ONLY_KEY("scale_attn_weights", true),
+    SL_ONLY_KEY("add_cross_attention", false),
+};
+
+/* With one key head the rows are all of q, then k and v; otherwise head by head. */
+static enum sl_status read_config(struct sl_model *model, const struct sl_json_object *in) {
+  struct sl_form *f = &model->form;
+  bool one_key_head = true;
+  f->out_in = f->qkv_bias = f->out_bias = f->mlp_bias = f->small_residual_init = true;
+  SL_TRY(sl_transformer_keys(model, in));
+  SL_TRY(sl_json_get_bool(in, "multi_query", &one_key_head));
+  f->qkv = one_key_head ? SL_QKV_PACKED : SL_QKV_BY_GROUP;
+  if (one_key_head) model->n_kv_head = 1;
+  if (model->n_inner == 0) model->n_inner = 4 * model->n_embd;
+  const bool aliased = sl_json_get(in, "n_head") == NULL && sl_json_get(in, "num_attention_heads") != NULL;
+  return sl_transformer_heads(model, in, aliased ? "num_attention_heads" : "n_head", NULL, "n_embd");
+}
+
+static void write_config(const struct sl_model *model, json_t *out) {
+  json_object_set_new(out, "multi_query", json_boolean(model->form.qkv == SL_QKV_PACKED));
+}
+
+const struct sl_family sl_model_gpt_bigcode = {
+    .name = "gpt_bigcode",
+    SL_TRANSFORMER,
+    .read = read_config,
+    .write = write_config,
+    SL_FAMILY_KEYS(keys),
+    .base = "transformer.",
+    .prefix = "h",
+    .parts = {[SL_PART_EMBEDDING] = "wte",
+              [SL_PART_POSITIONS] = "wpe",
+              [SL_PART_NORM_1] = "ln_1",
+              [SL_PART_QKV] = "attn.c_attn",
+              [SL_PART_ATTENTION_OUT] = "attn.c_proj",
+              [SL_PART_NORM_2] = "ln_2",
+              [SL_PART_UP] = "mlp.c_fc",
+              [SL_PART_DOWN] = "mlp.c_proj",
+              [SL_PART_FINAL_NORM] = "ln_f",
+              [SL_PART_HEAD] = "lm_head"},
+};
