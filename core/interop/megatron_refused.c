@@ -23,7 +23,6 @@ const struct sl_megatron_refusal sl_megatron_refused[] = {
     {"is-hybrid-model", NULL},
     {"experimental-attention-variant", NULL},
     {"linear-attention-freq", NULL},
-    {"squared-relu", NULL},
     {"quick-geglu", NULL},
     {"glu-activation", NULL},
     {"activation-func-clamp-value", NULL},

@@ -13,6 +13,7 @@ static const char *const switches[] = {
     "accumulate-allreduce-grads-in-fp32",
     "add-qkv-bias",
     "adlr-autoresume",
+    "apply-layernorm-1p",
     "async-save",
     "attention-output-gate",
     "attention-softmax-in-fp32",

@@ -7,7 +7,7 @@
 #include <string.h>
 
 static const struct sl_model_key keys[] = {
-    SL_SIZE_KEY("padded_vocab_size", "vocab_size", vocab_size, 50257, SL_MAX_ROWS),
+    SL_SIZE_KEY("vocab_size", NULL, vocab_size, 50257, SL_MAX_ROWS),
     SL_SIZE_KEY("max_position_embeddings", NULL, n_positions, 1024, SL_MAX_ROWS),
     SL_SIZE_KEY("hidden_size", NULL, n_embd, 768, SL_MAX_WIDTH),
     SL_SIZE_KEY("num_layers", NULL, n_layer, 12, SL_MAX_LAYERS),

@@ -78,7 +78,7 @@ LATER = {
     "seed_oss": {"model_type": "seed_oss", **GQA, "head_dim": 10, "attention_dropout": 0.0, "residual_dropout": 0.0},
 }
 # The model of a family as Megatron-LM has it: the sizes and traits of its config.json, and its parts by megatron.core's names.
-MEGATRON = {"model_type": "megatron", "padded_vocab_size": VOCAB, "num_layers": 2, "hidden_size": 24, "max_position_embeddings": 64,
+MEGATRON = {"model_type": "megatron", "vocab_size": VOCAB, "num_layers": 2, "hidden_size": 24, "max_position_embeddings": 64,
             "ffn_hidden_size": 20, "hidden_dropout": 0.0, "attention_dropout": 0.0}
 AS_MEGATRON = {
     "megatron_nemotron": (NEMOTRON, {**MEGATRON, "num_attention_heads": 4, "num_query_groups": 2, "kv_channels": 8,

@@ -7,7 +7,7 @@
 #define SIZES                                                                                                          \
   "--micro-batch-size 1 --num-layers 8 --hidden-size 64 --num-attention-heads 4 --max-position-embeddings 128"
 #define ROPE "--position-embedding-type rope "
-#define DRY "--hidden-dropout 0"
+#define DRY " --hidden-dropout 0"
 
 static void a_launch_script_is_read(void **state) {
   (void)state;
@@ -232,6 +232,60 @@ static void forms_have_their_families(void **state) {
   }
 }
 
+#define CORE "--swiglu --normalization RMSNorm --disable-bias-linear "
+#define SQUARED "--squared-relu --disable-bias-linear "
+
+/* A family is taken where it has all that the arguments ask for, and Megatron-LM's own model otherwise. */
+static void what_no_family_has_is_megatrons(void **state) {
+  (void)state;
+  static const struct {
+    const char *arguments, *family, *key, *json;
+  } cases[] = {
+      {"--ffn-hidden-size 100 --untie-embeddings-and-output-weights", "gpt2", "tie_word_embeddings", "false"},
+      {"--group-query-attention --num-query-groups 2", "megatron", "num_query_groups", "2"},
+      {"--num-key-value-heads 2", "megatron", "num_query_groups", "2"},
+      {"--kv-channels 32", "megatron", "kv_channels", "32"},
+      {"--disable-bias-linear", "megatron", "add_bias_linear", "false"},
+      {"--disable-bias-linear --add-qkv-bias", "megatron", "add_qkv_bias", "true"},
+      {"--add-qkv-bias", "gpt2", "n_layer", "8"}, /* which all linear layers have */
+      {"--swiglu --normalization RMSNorm", "megatron", "gated_linear_unit", "true"},
+      {"--swiglu --normalization RMSNorm", "megatron", "ffn_hidden_size", "128"},
+      {"--normalization RMSNorm", "megatron", "normalization", "\"RMSNorm\""},
+      {"--position-embedding-type none", "megatron", "position_embedding_type", "\"none\""},
+      {"--no-position-embedding", "megatron", "position_embedding_type", "\"none\""},
+      {"--position-embedding-type alibi", "megatron", "position_embedding_type", "\"alibi\""},
+      {"--position-embedding-type alibi --embed-layernorm --ffn-hidden-size 100", "megatron", "embed_layernorm",
+       "true"},
+      {"--position-embedding-type alibi --embed-layernorm", "bloom", "hidden_dropout", "0.1"},
+      {ROPE CORE "--hidden-dropout 0.1", "megatron", "hidden_dropout", "0.1"}, /* llama drops nothing there */
+      {ROPE CORE DRY " --rotary-base 5000 --apply-layernorm-1p", "llama", "rope_theta", "5000"},
+      {ROPE CORE "--rotary-base 5000 --rotary-percent 0.5", "megatron", "rotary_base", "5000"},
+      {ROPE CORE "--rotary-base 5000 --rotary-percent 0.5", "megatron", "rotary_percent", "0.5"},
+      {ROPE CORE "--norm-epsilon 1e-3", "megatron", "layernorm_epsilon", "0.001"},
+      {ROPE CORE "--init-method-std 0.5", "megatron", "init_method_std", "0.5"},
+      {ROPE SQUARED DRY " --apply-layernorm-1p", "nemotron", "partial_rotary_factor", "1"},
+      {ROPE SQUARED DRY " --apply-layernorm-1p --norm-epsilon 1e-3", "nemotron", "norm_eps", "0.001"},
+      {ROPE "--squared-relu --apply-layernorm-1p " DRY, "nemotron", "mlp_bias", "true"},
+      {ROPE SQUARED DRY " --normalization RMSNorm", "arcee", "rms_norm_eps", "1e-5"},
+      {ROPE SQUARED, "megatron", "activation_func", "\"relu2\""},
+      {ROPE SQUARED "--apply-layernorm-1p", "megatron", "layernorm_zero_centered_gamma", "true"},
+      {ROPE "--group-query-attention --num-query-groups 2", "starcoder2", "num_key_value_heads", "2"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char text[512];
+    json_t *config, *model, *want = json_loads(cases[i].json, JSON_DECODE_ANY, NULL);
+    snprintf(text, sizeof text, "%s %s", SIZES, cases[i].arguments);
+    read_as(text, &config, &model);
+    const json_t *got = json_object_get(model, cases[i].key);
+    assert_string_equal(json_string_value(json_object_get(model, "model_type")), cases[i].family);
+    if (!json_equal(got, want) && !(json_is_number(got) && json_number_value(got) == json_number_value(want)))
+      fail_msg("%s: %s", cases[i].arguments, json_dumps(model, 0));
+    json_decref(want);
+    json_decref(config);
+    json_decref(model);
+  }
+}
+
 /* Without --num-layers no model is described; with it, it is the vocabulary that is missing. */
 static void a_vocabulary_that_nobody_knows_is_missing(void **state) {
   (void)state;
@@ -282,8 +336,10 @@ static void what_is_not_modelled_is_named(void **state) {
        "run.sh:1: --account-for-loss-in-pipeline-split: is given; expected none: it is not modelled"},
       {"--micro-batch-size 1 --softmax-type vanilla --softmax-type off-by-one",
        "run.sh:1: --softmax-type: is 'off-by-one'; expected vanilla: nothing else is modelled"},
-      {MODEL "--micro-batch-size 1 --kv-channels 32",
-       "run.sh:1: --kv-channels: is '32'; expected hidden-size / num-attention-heads, as this family's"},
+      {MODEL "--micro-batch-size 1 --swiglu --squared-relu",
+       "run.sh:1: --squared-relu: is given; expected none beside --swiglu, as in Megatron-LM"},
+      {MODEL "--micro-batch-size 1 --position-embedding-type mrope",
+       "run.sh:1: --position-embedding-type: is 'mrope'; expected rope, alibi, learned_absolute or none"},
       {MODEL "--micro-batch-size 1 --pad-vocab-size-to 100",
        "run.sh:1: --pad-vocab-size-to: is '100'; expected at least --vocab-size, which is padded to it"},
       {MODEL "--micro-batch-size 1 --normalization Foo",
@@ -311,10 +367,6 @@ static void what_is_not_modelled_is_named(void **state) {
        "run.sh:1: --partition-activations: is given; expected none without --deepspeed"},
       {"--recompute-granularity full --recompute-method block --recompute-num-layers 1",
        "run.sh:1: --recompute-method: is 'block'; expected uniform: block is not modelled"},
-      {MODEL "--micro-batch-size 1 --swiglu --normalization RMSNorm",
-       "run.sh: the model has RMSNorm, swiglu, which no family has together; expected llama's rope, RMSNorm and "
-       "swiglu, "
-       "starcoder2's rope, gpt2's none, bloom's alibi and norm behind the embedding, or --model"},
       {"--lr 1", "run.sh: --micro-batch-size: is missing; expected sequences a step of a rank, without which "
                  "Megatron-LM does not start"},
       {"--micro-batch-size 1 --vocab-size 5", "run.sh: --num-layers: is missing; expected a whole number"},
@@ -376,6 +428,7 @@ int main(void) {
                                      cmocka_unit_test(attention_is_that_of_the_release),
                                      cmocka_unit_test(sizes_are_what_megatron_makes_of_them),
                                      cmocka_unit_test(forms_have_their_families),
+                                     cmocka_unit_test(what_no_family_has_is_megatrons),
                                      cmocka_unit_test(a_vocabulary_that_nobody_knows_is_missing),
                                      cmocka_unit_test(what_a_shell_computes_is_computed),
                                      cmocka_unit_test(quoting_is_a_shells),
