@@ -3,6 +3,7 @@
 
 #include "core/base/json_get.h"
 #include "core/interop/megatron_fp8.h"
+#include "core/interop/megatron_model_write.h"
 #include "core/interop/megatron_rows.h"
 #include "core/interop/unsaid.h"
 #include "core/interop/writing.h"
@@ -119,64 +120,6 @@ static enum sl_status put_rest(const json_t *config, FILE *out) {
   return SL_OK;
 }
 
-/* ---- the model ---- */
-
-static void put_size(const json_t *model, const char *argument, const char *gpt2, const char *llama, FILE *out) {
-  const json_t *value =
-      json_object_get(model, strcmp(sl_interop_text(model, "model_type"), "llama") == 0 ? llama : gpt2);
-  if (json_is_integer(value)) fprintf(out, "--%s %lld\n", argument, (long long)json_integer_value(value));
-}
-
-/* The only scaling that Megatron-LM knows is Llama 3.1's, given by its factor. */
-static enum sl_status put_rope_scaling(const json_t *scaling, FILE *out) {
-  const double low = json_number_value(json_object_get(scaling, "low_freq_factor")),
-               high = json_number_value(json_object_get(scaling, "high_freq_factor"));
-  const json_int_t original = json_integer_value(json_object_get(scaling, "original_max_position_embeddings"));
-  if (scaling == NULL) return SL_OK;
-  if (strcmp(sl_interop_text(scaling, "rope_type"), "llama3") != 0 || low != 1 || high != 4 || original != 8192)
-    return refuse("rope_scaling", sl_interop_text(scaling, "rope_type"), "none, or Llama 3.1's");
-  fputs("--use-rope-scaling\n", out);
-  put_real(out, "rope-scaling-factor", json_object_get(scaling, "factor"));
-  return SL_OK;
-}
-
-/* Llamas differ in their biases (of all linear layers or of none), the rotated share of a head, and the base of the
- * rotation. */
-static enum sl_status put_llama(const json_t *model, FILE *out) {
-  const bool attention = json_is_true(json_object_get(model, "attention_bias")),
-             mlp = json_is_true(json_object_get(model, "mlp_bias"));
-  const json_t *share = json_object_get(model, "partial_rotary_factor");
-  if (attention != mlp) return refuse(attention ? "attention_bias" : "mlp_bias", "true", "both of them or none");
-  fputs("--position-embedding-type rope\n--normalization RMSNorm\n--swiglu\n--group-query-attention\n", out);
-  if (!attention) fputs("--disable-bias-linear\n", out);
-  put_size(model, "num-query-groups", "", "num_key_value_heads", out);
-  put_size(model, "kv-channels", "", "head_dim", out);
-  put_real(out, "rotary-base", json_object_get(model, "rope_theta"));
-  if (share != NULL) put_real(out, "rotary-percent", share);
-  if (!json_is_true(json_object_get(model, "tie_word_embeddings")))
-    fputs("--untie-embeddings-and-output-weights\n", out);
-  return put_rope_scaling(json_object_get(model, "rope_scaling"), out);
-}
-
-static enum sl_status put_model(const json_t *model, FILE *out) {
-  const char *type = sl_interop_text(model, "model_type");
-  const bool llama = strcmp(type, "llama") == 0;
-  if (!llama && strcmp(type, "gpt2") != 0) return refuse("model_type", type, "gpt2 or llama");
-  put_size(model, "num-layers", "n_layer", "num_hidden_layers", out);
-  put_size(model, "hidden-size", "n_embd", "hidden_size", out);
-  put_size(model, "ffn-hidden-size", "n_inner", "intermediate_size", out);
-  put_size(model, "num-attention-heads", "n_head", "num_attention_heads", out);
-  put_size(model, "max-position-embeddings", "n_positions", "max_position_embeddings", out);
-  put_size(model, "vocab-size", "vocab_size", "vocab_size", out);
-  put_real(out, "hidden-dropout", json_object_get(model, "resid_pdrop"));
-  put_real(out, "attention-dropout", json_object_get(model, llama ? "attention_dropout" : "attn_pdrop"));
-  const json_t *epsilon = json_object_get(model, llama ? "rms_norm_eps" : "layer_norm_epsilon"),
-               *deviation = json_object_get(model, "initializer_range");
-  if (epsilon != NULL) put_real(out, "norm-epsilon", epsilon);
-  if (deviation != NULL) put_real(out, "init-method-std", deviation);
-  return llama ? put_llama(model, out) : SL_OK;
-}
-
 /* ---- what Megatron-LM has no arguments for ---- */
 
 static bool is_said(const void *context, const char *path, const json_t *value) {
@@ -216,7 +159,7 @@ enum sl_status sl_megatron_write(const json_t *config, const json_t *given, cons
   put_kernels(config, out, unsaid);
   sl_megatron_write_fp8(config, out);
   SL_TRY(put_rest(config, out));
-  SL_TRY(put_model(model, out));
+  SL_TRY(sl_megatron_write_model(model, out));
   sl_interop_unsaid(given, is_said, NULL, unsaid);
   return SL_OK;
 }

@@ -77,8 +77,8 @@ static enum sl_status set_share(struct sl_model *model, const struct sl_json_obj
     return sl_json_get_fail(in, key, "a share that turns an even number of elements; of %lld it turns %lld",
                             (long long)model->head_dim, (long long)r->dim);
   return sl_json_fail(in->doc, sl_json_get(in, "head_dim") != NULL ? "head_dim" : "num_attention_heads",
-                      "the head dimension is %lld; expected an even one, rotary positions turn pairs",
-                      (long long)model->head_dim);
+                      "the head dimension is %lld, of which %lld elements are turned; expected an even number of them",
+                      (long long)model->head_dim, (long long)r->dim);
 }
 
 enum sl_status sl_rotary_read(struct sl_model *model, const struct sl_json_object *in) {

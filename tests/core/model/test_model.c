@@ -362,7 +362,7 @@ static const struct {
     {"{\"model_type\":\"gemma2\",\n  \"num_hidden_layers\":2,\"layer_types\":[\"full_attention\"]}",
      "m.json:2:25: layer_types: is [\"full_attention\"]; expected a list of 2, one for each layer"},
     {"{\"model_type\":\"llama\",\n  \"head_dim\":7}",
-     "m.json:2:3: head_dim: the head dimension is 7; expected an even one, rotary positions turn pairs"},
+     "m.json:2:3: head_dim: the head dimension is 7, of which 7 elements are turned; expected an even number of them"},
     {"{\"model_type\":\"llama\",\n  \"head_dim\":65536}",
      "m.json:2:3: head_dim: is 65536; expected a whole number from 1 to 32768"},
     {"{\"model_type\":\"llama\",\n  \"rope_parameters\":{\"rope_theta\":0}}",
