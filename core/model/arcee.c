@@ -26,6 +26,7 @@ static enum sl_status read_config(struct sl_model *model, const struct sl_json_o
 
 const struct sl_family sl_model_arcee = {
     .name = "arcee",
+    .autotp_gathers = 4,
     SL_TRANSFORMER,
     .read = read_config,
     SL_FAMILY_KEYS(keys),

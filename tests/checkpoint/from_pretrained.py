@@ -25,7 +25,8 @@ MODELS = {
               "tie_word_embeddings": False}}
 # The families of tests/golden/families, with a byte for each token, each by a plan that can cut it.
 FAMILIES = {"mistral": "--tp", "qwen2": "--tp", "qwen3": "--tp", "gemma": "--pp", "gemma2": "--tp", "gemma3_text": "--pp", "phi3": "--pp",
-            "olmo2": "--pp", "starcoder2": "--tp", "gpt_neox": "--tp", "gptj": "--tp", "opt": "--tp", "falcon": "--pp", "falcon_new": "--tp",
+            "olmo2": "--pp", "starcoder2": "--tp", "nemotron": "--tp", "arcee": "--tp", "stablelm": "--tp", "phi": "--tp",
+            "gpt_bigcode": "--pp", "seed_oss": "--tp", "gpt_neox": "--tp", "gptj": "--tp", "opt": "--tp", "falcon": "--pp", "falcon_new": "--tp",
             "bloom": "--tp", "mpt": "--tp"}
 CONFIG = {"train_micro_batch_size_per_gpu": 1, "optimizer": {"type": "AdamW", "params": {"lr": 0.01}}, "zero_optimization": {"stage": 2}}
 STILL = {"train_micro_batch_size_per_gpu": 1, "optimizer": {"type": "SGD", "params": {"lr": 0}}, "shardlab": {"shuffle": False}}

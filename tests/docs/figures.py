@@ -54,9 +54,9 @@ def of_published(root, readme, accuracy):
 
 
 def of_counts(root, readme):
-    """Families are those that the library reads, but for mlp, and runs those whose predictions the picture draws."""
+    """Families are those that the library reads, but for mlp and Megatron-LM's own, and runs those whose predictions the picture draws."""
     header = (root / "core/model/model.h").read_text()
-    families = len(re.findall(r"^  X\((?!MLP)\w+, \w+\)", header[header.index("#define SL_FAMILY_MAP"):header.index("enum sl_model_type")], re.M))
+    families = len(re.findall(r"^  X\((?!MLP|MEGATRON)\w+, \w+\)", header[header.index("#define SL_FAMILY_MAP"):header.index("enum sl_model_type")], re.M))
     runs = len((root / "experiments/published/training/results/predictions.csv").read_text().splitlines()) - 1
     for name, text, words in (("README", readme, f"{families} families of Hugging Face's"),
                               ("changelog", (root / "CHANGELOG.md").read_text(), f"{families} families of Hugging Face's"),

@@ -131,9 +131,9 @@ def layernorm(ours, rows, c):
     scratch = torch.empty(ours.lib.sl_cuda_layernorm_scratch_bytes(size(rows), size(c)) + 8, device=device,
                           dtype=torch.uint8)
     ours.call("sl_cuda_layernorm_forward", at(out), at(mean), at(rstd), at(x), at(weight), at(bias), size(rows), size(c),
-              real(1e-5), None)
+              real(1e-5), integer(0), None)
     ours.call("sl_cuda_layernorm_backward", at(dx), integer(0), at(dweight), at(dbias), integer(0), integer(0), at(dout), at(x),
-              at(weight), at(mean), at(rstd), size(rows), size(c), at(scratch), None)
+              at(weight), at(mean), at(rstd), size(rows), size(c), integer(0), at(scratch), None)
 
     def theirs(*tensors):
         x_, w, b = (y.detach().requires_grad_() for y in tensors[:3])

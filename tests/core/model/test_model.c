@@ -289,9 +289,9 @@ static void parts_of_a_model_are_named(void **state) {
 }
 
 #define FAMILIES                                                                                                       \
-  "\"gpt2\", \"llama\", \"mistral\", \"qwen2\", \"qwen3\", \"gemma\", \"gemma2\", \"gemma3_text\", \"phi3\", "         \
-  "\"olmo2\", "                                                                                                        \
-  "\"starcoder2\", \"gpt_neox\", \"gptj\", \"opt\", \"falcon\", \"bloom\", \"mpt\" or \"mlp\""
+  "\"gpt2\", \"gpt_bigcode\", \"llama\", \"arcee\", \"seed_oss\", \"stablelm\", \"mistral\", \"qwen2\", \"qwen3\", "   \
+  "\"gemma\", \"gemma2\", \"gemma3_text\", \"phi\", \"phi3\", \"olmo2\", \"starcoder2\", \"nemotron\", \"gpt_neox\", " \
+  "\"gptj\", \"opt\", \"falcon\", \"bloom\", \"mpt\", \"megatron\" or \"mlp\""
 
 static const struct {
   const char *text, *message;
