@@ -149,6 +149,7 @@ static enum sl_status load_inputs(struct sl_setup *setup, const struct sl_option
   SL_GO_FAIL(sl_model_load(&setup->model, options->model));
   SL_GO_FAIL(sl_cluster_load(&setup->cluster, options->cluster));
   SL_GO_FAIL(resize_nodes(&setup->cluster, options));
+  sl_cluster_align(&setup->cluster, options->world);
   SL_GO_FAIL(read_config(&setup->config, options, &setup->model, &setup->cluster));
   if (options->device_memory > 0) {
     setup->cluster.device.device_memory = options->device_memory;

@@ -24,7 +24,7 @@ static bool is_one_of(const char *text, const char *const *words) {
 }
 
 static enum sl_status check_words(const struct sl_table_row *r) {
-  static const char *const archs[] = {"gpt", "llama", NULL};
+  static const char *const archs[] = {"gpt", "llama", "nemotron", NULL};
   static const char *const recomputes[] = {"none", "selective", "full", "unknown", NULL};
   static const char *const precisions[] = {"fp32", "tf32",          "fp16",          "bf16",
                                            "fp8",  "bf16-autocast", "fp16-autocast", NULL};
@@ -120,7 +120,7 @@ static enum sl_status make_model(struct sl_model *model, const struct sl_table_r
   if (gpt && r->n_kv_heads != r->n_heads)
     return sl_fail(SL_ERR_INPUT, "n_kv_heads: is %lld; expected the %lld heads: a gpt has no grouped attention",
                    (long long)r->n_kv_heads, (long long)r->n_heads);
-  json_t *root = json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:b}", "model_type", gpt ? "gpt2" : "llama", "hidden_size",
+  json_t *root = json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:b}", "model_type", gpt ? "gpt2" : r->arch, "hidden_size",
                            (json_int_t)r->d_model, "num_hidden_layers", (json_int_t)r->n_layers, "num_attention_heads",
                            (json_int_t)r->n_heads, "vocab_size", (json_int_t)r->vocab_size, "max_position_embeddings",
                            (json_int_t)r->seq_len, "tie_word_embeddings", (int)r->tied_embeddings);
@@ -407,6 +407,7 @@ static enum sl_status make_cluster(struct sl_cluster *cluster, const struct sl_t
         name, gpu_names);
   SL_TRY(sl_cluster_load(cluster, known ? name : gpu->cluster));
   if (r->gpus_per_node != SL_TABLE_UNKNOWN) sl_cluster_resize_nodes(cluster, r->gpus_per_node);
+  sl_cluster_align(cluster, r->n_gpus);
   set_network(cluster, r);
   const enum sl_status status = gpu != NULL && instead == NULL ? check_gpu(r, gpu, cluster) : SL_OK;
   if (status != SL_OK) sl_cluster_free(cluster);

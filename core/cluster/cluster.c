@@ -304,6 +304,18 @@ void sl_cluster_resize_nodes(struct sl_cluster *cluster, int64_t devices) {
   }
 }
 
+void sl_cluster_align(struct sl_cluster *cluster, int64_t world) {
+  const int64_t devices = cluster->devices_per_node, nodes = world / devices;
+  int64_t inner = devices;
+  for (int i = 0; i < cluster->n_link && world % devices == 0; i++) {
+    int64_t *span = &cluster->link[i].span, most = *span / devices, together = most;
+    if (*span <= devices || *span == INT64_MAX) continue;
+    while (world > *span && together > 1 && (nodes % together != 0 || together * devices % inner != 0)) together--;
+    *span = 2 * together >= most ? together * devices : *span - *span % inner;
+    inner = *span;
+  }
+}
+
 void sl_cluster_free(struct sl_cluster *cluster) {
   sl_op_costs_free(&cluster->op_costs);
   json_decref(cluster->annotations);

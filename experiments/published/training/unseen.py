@@ -3,7 +3,8 @@
 
 What the sources' tables do not say, their configurations do: NVIDIA's runs are NeMo on Megatron-Core and Transformer Engine, with
 the distributed optimizer, its gathers and reductions overlapped, gradients reduced in bf16 (grad_sync_dtype), sequence
-parallelism beside tp, no recomputation, cuDNN's attention (NVTE_FUSED_ATTN; off for GPT-3 of dgxc-benchmarking v24.11.1), and
+parallelism beside tp, no recomputation, cuDNN's attention (NVTE_FUSED_ATTN; off for GPT-3 of dgxc-benchmarking v24.11.1 and Nemotron-4 340B of v25.01.1, which recomputes
+attention), and
 transfers of tp in pieces (ub_tp_comm_overlap; off in Google's). A3 Mega has 8 cards of 200 Gb/s a node. Rows of Megatron Bridge
 whose recipes offload activations or recompute some layers are left out. `zero_stage` is of the autotuning runs: transformers 4.12
 (November 2021) under DeepSpeed, with GPT-2's own sequences of 1024 tokens and materialised attention, as its code had no other.
@@ -20,13 +21,14 @@ MODELS = {  # arch, width, heads, key/value heads, inner width, vocabulary, tied
     "llama2-7b": ("llama", 4096, 32, 32, 11008, 32000, 0), "llama2-13b": ("llama", 5120, 40, 40, 13824, 32000, 0),
     "llama2-70b": ("llama", 8192, 64, 8, 28672, 32000, 0), "llama3-8b": ("llama", 4096, 32, 8, 14336, 128256, 0),
     "llama3-70b": ("llama", 8192, 64, 8, 28672, 128256, 0), "llama3-405b": ("llama", 16384, 128, 8, 53248, 128256, 0),
+    "nemotron4-15b": ("nemotron", 6144, 48, 8, 24576, 256000, 0), "nemotron4-340b": ("nemotron", 18432, 96, 8, 73728, 256000, 0),
     "gpt2": ("gpt", 768, 12, 12, 3072, 50257, 1), "gpt2-medium": ("gpt", 1024, 16, 16, 4096, 50257, 1),
     "gpt2-large": ("gpt", 1280, 20, 20, 5120, 50257, 1), "gpt2-xl": ("gpt", 1600, 25, 25, 6400, 50257, 1),
 }
 GPUS = {"H100": ("dgx-h100", "h100-sxm-80g", 8), "H200": ("dgx-h200", "h200", 8), "B200": ("dgx-b200", "b200", 8),
         "GB200": ("gb200-nvl72", "gb200", 4),
         "GB300": ("gb300-nvl72", "gb300", 4), "V100": ("dgx2-v100", "v100-32g", 16)}
-VERSIONS = {"dgxc": "2024-09", "bridge": "2025-11", "nemo2412": "2024-12", "mlperf3.0": "2023-05", "google": "2024-07"}
+VERSIONS = {"dgxc": "2024-09", "nemotron": "2024-09", "nemotron2505": "2025-04", "bridge": "2025-11", "nemo2412": "2024-12", "mlperf3.0": "2023-05", "google": "2024-07"}
 
 
 def step_time(raw):
@@ -38,9 +40,10 @@ def step_time(raw):
 
 def by_nvidia(raw):
     tp, overlap = int(raw["tp"]) > 1, raw["group"] != "google"
-    flash2 = raw["group"] == "dgxc" and raw["model"] == "gpt3-175b"
+    flash2 = (raw["group"], raw["model"]) in (("dgxc", "gpt3-175b"), ("nemotron", "nemotron4-340b"))
+    selective = (raw["group"], raw["model"]) == ("nemotron", "nemotron4-340b")
     return {
-        "zero_stage": 1, "sequence_parallel": int(tp), "recompute": "none",
+        "zero_stage": 1, "sequence_parallel": int(tp), "recompute": "selective" if selective else "none",
         "attention": "flash2" if flash2 else "cudnn", "fused_norm": 1, "grad_reduce_dtype": "bf16", "framework": "nemo",
         "tp_comm_overlap": int(tp and overlap), "overlap_param_gather": 1, "framework_version": VERSIONS[raw["group"]],
     }

@@ -303,6 +303,37 @@ static void links_follow_the_size_of_nodes(void **state) {
   }
 }
 
+/* Nodes of a job are divided evenly over the domains that join several, if at least half a domain divides them. */
+static void jobs_divide_domains_evenly(void **state) {
+  (void)state;
+  static const struct {
+    int64_t world, span;
+  } cases[] = {{64, 72},  {72, 72},  {76, 72},  {80, 40},  {96, 48},  {128, 64},  {144, 72},
+               {148, 72}, {152, 72}, {160, 40}, {256, 64}, {130, 72}, {1024, 64}, {2304, 72}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct sl_cluster c;
+    assert_int_equal(sl_cluster_load(&c, "gb200-nvl72"), SL_OK);
+    sl_cluster_align(&c, cases[i].world);
+    assert_int_equal(c.link[0].span, cases[i].span);
+    assert_true(c.link[1].span == INT64_MAX);
+    sl_cluster_free(&c);
+  }
+  struct sl_cluster dgx, two;
+  assert_int_equal(sl_cluster_load(&dgx, "dgx-h100"), SL_OK);
+  sl_cluster_align(&dgx, 1024);
+  assert_int_equal(dgx.link[0].span, 8);
+  sl_cluster_free(&dgx);
+  assert_int_equal(parse(&two, "{\"devices_per_node\":4, \"device\":\"gb200\", \"links\":["
+                               "{\"span\":72,\"bandwidth_GBps\":8,\"latency_us\":1},"
+                               "{\"span\":288,\"bandwidth_GBps\":7,\"latency_us\":1},"
+                               "{\"bandwidth_GBps\":5,\"latency_us\":1}]}"),
+                   SL_OK);
+  sl_cluster_align(&two, 640); /* 160 nodes: 40 of them would split domains of 16, so 64 are together */
+  assert_int_equal(two.link[0].span, 64);
+  assert_int_equal(two.link[1].span, 256);
+  sl_cluster_free(&two);
+}
+
 /* "device" may be the name of a description that several clusters share; what is printed is the whole. */
 static void clusters_share_a_device(void **state) {
   (void)state;
@@ -378,6 +409,7 @@ int main(void) {
       cmocka_unit_test(localhost_is_this_machine),
       cmocka_unit_test(clusters_share_a_device),
       cmocka_unit_test(links_follow_the_size_of_nodes),
+      cmocka_unit_test(jobs_divide_domains_evenly),
       cmocka_unit_test(devices_name_their_usual_clusters),
       cmocka_unit_test(unknown_words_list_the_presets),
   };
