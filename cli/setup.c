@@ -46,17 +46,21 @@ static void name_flag(struct sl_json *doc, const char *keys, const char *flag) {
   sl_json_set_by(doc, path, word);
 }
 
-/* --tp takes the place of AutoTP's degree, not of AutoTP. */
-static void keep_autotp(json_t *root) {
+/* --tp takes the place of AutoTP's degree, not of AutoTP: messages about it name the key that asked for it. */
+static void keep_autotp(struct sl_json *doc) {
   static const char path[] = "shardlab.tp_vocab";
-  if (sl_json_at(root, path) == NULL && sl_config_autotp_key(root) != NULL)
-    sl_defaults_set(root, path, json_string("autotp"));
+  const char *autotp = sl_config_autotp_key(doc->root);
+  char name[1600];
+  if (autotp == NULL || sl_json_at(doc->root, path) != NULL) return;
+  sl_json_name(doc, autotp, name, sizeof name);
+  sl_defaults_set(doc->root, path, json_string("autotp"));
+  sl_json_set_by(doc, path, name);
 }
 
 static void override(struct sl_json *doc, const struct sl_options *options) {
   const char *name, *keys;
   json_t *root = doc->root, *value;
-  if (options->tp > 0) keep_autotp(root);
+  if (options->tp > 0) keep_autotp(doc);
   for (int i = 0; sl_options_override(options, i, &name, &keys, &value); i++) {
     if (value == NULL) continue;
     sl_defaults_set(root, keys, value);
