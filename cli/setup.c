@@ -188,23 +188,30 @@ static void keep_memory(void) {
   madvise((void *)first, end - first, MADV_HUGEPAGE);
 }
 
-enum sl_status sl_setup_job(struct sl_setup *setup, const struct sl_options *options, enum sl_setup_for use) {
+enum sl_status sl_setup_job_within(struct sl_setup *setup, const struct sl_options *options, enum sl_setup_for use,
+                                   int64_t most_live_bytes) {
   const char *what = options->operand_count > 0 ? options->operand[0] : ""; /* the subject of show */
   const bool shared = use == SL_SETUP_RANK || use == SL_SETUP_WORKER;       /* the machine, with others like it */
-  const struct sl_build_options build = {.memory_curve = strcmp(what, "memory") == 0 || options->trace != NULL,
-                                         .save_params = options->save != NULL,
-                                         .save_grads = options->save_grads != NULL,
-                                         .threads = shared ? 1 : sl_machine_cores(),
-                                         .repeated = use >= SL_SETUP_SIMULATION,
-                                         .reserve_beside = use == SL_SETUP_SIMULATION};
+  struct sl_build_options build = {.memory_curve = strcmp(what, "memory") == 0 || options->trace != NULL,
+                                   .save_params = options->save != NULL,
+                                   .save_grads = options->save_grads != NULL,
+                                   .threads = shared ? 1 : sl_machine_cores(),
+                                   .repeated = use >= SL_SETUP_SIMULATION,
+                                   .reserve_beside = use == SL_SETUP_SIMULATION};
   enum sl_status status;
   SL_TRY(sl_setup_plan(setup, options));
   /* the size of a CPU's scratch memory depends on the threads */
   if (options->threads > 0 && setup->cluster.device.kind == SL_DEVICE_CPU) setup->plan.threads = (int)options->threads;
   if (use != SL_SETUP_RANK) keep_memory();
+  /* a framework's allocator takes what it takes, however much is live at once of our buffers */
+  if (setup->plan.config->sl.kernels == SL_KERNELS_SHARDLAB) build.most_live = most_live_bytes;
   status = sl_job_build(&setup->job, &setup->plan, &build);
   if (status != SL_OK) sl_setup_free(setup);
   return status;
+}
+
+enum sl_status sl_setup_job(struct sl_setup *setup, const struct sl_options *options, enum sl_setup_for use) {
+  return sl_setup_job_within(setup, options, use, 0);
 }
 
 void sl_setup_free(struct sl_setup *setup) {

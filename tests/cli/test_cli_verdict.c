@@ -116,6 +116,41 @@ static void what_is_said_to_help_helps(void **state) {
   assert_true(other_presets >= PRESETS);
 }
 
+/* Where nothing fits, the least that is said is that of all that is tried, however much the others need. */
+static void the_least_is_that_of_all(void **state) {
+  (void)state;
+  static const char job[] =
+      "--model gpt2-mini --config ds.json --seq 256 --micro-batch 1 --grad-accum 8 --zero-stage 1";
+  static const char *const changes[] = {"--recompute full",
+                                        "--recompute full --cpu-checkpointing",
+                                        "--zero-stage 2",
+                                        "--zero-stage 3",
+                                        "--offload-optimizer cpu",
+                                        "--zero-stage 3 --recompute full",
+                                        "--zero-stage 3 --offload-optimizer cpu --offload-param cpu",
+                                        "--zero-stage 3 --offload-optimizer cpu --offload-param cpu --recompute full"};
+  static const char *const schedules[] = {" --world 1", " --world 2 --pp 2 --schedule gpipe", " --world 2 --pp 2"};
+  char flags[400];
+  write_job();
+  for (size_t s = 0; s < sizeof schedules / sizeof *schedules; s++) {
+    int64_t least = INT64_MAX;
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+      write_cluster(100, 100, 100);
+      snprintf(flags, sizeof flags, "%s%s %s", job, schedules[s], changes[i]);
+      json_t *record = predict(flags);
+      const int64_t need = (int64_t)of_verdict(record, "device", "need_bytes");
+      if (need < least) least = need;
+      json_decref(record);
+    }
+    write_cluster(0.9 * (double)least / GIB, 100, 100);
+    snprintf(flags, sizeof flags, "%s%s", job, schedules[s]);
+    json_t *record = predict(flags);
+    assert_false(fits(record));
+    assert_int_equal(json_integer_value(json_object_get(json_object_get(record, "verdict"), "least_bytes")), least);
+    json_decref(record);
+  }
+}
+
 /* The device has room enough; host memory, and NVMe, are short by a byte or not. */
 static void each_space_has_its_limit(void **state) {
   (void)state;
@@ -236,10 +271,11 @@ static void to_require_is_to_fail(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(more_memory_fits_no_less),    cmocka_unit_test(hosts_that_lack_memory_are_named),
-      cmocka_unit_test(what_is_said_to_help_helps),  cmocka_unit_test(each_space_has_its_limit),
-      cmocka_unit_test(what_holds_the_peak_adds_up), cmocka_unit_test(half_a_sequence_needs_no_more),
-      cmocka_unit_test(to_require_is_to_fail),       cmocka_unit_test(states_of_fsdp_may_go_to_the_host),
+      cmocka_unit_test(more_memory_fits_no_less),          cmocka_unit_test(hosts_that_lack_memory_are_named),
+      cmocka_unit_test(what_is_said_to_help_helps),        cmocka_unit_test(the_least_is_that_of_all),
+      cmocka_unit_test(each_space_has_its_limit),          cmocka_unit_test(what_holds_the_peak_adds_up),
+      cmocka_unit_test(half_a_sequence_needs_no_more),     cmocka_unit_test(to_require_is_to_fail),
+      cmocka_unit_test(states_of_fsdp_may_go_to_the_host),
   };
   return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
 }
