@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 
 static const double noticed_s = 60; /* SHARDLAB_TIMEOUT_S's default, if nothing else is known about restarts */
+static const double shortest_step_s = 1e-9, longest_step_s = 1e9; /* beyond, intervals would not be finite */
 enum { OCTAVES = 4, MOST_ROWS = 2 * OCTAVES + 2 };
 
 struct request {
@@ -135,9 +136,12 @@ static double write_of(const json_t *record) {
 static enum sl_status make_model(struct result *out, const struct request *r, const json_t *record) {
   const double wait = or_else(r->save_s, sl_row_number(record, "checkpoint.wait_s"));
   out->step_s = sl_row_number(record, "step_time_s");
-  if (!(out->step_s > 0))
+  if (isnan(out->step_s))
     return sl_fail(SL_ERR_INPUT, "%s: step_time_s: is no time of a step; expected a record of predict or measure",
                    r->record);
+  if (!(out->step_s >= shortest_step_s && out->step_s <= longest_step_s))
+    return sl_fail(SL_ERR_INPUT, "%s: step_time_s: is %.4g; expected %g s to %g s", r->record, out->step_s,
+                   shortest_step_s, longest_step_s);
   if (!(wait >= 0))
     return sl_fail(SL_ERR_INPUT,
                    "%s: checkpoint: is missing; expected a record of predict --save-every or measure --checkpoint, or "

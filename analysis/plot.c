@@ -84,14 +84,16 @@ static const char step_time[] = WHAT_THERE_IS
                      "  (measurements ? \"'runs.csv' using (column('row') + aside):" STEPS_OF(
                          "measured") "with yerrorbars pt 7 ps 1.2 lc rgb red title 'measured'\" : '')\n";
 
-/* The name of a curve comes from its column: loss_zero2_world4_nats is ZeRO-2 on 4 ranks. */
+/* The name of a curve comes from its column: loss_zero2_world4_nats is ZeRO-2 on 4 ranks, loss_zero2_world4_row5_nats
+ * that of row 5 of runs.csv. */
 static const char losses[] =
     "set title 'loss of the global batch: curves of one training must coincide'\n"
     "set xlabel 'optimizer step'\n"
     "set ylabel 'nats per token'\n"
     "set key inside right top\n"
     "stats 'losses.csv' skip 1 nooutput\n"
-    "name_of(c) = (w = strstrt(c, '_world'), sprintf('ZeRO-%s, world %s', c[10:w - 1], c[w + 6:strlen(c) - 5]))\n"
+    "name_of(c) = (w = strstrt(c, '_world'), r = strstrt(c, '_row'), e = strlen(c) - 5, sprintf('ZeRO-%s, world %s%s', "
+    "c[10:w - 1], c[w + 6:(r > 0 ? r - 1 : e)], r > 0 ? ', row ' . c[r + 4:e] : ''))\n"
     "draw = \"plot for [c = 2:STATS_columns] 'losses.csv' using 1:c with lines lw (2 * (STATS_columns - c) + 1.5) "
     "lc rgb word(curve_colours, (c - 2) % 8 + 1) title name_of(columnheader(c))\"\n";
 

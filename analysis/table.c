@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -77,14 +78,30 @@ static void put_runs(const struct sl_rows *rows, FILE *out) {
   }
 }
 
+static bool is_curve_alike(const struct sl_row *a, const struct sl_row *b) {
+  return json_object_get(b->measured, "losses") != NULL &&
+         sl_row_number(a->plan, "zero_stage") == sl_row_number(b->plan, "zero_stage") &&
+         sl_row_number(a->plan, "world") == sl_row_number(b->plan, "world");
+}
+
+/* A further column: ",loss_zero2_world4_nats", or where other rows would have that name ",loss_zero2_world4_row5_nats",
+ * of that row of runs.csv. */
+static void put_loss_name(const struct sl_rows *rows, size_t i, FILE *out) {
+  const struct sl_row *row = &rows->rows[i];
+  int alike = 0;
+  for (size_t k = 0; k < rows->count; k++) alike += is_curve_alike(row, &rows->rows[k]);
+  fprintf(out, ",loss_zero%.0f_world%.0f", sl_row_number(row->plan, "zero_stage"), sl_row_number(row->plan, "world"));
+  if (alike > 1) fprintf(out, "_row%zu", i);
+  fprintf(out, "_nats");
+}
+
 static void put_losses(const struct sl_rows *rows, FILE *out) {
   size_t steps = 0;
   fprintf(out, "step");
   for (size_t i = 0; i < rows->count; i++) {
     const json_t *losses = json_object_get(rows->rows[i].measured, "losses");
     if (losses == NULL) continue;
-    fprintf(out, ",loss_zero%.0f_world%.0f_nats", sl_row_number(rows->rows[i].plan, "zero_stage"),
-            sl_row_number(rows->rows[i].plan, "world"));
+    put_loss_name(rows, i, out);
     if (json_array_size(losses) > steps) steps = json_array_size(losses);
   }
   fputc('\n', out);

@@ -52,12 +52,21 @@ static void keep_fastest(struct sl_changes *out, const struct sl_change *change)
   if (out->count < SL_CHANGES) out->count++;
 }
 
+/* The bytes of the device beyond which it does not matter how many a change needs: it does not fit, and another needs
+ * less. 0: it does matter, as for the smallest arena where that alone is limited. */
+static int64_t most_of_use(const struct search *s) {
+  const struct sl_device *device = &s->setup->cluster.device;
+  const int64_t least = s->out->least_bytes;
+  if (device->memory == 0 || device->device_memory > 0 || least == 0) return 0;
+  return device->memory > least ? device->memory : least;
+}
+
 /* Whether the job fits with this change. A change that cannot be built, or that alters the global batch, does not
  * count. */
 static bool fits_with(struct search *s, struct sl_change change) {
   struct sl_options options = *s->options;
   apply(&change, &options);
-  if (sl_trial_fit(&change.trial, &options) != SL_OK) {
+  if (sl_trial_fit(&change.trial, &options, most_of_use(s)) != SL_OK) {
     sl_error_clear();
     return false;
   }

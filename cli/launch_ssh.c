@@ -148,25 +148,24 @@ static void pass(void *context, const char *line) {
 static enum sl_status start(const struct sl_remote *given, size_t i, const char *ssh, struct node *node) {
   struct sl_remote remote = *given;
   struct sl_words words = {0};
-  int ends[2], errors[2];
+  int ends[4] = {-1, -1, -1, -1}, *const leash = ends, *const errors = ends + 2;
   enum sl_status status;
   snprintf(node->log, sizeof node->log, "%s/ssh-%zu.log", sl_children_folder(), i);
   remote.ssh_log = node->log;
   SL_GO(sl_remote_ssh(&remote, i, &words));
-  if (pipe2(ends, O_CLOEXEC) != 0 || pipe2(errors, O_CLOEXEC) != 0)
+  if (pipe2(leash, O_CLOEXEC) != 0 || pipe2(errors, O_CLOEXEC) != 0)
     SL_GO(sl_fail(SL_ERR_IO, "a pipe: %s (ulimit -n)", strerror(errno)));
-  (void)fcntl(ends[1], F_SETFL, O_NONBLOCK);
+  (void)fcntl(leash[1], F_SETFL, O_NONBLOCK);
   const pid_t pid = sl_children_fork(SIGKILL);
-  if (pid == 0) become_ssh(ssh, words.list, ends[0], errors[1]);
-  const int why = errno;
-  close(ends[0]);
-  close(errors[1]);
-  node->errors = (struct sl_relay){.fd = errors[0], .line = pass, .context = node};
-  if (pid < 0) close(ends[1]);
-  if (pid < 0) SL_GO(sl_fail(SL_ERR_IO, "host %s: its ssh cannot be started: %s", node->host, strerror(why)));
+  if (pid == 0) become_ssh(ssh, words.list, leash[0], errors[1]);
+  if (pid < 0) SL_GO(sl_fail(SL_ERR_IO, "host %s: its ssh cannot be started: %s", node->host, strerror(errno)));
   node->pid = pid;
-  node->leash = ends[1];
+  node->leash = leash[1];
+  node->errors = (struct sl_relay){.fd = errors[0], .line = pass, .context = node};
+  leash[1] = errors[0] = -1; /* the node's from here on */
 done:
+  for (int end = 0; end < 4; end++)
+    if (ends[end] >= 0) close(ends[end]);
   sl_words_free(&words);
   return status;
 }

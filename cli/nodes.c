@@ -54,6 +54,7 @@ static enum sl_status check_address(const char *address) {
 static enum sl_status check_flags(const struct sl_options *o) {
   const char *const chosen = o->include != NULL ? "include" : o->exclude != NULL ? "exclude" : NULL;
   static const char *const needs[] = {"launcher", "ssh-port", "node-rank"};
+  static const char *const meeting[] = {"master-addr", "master-port"};
   if (chosen != NULL && (o->num_nodes > 0 || o->num_gpus > 0))
     return sl_fail(SL_ERR_INPUT, "--%s: Cannot specify num_nodes/gpus with include/exclude; expected one of them",
                    chosen);
@@ -63,6 +64,10 @@ static enum sl_status check_flags(const struct sl_options *o) {
   for (size_t i = 0; i < sizeof needs / sizeof *needs; i++)
     if (sl_options_given(o, needs[i]) && o->hostfile == NULL && o->hosts == NULL && access(default_hostfile, R_OK) != 0)
       return sl_fail(SL_ERR_INPUT, "--%s: is about hosts, and none is named; expected --hostfile", needs[i]);
+  for (size_t i = 0; i < sizeof meeting / sizeof *meeting; i++)
+    if (sl_options_given(o, meeting[i]) && !sl_options_on_gpu(o))
+      return sl_fail(SL_ERR_INPUT, "--%s: ranks of the host backend find each other by MPI; expected --backend cuda",
+                     meeting[i]);
   return check_address(o->master_addr);
 }
 

@@ -27,6 +27,7 @@ enum { MOST_RANKS = 1 << 16 }; /* the limit if the cluster has as many nodes as 
 struct values {
   int64_t *value; /* owned; NULL: all multiples of unit */
   int64_t unit, count;
+  size_t capacity;
 };
 
 struct search {
@@ -57,14 +58,16 @@ static int64_t common_multiple(int64_t a, int64_t b) {
   return sl_product(a / sl_common_divisor(a, b), b);
 }
 
+static enum sl_status add_value(struct values *values, int64_t value) {
+  SL_TRY(sl_grow(&values->value, &values->capacity, (size_t)values->count + 1, sizeof *values->value));
+  values->value[values->count++] = value;
+  return SL_OK;
+}
+
 /* All divisors of n up to `most`, ascending. */
 static enum sl_status divisors(struct values *values, int64_t n, int64_t most) {
-  size_t capacity = 0;
-  for (int64_t d = 1; d <= n && d <= most; d++) {
-    if (n % d != 0) continue;
-    SL_TRY(sl_grow(&values->value, &capacity, (size_t)values->count + 1, sizeof *values->value));
-    values->value[values->count++] = d;
-  }
+  for (int64_t d = 1; d <= n && d <= most; d++)
+    if (n % d == 0) SL_TRY(add_value(values, d));
   return SL_OK;
 }
 
@@ -93,12 +96,14 @@ static int64_t unit_of_worlds(const struct sl_config *c) {
   return sl_product(sl_product(c->sl.tp, c->sl.pp), same);
 }
 
-/* Keeps the values that are multiples of `unit`. */
-static void keep_multiples(struct values *values, int64_t unit) {
-  int64_t kept = 0;
-  for (int64_t i = 0; i < values->count; i++)
-    if (values->value[i] % unit == 0) values->value[kept++] = values->value[i];
-  values->count = kept;
+/* The worlds up to `most` that are multiples of `unit`: parts of one node, or whole nodes, since nobody has a part of
+ * one beside others. Their replicas divide `share`; 0: any number of them will do. */
+static enum sl_status add_worlds(struct search *s, int64_t unit, int64_t node, int64_t most, int64_t share) {
+  for (int64_t world = unit; world <= most && world <= SL_MAX_WORLD; world += unit) {
+    const bool whole = world <= node || world % node == 0, divides = share == 0 || share % (world / s->replica) == 0;
+    if (whole && divides) SL_TRY(add_value(&s->values, world));
+  }
+  return SL_OK;
 }
 
 /* Needs no plan, because the search is for the number of ranks that have one. */
@@ -108,22 +113,20 @@ static enum sl_status list_worlds(struct search *s) {
   SL_TRY(sl_setup_config(&config, s->options));
   enum sl_status status = sl_cluster_load(&cluster, s->options->cluster);
   if (status == SL_OK) {
-    const int64_t most = cluster.nodes > 0 ? sl_product(cluster.nodes, cluster.devices_per_node) : MOST_RANKS;
-    const int64_t batch = config.train_batch_size, micro = config.train_micro_batch_size_per_gpu;
+    const int64_t node = cluster.devices_per_node,
+                  most = cluster.nodes > 0 ? sl_product(cluster.nodes, node) : MOST_RANKS;
+    const int64_t unit = unit_of_worlds(&config), least = unit <= node ? unit : common_multiple(unit, node);
+    const int64_t batch = config.train_batch_size, micro = config.train_micro_batch_size_per_gpu,
+                  accumulation = config.gradient_accumulation_steps;
     s->replica = sl_product(sl_product(config.sl.tp, config.sl.pp), config.sl.cp);
-    const int64_t unit = unit_of_worlds(&config);
-    s->values = (struct values){.unit = unit, .count = most / unit};
-    if (s->values.count == 0)
+    if (batch > 0 && micro > 0) s->share = batch / micro;
+    if (most < least)
       snprintf(s->why, sizeof s->why, ": the ranks are a multiple of %lld, and the cluster has %lld devices",
-               (long long)unit, (long long)most);
-    if (batch > 0) {
-      const int64_t replicas = most / s->replica, accumulation = config.gradient_accumulation_steps;
-      if (micro > 0) s->share = batch / micro;
-      s->values.count = 0;
-      status = divisors(&s->values, micro > 0 ? s->share : batch / (accumulation > 0 ? accumulation : 1), replicas);
-      for (int64_t i = 0; i < s->values.count; i++) s->values.value[i] *= s->replica;
-      keep_multiples(&s->values, unit);
-    }
+               (long long)least, (long long)most);
+    else if (batch > 0)
+      status = add_worlds(s, unit, node, most, micro > 0 ? s->share : batch / (accumulation > 0 ? accumulation : 1));
+    else
+      status = add_worlds(s, unit, node, most, 0);
     sl_cluster_free(&cluster);
   }
   sl_config_free(&config);

@@ -5,8 +5,9 @@
  * allocator reserves beyond it, which goes up and down. The search doubles its value until the limit is passed without
  * the reserve, bisects, and goes back from there one by one to what fits with it; every value that it tries is a real
  * build and a simulated step (cli/trial.h). If the configuration has a train_batch_size, that is kept, and only values that divide
- * it are tried; otherwise gradient_accumulation_steps is kept. Worlds are multiples of tp x pp x cp, sequence lengths
- * multiples of a power of two: 1 / 64 of the model's n_positions, at most 128. */
+ * it are tried; otherwise gradient_accumulation_steps is kept. Worlds are multiples of tp x pp x cp, and whole nodes
+ * unless they are a part of one; sequence lengths multiples of a power of two: 1 / 64 of the model's n_positions, at
+ * most 128. */
 #pragma once
 
 #include "cli/options.h"

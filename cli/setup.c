@@ -46,17 +46,21 @@ static void name_flag(struct sl_json *doc, const char *keys, const char *flag) {
   sl_json_set_by(doc, path, word);
 }
 
-/* --tp takes the place of AutoTP's degree, not of AutoTP. */
-static void keep_autotp(json_t *root) {
+/* --tp takes the place of AutoTP's degree, not of AutoTP: messages about it name the key that asked for it. */
+static void keep_autotp(struct sl_json *doc) {
   static const char path[] = "shardlab.tp_vocab";
-  if (sl_json_at(root, path) == NULL && sl_config_autotp_key(root) != NULL)
-    sl_defaults_set(root, path, json_string("autotp"));
+  const char *autotp = sl_config_autotp_key(doc->root);
+  char name[1600];
+  if (autotp == NULL || sl_json_at(doc->root, path) != NULL) return;
+  sl_json_name(doc, autotp, name, sizeof name);
+  sl_defaults_set(doc->root, path, json_string("autotp"));
+  sl_json_set_by(doc, path, name);
 }
 
 static void override(struct sl_json *doc, const struct sl_options *options) {
   const char *name, *keys;
   json_t *root = doc->root, *value;
-  if (options->tp > 0) keep_autotp(root);
+  if (options->tp > 0) keep_autotp(doc);
   for (int i = 0; sl_options_override(options, i, &name, &keys, &value); i++) {
     if (value == NULL) continue;
     sl_defaults_set(root, keys, value);
@@ -185,23 +189,30 @@ static void keep_memory(void) {
   madvise((void *)first, end - first, MADV_HUGEPAGE);
 }
 
-enum sl_status sl_setup_job(struct sl_setup *setup, const struct sl_options *options, enum sl_setup_for use) {
+enum sl_status sl_setup_job_within(struct sl_setup *setup, const struct sl_options *options, enum sl_setup_for use,
+                                   int64_t most_live_bytes) {
   const char *what = options->operand_count > 0 ? options->operand[0] : ""; /* the subject of show */
   const bool shared = use == SL_SETUP_RANK || use == SL_SETUP_WORKER;       /* the machine, with others like it */
-  const struct sl_build_options build = {.memory_curve = strcmp(what, "memory") == 0 || options->trace != NULL,
-                                         .save_params = options->save != NULL,
-                                         .save_grads = options->save_grads != NULL,
-                                         .threads = shared ? 1 : sl_machine_cores(),
-                                         .repeated = use >= SL_SETUP_SIMULATION,
-                                         .reserve_beside = use == SL_SETUP_SIMULATION};
+  struct sl_build_options build = {.memory_curve = strcmp(what, "memory") == 0 || options->trace != NULL,
+                                   .save_params = options->save != NULL,
+                                   .save_grads = options->save_grads != NULL,
+                                   .threads = shared ? 1 : sl_machine_cores(),
+                                   .repeated = use >= SL_SETUP_SIMULATION,
+                                   .reserve_beside = use == SL_SETUP_SIMULATION};
   enum sl_status status;
   SL_TRY(sl_setup_plan(setup, options));
   /* the size of a CPU's scratch memory depends on the threads */
   if (options->threads > 0 && setup->cluster.device.kind == SL_DEVICE_CPU) setup->plan.threads = (int)options->threads;
   if (use != SL_SETUP_RANK) keep_memory();
+  /* a framework's allocator takes what it takes, however much is live at once of our buffers */
+  if (setup->plan.config->sl.kernels == SL_KERNELS_SHARDLAB) build.most_live = most_live_bytes;
   status = sl_job_build(&setup->job, &setup->plan, &build);
   if (status != SL_OK) sl_setup_free(setup);
   return status;
+}
+
+enum sl_status sl_setup_job(struct sl_setup *setup, const struct sl_options *options, enum sl_setup_for use) {
+  return sl_setup_job_within(setup, options, use, 0);
 }
 
 void sl_setup_free(struct sl_setup *setup) {

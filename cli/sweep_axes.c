@@ -82,7 +82,8 @@ static enum sl_status check_values(const struct sl_axis *axis, const struct sl_o
     if (json_object_get(seen, axis->values[i]) != NULL)
       SL_GO(
           sl_fail(SL_ERR_INPUT, "--sweep: %s=%s stands twice; expected each value once", axis->flag, axis->values[i]));
-    json_object_set_new(seen, axis->values[i], json_true());
+    if (json_object_set_new(seen, axis->values[i], json_true()) != 0) /* nor could a row of the results have it */
+      SL_GO(sl_fail(SL_ERR_INPUT, "--sweep: %s=%s is malformed; expected text in UTF-8", axis->flag, axis->values[i]));
     SL_GO(sl_options_set_word(&copy, SL_CMD_PREDICT, axis->flag, axis->values[i]));
   }
 done:

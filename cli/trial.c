@@ -20,13 +20,13 @@ static enum sl_status simulate(struct sl_trial *out, const struct sl_setup *setu
 }
 
 static enum sl_status try(struct sl_trial *out, const struct sl_options *options, enum sl_setup_for use,
-                          bool if_it_fits) {
+                          bool if_it_fits, int64_t most_bytes) {
   struct sl_setup setup;
   *out = (struct sl_trial){0};
   void *context;
   const sl_warn_sink before = sl_warn_get_sink(&context);
   sl_warn_set_sink(sl_warn_drop, NULL);
-  enum sl_status status = sl_setup_job(&setup, options, use);
+  enum sl_status status = sl_setup_job_within(&setup, options, use, most_bytes);
   if (status == SL_OK) {
     status = simulate(out, &setup, options, if_it_fits);
     sl_setup_free(&setup);
@@ -36,9 +36,9 @@ static enum sl_status try(struct sl_trial *out, const struct sl_options *options
 }
 
 enum sl_status sl_trial_run(struct sl_trial *out, const struct sl_options *options, enum sl_setup_for use) {
-  return try(out, options, use, false);
+  return try(out, options, use, false, 0);
 }
 
-enum sl_status sl_trial_fit(struct sl_trial *out, const struct sl_options *options) {
-  return try(out, options, SL_SETUP_SIMULATION, true);
+enum sl_status sl_trial_fit(struct sl_trial *out, const struct sl_options *options, int64_t most_bytes) {
+  return try(out, options, SL_SETUP_SIMULATION, true, most_bytes);
 }

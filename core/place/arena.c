@@ -412,6 +412,7 @@ static enum sl_status place_space(struct sl_class *c, enum sl_space space, const
   SL_GO(sl_calloc(&p.buffer_of, c->slot_count, sizeof *p.buffer_of));
   place_persistent(&p);
   SL_GO(sl_live_report(c, space, lives, p.buffer_of, options->memory_curve, &p.peak));
+  if (space == SL_SPACE_DEVICE && options->most_live > 0 && r->live_peak_bytes > options->most_live) SL_GO(SL_DONE);
   if (options->unplaced) goto done;
   SL_GO(gather_items(&p));
   mark_items(&p);

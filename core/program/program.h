@@ -275,6 +275,9 @@ struct sl_build_options {
   int threads;       /* threads to build on; 0 and 1: only the caller's */
   bool repeated;     /* store repeated parts of a step once, for readers that use sl_issue_find and sl_issue_next */
   bool unplaced;     /* do not place buffers: the memory report has only live bytes, and there are no arenas */
+  /* bytes; if > 0: a rank that has more of them live on the device at once ends the build with SL_DONE, before its
+   * buffers are placed */
+  int64_t most_live;
   /* job->reserving may still run when the job is built, which must then stay where it is */
   bool reserve_beside;
 };

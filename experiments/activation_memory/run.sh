@@ -6,6 +6,7 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 cd "$root"
 out=${1:-out/activation_memory}
 here=experiments/activation_memory
+bin=${BIN:-$root/build/release/bin}
 mkdir -p "$out/records"
 rm -f "$out"/records/*.json
 
@@ -14,7 +15,7 @@ python3 $here/tables.py jobs | while read -r name world model config; do
   echo "$model" >"$out/model.json"
   echo "$config" >"$out/config.json"
   echo "   $name" >&2
-  build/release/bin/shardlab predict --model "$out/model.json" --config "$out/config.json" --cluster dgx-a100-80g \
+  "$bin/shardlab" predict --model "$out/model.json" --config "$out/config.json" --cluster dgx-a100-80g \
     --world "$world" --quiet --json "$out/records/$name.json"
 done
 rm -f "$out/model.json" "$out/config.json"

@@ -4,7 +4,7 @@
 set -euo pipefail
 here=$(cd "$(dirname "$0")/../.." && pwd)
 out=${1:-$here/out/demo}
-bin=$here/build/release/bin
+bin=${BIN:-$here/build/release/bin}
 mkdir -p "$out"
 cd "$here"
 

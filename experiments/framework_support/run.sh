@@ -2,11 +2,13 @@
 # Which of DP, PP, TP and 3D, with which ZeRO stages, each framework expresses: the table, and every cell tried.
 # usage: experiments/framework_support/run.sh [OUT]     (after ./dev build)
 set -euo pipefail
-cd "$(dirname "$0")/../.."
+root=$(cd "$(dirname "$0")/../.." && pwd)
+cd "$root"
+bin=${BIN:-$root/build/release/bin}
 out=${1:-out/framework_support}
 mkdir -p "$out"
 status=0
-python3 experiments/framework_support/cells.py build/release/bin/shardlab "$out" || status=$?
+python3 experiments/framework_support/cells.py "$bin/shardlab" "$out" || status=$?
 cat "$out/tables.md"
 echo
 echo "tables    $out/tables.md, cells.csv"

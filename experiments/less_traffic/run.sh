@@ -5,9 +5,10 @@
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
+bin=${BIN:-$root/build/release/bin}
 out=${1:-$root/out/less_traffic}
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
 # shellcheck disable=SC2086 # SEEDS is a list
-python3 "$here/runs.py" train "$root/build/release/bin/shardlab" "$root" "$out" "${STEPS:-200}" ${SEEDS:-1 2 3}
+python3 "$here/runs.py" train "$bin/shardlab" "$root" "$out" "${STEPS:-200}" ${SEEDS:-1 2 3}
 python3 "$here/runs.py" table "$out" | tee "$out/table.md"

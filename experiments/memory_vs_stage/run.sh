@@ -29,7 +29,7 @@ limit=${LIMIT_S:-100000}
 end=$((SECONDS + ${BUDGET_S:-100000}))
 out=${1:-out/memory_vs_stage}
 here=experiments/memory_vs_stage
-bin=${BIN:-build/release/bin}
+bin=${BIN:-$root/build/release/bin}
 mkdir -p "$out/records"
 rm -f "$out"/records/*.json
 

@@ -5,6 +5,7 @@
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
+bin=${BIN:-$root/build/release/bin}
 out=${1:-$root/out/offload_limit}
 mkdir -p "$out/nvme"
-python3 "$here/tables.py" "$root/build/release/bin/shardlab" "$root" "$out" "${ARENA:-1GiB}" | tee "$out/tables.md"
+python3 "$here/tables.py" "$bin/shardlab" "$root" "$out" "${ARENA:-1GiB}" | tee "$out/tables.md"

@@ -7,11 +7,11 @@
 # there all predictions are made before the first of ROUNDS measurements. Copies between the two arenas are held to LINK GB/s, in
 # prediction and measurement alike: the profile with that number is FOLDER/linked.json. States on NVMe are in FOLDER/nvme.
 #
-# A run takes STEPS steps or, where that is longer, about SECONDS_EACH seconds of them. BUILD names the build folder (build/release).
+# A run takes STEPS steps or, where that is longer, about SECONDS_EACH seconds of them.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
-bin=${BUILD:-$root/build/release}/bin
+bin=${BIN:-$root/build/release/bin}
 out=${2:-$root/out/offload_time}
 calibrates=$([ $# -gt 0 ] && [ -f "$1" ] && echo no || echo yes)
 profile=${1:-$out/profile.json}

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The bubble of every pipeline schedule: predicted for 2 to 16 pipeline ranks, measured on 2, against its closed form.
 # usage: experiments/pipeline_bubble/run.sh [--no-measure] [OUT]     (after ./dev build)
-# PROFILE=FILE predicts the two measured ranks with a profile that `shardlab calibrate` wrote; BUILD names the build folder.
+# PROFILE=FILE predicts the two measured ranks with a profile that `shardlab calibrate` wrote.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 cd "$root"
@@ -15,7 +15,7 @@ while [[ "${1:-}" = --* ]]; do
 done
 out=${1:-out/pipeline_bubble}
 here=experiments/pipeline_bubble
-bin=${BUILD:-build/release}/bin
+bin=${BIN:-$root/build/release/bin}
 mkdir -p "$out/records"
 rm -f "$out"/records/*.json
 

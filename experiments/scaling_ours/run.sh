@@ -17,7 +17,7 @@ while [[ "${1:-}" = --* ]]; do
 done
 out=${1:-out/scaling_ours}
 here=experiments/scaling_ours
-bin=build/release/bin
+bin=${BIN:-$root/build/release/bin}
 mkdir -p "$out/records"
 rm -f "$out"/records/*.json
 cluster=$here/cpu_nodes_25g.json

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # What today's fit and predictions make of a GPU that was calibrated and measured before: no GPU is needed. Fits the points that
 # a record holds, predicts the steps again, and compares with what was measured.
-# usage: again.sh h100|h200 [FOLDER]; BIN: where shardlab is. The H100 was calibrated in the call that measured the steps, the H200
+# usage: again.sh h100|h200 [FOLDER]. The H100 was calibrated in the call that measured the steps, the H200
 # in a call before.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Predicts and then measures five models on one GPU, three micro-batches each, with and without recomputation; see
-# README.md. usage: run.sh [FOLDER]; PROFILE: a calibrated cluster.json; BIN: where shardlab is; STEPS (12); MODELS: others than
+# README.md. usage: run.sh [FOLDER]; PROFILE: a calibrated cluster.json; STEPS (12); MODELS: others than
 # the five; LIMIT_S (60): of one run; BUDGET_S: what is not measured by then is left out; MEASURED: a folder with records of
 # an earlier call, which are taken instead of measuring, to see what another profile predicts of them.
 set -euo pipefail

@@ -10,11 +10,11 @@
 # first of ROUNDS measurements.
 #
 # A run takes STEPS steps or, where that is longer, about SECONDS_EACH seconds of them: small steps should not be over
-# before the machine's state has changed once or twice. BUILD names the build folder (build/release).
+# before the machine's state has changed once or twice.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
-bin=${BUILD:-$root/build/release}/bin
+bin=${BIN:-$root/build/release/bin}
 out=${2:-$root/out/validate_host}
 calibrates=$([ $# -gt 0 ] && [ -f "$1" ] && echo no || echo yes)
 profile=${1:-$out/profile.json}

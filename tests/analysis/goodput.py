@@ -44,6 +44,14 @@ def main():
         assert nodes["mtbf_s"] == 2 * 3600 and nodes["restart_s"] == 5  # 4 nodes
         for row in nodes["intervals"]:
             assert abs(row["drawn"] - row["daly"]) < 5 * row["drawn_error"], row
+        # a step of a time that nothing takes makes no number: 0 s of 0 s, or of an interval that is infinite
+        for seconds, text in ((5e-324, "4.941e-324"), (0, "0"), (1e308, "1e+308")):
+            (folder / f"{text}.json").write_text(json.dumps(predicted | {"step_time_s": seconds}))
+        for seconds in (1e-9, 1e9):
+            record.write_text(json.dumps(predicted | {"step_time_s": seconds}))
+            for more in ([], ["--save-s", "0", "--write-s", "0"], ["--interval", "1000000000"]):
+                said = json.loads(run(*goodput, "--mtbf-hours", "3", "--runs", "2", *more, "--json", "-").stdout)
+                assert said["best_steps"] >= 1 and all(row and 0 <= row["daly"] <= 1 and 0 <= row["first_order"] <= 1 for row in said["intervals"]), said
         refused = [([*goodput], "--mtbf-hours: expected hours between failures"),
                    ([*goodput, "--mtbf-hours", "1", "--node-mtbf-hours", "1"], "--mtbf-hours: expected hours between failures"),
                    ([*goodput, "--mtbf-hours", "0"], "--mtbf-hours: is '0'; expected a number from 1e-06 to 1000000000"),
@@ -64,6 +72,8 @@ def main():
                    ([analyze, "goodput", "--mtbf-hours", "3"], "goodput: expected a record"),
                    ([analyze, "goodput", bare, "--mtbf-hours", "3"], "checkpoint: is missing; expected a record of predict --save-every"),
                    ([analyze, "goodput", f"{root}/tests/bad_inputs/ok.json", "--mtbf-hours", "3"], "step_time_s: is no time of a step"),
+                   *(([analyze, "goodput", folder / f"{text}.json", "--mtbf-hours", "3"], f"step_time_s: is {text}; expected 1e-09 s to 1e+09 s")
+                     for text in ("4.941e-324", "0", "1e+308")),
                    ([*goodput, "--mtbf-hours", "3", "--out", folder / "nowhere"], "nowhere: is no folder")]
         for words, message in refused:
             done = run(*words)

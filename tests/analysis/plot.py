@@ -3,6 +3,7 @@
     plot.py SHARDLAB ANALYZE ROOT
 """
 import csv
+import json
 import os
 import pathlib
 import shutil
@@ -79,6 +80,20 @@ with tempfile.TemporaryDirectory() as name:
         run(analyze, "plot", folder / "alone", folder / "a.json", folder / "c.json")
         text = (folder / "alone/step_time.svg").read_text()
         assert "predicted (90 % interval) and measured" in text and float(rows(folder / "alone")[0]["predicted_step_time_low_s"]) > 0
+    # two curves of one stage and world have names of their own: their rows in runs.csv
+    run(shardlab, "measure", *tiny, folder / "e.json", "--steps", "2", "--data", root / "examples/corpus.txt", "--micro-batch", "1")
+    run(shardlab, "measure", *tiny, folder / "f.json", "--steps", "2", "--data", root / "examples/corpus.txt", "--world", "2")
+    (folder / "curves").mkdir()
+    run(analyze, "table", folder / "curves", folder / "b.json", *(folder / f"{name}.json" for name in "cef"))
+    with open(folder / "curves/losses.csv", newline="") as file:
+        head, *lines = csv.reader(file)
+    assert head == ["step", "loss_zero0_world1_row1_nats", "loss_zero0_world1_row2_nats", "loss_zero2_world2_nats"], head
+    for column, name in enumerate("cef", 1):
+        assert [float(line[column]) for line in lines] == [float(f"{loss:.9g}") for loss in json.loads((folder / f"{name}.json").read_text())["losses"]], lines
+    if shutil.which("gnuplot"):
+        run(analyze, "plot", folder / "curves")
+        text = (folder / "curves/losses.svg").read_text()
+        assert all(name in text for name in (">ZeRO-0, world 1, row 1<", ">ZeRO-0, world 1, row 2<", ">ZeRO-2, world 2<")), text
     # models are told apart by their names, and the longest name of a row has room to lean over the edge
     run(shardlab, "predict", "--model", "gpt2-mini", "--seq", "16", "--config", root / "examples/ds_zero2.json", "--json", folder / "d.json")
     run(analyze, "table", folder, folder / "a.json", folder / "d.json")

@@ -142,10 +142,21 @@ static void any_number_of_processes(void **state) {
   assert_non_null(strstr(out, " 12 are no plan ("));
 }
 
+/* JSON has no such text, and a row without a value of its own would say nothing. */
+static void values_are_text(void **state) {
+  (void)state;
+  write_inputs();
+  assert_int_equal(shardlab(scratch, "predict --config ds.json --world 4 --sweep model=gpt2-mini,a\xff.json --json -"),
+                   2);
+  assert_string_equal(only_line(),
+                      "shardlab: error: --sweep: model=a\\xff.json is malformed; expected text in UTF-8\n");
+  assert_string_equal(out, "");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(every_combination_as_it_is_alone), cmocka_unit_test(off_overrides_the_config),
+      cmocka_unit_test(every_combination_as_it_is_alone),  cmocka_unit_test(off_overrides_the_config),
       cmocka_unit_test(lists_are_separated_by_semicolons), cmocka_unit_test(what_is_of_one_prediction_is_refused),
-      cmocka_unit_test(any_number_of_processes)};
+      cmocka_unit_test(any_number_of_processes),           cmocka_unit_test(values_are_text)};
   return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
 }

@@ -1,9 +1,7 @@
 /* label: cli
  * The verdict of a prediction: more memory never makes a plan fit less, what is said to help helps when it is done,
- * what a search finds is where fitting ends, and each space is held against its own limit. */
-#include <jansson.h>
-
-#include "tests/support/cli_run.h"
+ * and each space is held against its own limit. */
+#include "tests/support/small_cluster.h"
 
 #define GIB 0x1p30
 
@@ -12,40 +10,6 @@ static uint64_t random_state = 20261123;
 static int draw(int n) {
   random_state = random_state * 6364136223846793005u + 1442695040888963407u;
   return (int)((random_state >> 33) % (uint64_t)n);
-}
-
-/* A node of four GPUs with this much memory each, and host memory and NVMe. */
-static void write_cluster(double memory_GiB, double host_GiB, double nvme_GiB) {
-  char text[1024];
-  snprintf(
-      text, sizeof text,
-      "{\"devices_per_node\": 4, \"host_memory_GiB\": %.9f, \"nvme_GiB\": %.9f, \"device\": {\"name\": \"G\", "
-      "\"kind\": \"gpu\", \"memory_GiB\": %.9f, \"peak_TFLOPS\": {\"fp32\": 10, \"bf16\": 100, \"fp16\": 100}, "
-      "\"memory_bandwidth_GBps\": 1000, \"context_MiB\": 20, \"host_link_GBps\": 20, \"host_bandwidth_GBps\": "
-      "100, \"nvme_read_GBps\": 5, \"nvme_write_GBps\": 5}, \"links\": [{\"bandwidth_GBps\": 100, \"latency_us\": 2}]}",
-      host_GiB, nvme_GiB, memory_GiB);
-  write_file("cluster.json", text);
-}
-
-/* The record of a prediction on that cluster; a new reference. */
-static json_t *predict(const char *flags) {
-  const int status = shardlab(scratch, "predict --cluster cluster.json --quiet --json - %s", flags);
-  if (status != 0) fail_msg("%s: status %d: %s", flags, status, err);
-  json_t *root = json_loads(out, 0, NULL);
-  assert_non_null(root);
-  return root;
-}
-
-static bool fits(const json_t *record) {
-  const json_t *value = json_object_get(json_object_get(record, "verdict"), "fits");
-  assert_true(json_is_boolean(value));
-  return json_is_true(value);
-}
-
-static double of_verdict(const json_t *record, const char *space, const char *key) {
-  const json_t *value = json_object_get(json_object_get(json_object_get(record, "verdict"), space), key);
-  assert_true(json_is_integer(value));
-  return (double)json_integer_value(value);
 }
 
 static void draw_job(char *flags, size_t size) {
@@ -63,10 +27,6 @@ static void draw_job(char *flags, size_t size) {
 /* Presets of which another shards more: nothing but its name can be changed. */
 static const char *const less_sharded[] = {"ddp", "megatron-lm", "accelerate-ddp", "deepspeed-0", "nanotron"};
 enum { PRESETS = sizeof less_sharded / sizeof *less_sharded };
-
-static void write_job(void) {
-  write_file("ds.json", "{\"train_micro_batch_size_per_gpu\": 4, \"optimizer\": {\"type\": \"AdamW\"}}");
-}
 
 /* Around what is needed, where an allocator that gives memory back in need might decide otherwise. */
 static void more_memory_fits_no_less(void **state) {
@@ -156,136 +116,39 @@ static void what_is_said_to_help_helps(void **state) {
   assert_true(other_presets >= PRESETS);
 }
 
-/* What is found fits, and what lies just beyond does not. */
-static void check_search(const char *flags, const char *search, const char *sets, int beyond) {
-  char changed[600];
-  snprintf(changed, sizeof changed, "%s --%s", flags, search);
-  json_t *record = predict(changed);
-  const json_t *found = json_object_get(json_object_get(record, "search"), "found");
-  const long long value = (long long)json_integer_value(found);
-  assert_true(fits(record) && value > 1);
-  assert_null(json_object_get(json_object_get(record, "search"), "limit"));
-  snprintf(changed, sizeof changed, "%s --%s %lld", flags, sets, value + beyond);
-  json_t *other = predict(changed);
-  if (fits(other)) fail_msg("%s: fits, and --%s found %lld", changed, search, value);
-  json_decref(other);
-  snprintf(changed, sizeof changed, "%s --%s %lld", flags, sets, value);
-  other = predict(changed);
-  assert_true(fits(other));
-  assert_float_equal(json_real_value(json_object_get(other, "step_time_s")),
-                     json_real_value(json_object_get(record, "step_time_s")), 1e-12);
-  json_decref(other);
-  json_decref(record);
-}
-
-/* Where all fit, it is said what ends the search. */
-static void a_search_names_its_limit(void **state) {
+/* Where nothing fits, the least that is said is that of all that is tried, however much the others need. */
+static void the_least_is_that_of_all(void **state) {
   (void)state;
+  static const char job[] =
+      "--model gpt2-mini --config ds.json --seq 256 --micro-batch 1 --grad-accum 8 --zero-stage 1";
+  static const char *const changes[] = {"--recompute full",
+                                        "--recompute full --cpu-checkpointing",
+                                        "--zero-stage 2",
+                                        "--zero-stage 3",
+                                        "--offload-optimizer cpu",
+                                        "--zero-stage 3 --recompute full",
+                                        "--zero-stage 3 --offload-optimizer cpu --offload-param cpu",
+                                        "--zero-stage 3 --offload-optimizer cpu --offload-param cpu --recompute full"};
+  static const char *const schedules[] = {" --world 1", " --world 2 --pp 2 --schedule gpipe", " --world 2 --pp 2"};
+  char flags[400];
   write_job();
-  write_cluster(100, 100, 100);
-  json_t *record = predict("--model gpt2-mini --config ds.json --world 4 --micro-batch 1 --max-seq");
-  const json_t *search = json_object_get(record, "search");
-  assert_int_equal(json_integer_value(json_object_get(search, "found")), 256);
-  assert_string_equal(json_string_value(json_object_get(search, "limit")), "the model has no more positions");
-  json_decref(record);
-}
-
-static void a_search_ends_where_fitting_does(void **state) {
-  (void)state;
-  write_job();
-  write_cluster(0.5, 100, 100);
-  check_search("--model gpt2-mini --config ds.json --world 4 --seq 256", "max-micro-batch", "micro-batch", 1);
-  check_search("--model gpt2-mini --config ds.json --world 4 --micro-batch 48", "max-seq", "seq", 4);
-  write_cluster(0.092, 100, 100);
-  check_search("--model gpt2-mini --config ds.json --seq 64 --micro-batch 1 --zero-stage 3", "min-world", "world", -1);
-}
-
-/* What an allocator reserves does not grow with the micro-batch: 4 is said not to fit, 5 and 6 are. */
-static void a_search_looks_behind_what_does_not_fit(void **state) {
-  (void)state;
-  write_job();
-  json_t *record =
-      predict("--model gpt2-xl --config ds.json --dtype bf16 --cluster dgx-a100-40g --zero-stage 3 --kernels "
-              "torch-compile --world 1 --seq 1024 --max-micro-batch");
-  const json_t *search = json_object_get(record, "search"), *probe;
-  int64_t found = json_integer_value(json_object_get(search, "found")), fails = 0;
-  size_t i;
-  json_array_foreach(json_object_get(search, "probes"), i, probe) {
-    const int64_t value = json_integer_value(json_object_get(probe, "value"));
-    if (!json_is_true(json_object_get(probe, "fits")) && (fails == 0 || value < fails)) fails = value;
-  }
-  assert_true(fails > 0 && fails < found);
-  json_decref(record);
-}
-
-/* Only worlds and lengths that make a plan are looked at: groups that shard are whole, and so are the chunks of a cp
- * group. */
-static void a_search_looks_at_what_makes_a_plan(void **state) {
-  (void)state;
-  static const struct {
-    const char *flags;
-    long long found;
-  } cases[] = {{"--micro-batch 1 --seq 64 --zero-stage 3 --shard-size 3 --min-world", 3},
-               {"--micro-batch 1 --seq 64 --zero-stage 3 --cp 2 --shard-size 6 --min-world", 6},
-               {"--micro-batch 1 --seq 64 --zero-stage 3 --shard-size 3 --train-batch 12 --min-world", 3},
-               {"--micro-batch 1 --world 3 --cp 3 --max-seq", 252},
-               {"--micro-batch 1 --world 16 --cp 16 --max-seq", 256}};
-  write_job();
-  write_cluster(100, 100, 100);
-  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    char flags[256];
-    snprintf(flags, sizeof flags, "--model gpt2-mini --config ds.json %s", cases[i].flags);
+  for (size_t s = 0; s < sizeof schedules / sizeof *schedules; s++) {
+    int64_t least = INT64_MAX;
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+      write_cluster(100, 100, 100);
+      snprintf(flags, sizeof flags, "%s%s %s", job, schedules[s], changes[i]);
+      json_t *record = predict(flags);
+      const int64_t need = (int64_t)of_verdict(record, "device", "need_bytes");
+      if (need < least) least = need;
+      json_decref(record);
+    }
+    write_cluster(0.5 * (double)(least - (20 << 20)) / GIB, 100, 100); /* less than is live, without the context */
+    snprintf(flags, sizeof flags, "%s%s", job, schedules[s]);
     json_t *record = predict(flags);
-    assert_int_equal(json_integer_value(json_object_get(json_object_get(record, "search"), "found")), cases[i].found);
+    assert_false(fits(record));
+    assert_int_equal(json_integer_value(json_object_get(json_object_get(record, "verdict"), "least_bytes")), least);
     json_decref(record);
   }
-}
-
-/* Though every value that is looked at reads the configuration again. */
-static void a_search_warns_once(void **state) {
-  (void)state;
-  static const char warning[] = "--cp-comm-type: has no effect";
-  write_job();
-  write_cluster(100, 100, 100);
-  assert_int_equal(shardlab(scratch, "predict --cluster cluster.json --model gpt2-mini --config ds.json --world 4 "
-                                     "--micro-batch 1 --cp-comm-type a2a --max-seq"),
-                   0);
-  const char *first = strstr(err, warning);
-  assert_non_null(first);
-  assert_null(strstr(first + 1, warning));
-}
-
-/* With a batch that is given, only what divides it: 48 sequences of 4 ranks are 12 a rank. */
-static void a_search_keeps_the_batch(void **state) {
-  (void)state;
-  write_file("ds.json", "{\"train_batch_size\": 48, \"train_micro_batch_size_per_gpu\": 1, "
-                        "\"optimizer\": {\"type\": \"AdamW\"}}");
-  write_cluster(0.5, 100, 100);
-  json_t *record = predict("--model gpt2-mini --config ds.json --world 4 --seq 256 --max-micro-batch");
-  const json_t *plan = json_object_get(record, "plan"), *probe;
-  size_t i;
-  assert_int_equal(json_integer_value(json_object_get(plan, "global_batch")), 48);
-  json_array_foreach(json_object_get(json_object_get(record, "search"), "probes"), i, probe)
-      assert_int_equal(12 % json_integer_value(json_object_get(probe, "value")), 0);
-  json_decref(record);
-}
-
-/* A step may not have as many micro-batches as the smallest of them would make of such a batch. */
-static void a_search_begins_where_there_is_a_plan(void **state) {
-  (void)state;
-  write_file("ds.json", "{\"train_batch_size\": 2097152, \"train_micro_batch_size_per_gpu\": 64, "
-                        "\"optimizer\": {\"type\": \"AdamW\"}}");
-  write_cluster(0.5, 100, 100);
-  json_t *record = predict("--model gpt2-mini --config ds.json --seq 64 --max-micro-batch");
-  assert_true(fits(record));
-  assert_true(json_integer_value(json_object_get(json_object_get(record, "search"), "found")) >= 32);
-  assert_int_equal(json_integer_value(json_object_get(json_object_get(record, "plan"), "global_batch")), 2097152);
-  json_decref(record);
-  write_cluster(0.001, 100, 100);
-  assert_int_equal(shardlab(scratch, "predict --model gpt2-mini --config ds.json --cluster cluster.json --seq 64 "
-                                     "--max-micro-batch"),
-                   1);
-  assert_non_null(strstr(err, "nothing fits: 32 needs "));
 }
 
 /* The device has room enough; host memory, and NVMe, are short by a byte or not. */
@@ -408,20 +271,10 @@ static void to_require_is_to_fail(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(more_memory_fits_no_less),
-      cmocka_unit_test(hosts_that_lack_memory_are_named),
-      cmocka_unit_test(what_is_said_to_help_helps),
-      cmocka_unit_test(a_search_ends_where_fitting_does),
-      cmocka_unit_test(a_search_looks_behind_what_does_not_fit),
-      cmocka_unit_test(a_search_names_its_limit),
-      cmocka_unit_test(a_search_keeps_the_batch),
-      cmocka_unit_test(a_search_begins_where_there_is_a_plan),
-      cmocka_unit_test(a_search_looks_at_what_makes_a_plan),
-      cmocka_unit_test(a_search_warns_once),
-      cmocka_unit_test(each_space_has_its_limit),
-      cmocka_unit_test(what_holds_the_peak_adds_up),
-      cmocka_unit_test(half_a_sequence_needs_no_more),
-      cmocka_unit_test(to_require_is_to_fail),
+      cmocka_unit_test(more_memory_fits_no_less),          cmocka_unit_test(hosts_that_lack_memory_are_named),
+      cmocka_unit_test(what_is_said_to_help_helps),        cmocka_unit_test(the_least_is_that_of_all),
+      cmocka_unit_test(each_space_has_its_limit),          cmocka_unit_test(what_holds_the_peak_adds_up),
+      cmocka_unit_test(half_a_sequence_needs_no_more),     cmocka_unit_test(to_require_is_to_fail),
       cmocka_unit_test(states_of_fsdp_may_go_to_the_host),
   };
   return cmocka_run_group_tests(tests, make_scratch, remove_scratch);

@@ -20,7 +20,7 @@ struct point {
   int tp, dp, zero;
 };
 
-static void open_point(struct fixture *f, const struct point *p) {
+static enum sl_status try_point(struct fixture *f, const struct point *p, const struct sl_build_options *options) {
   char config[800];
   snprintf(config, sizeof config,
            "{\"train_micro_batch_size_per_gpu\": 1, \"gradient_accumulation_steps\": %d,"
@@ -28,8 +28,11 @@ static void open_point(struct fixture *f, const struct point *p) {
            "\"reduce_bucket_size\": 2e7},"
            " \"shardlab\": {\"seq_len\": 512, \"tp\": %d, \"pp\": %d, \"virtual_stages\": %d, \"schedule\": \"%s\"%s}}",
            p->m, p->zero, p->tp, p->pp, p->v, p->schedule, p->more);
-  if (fixture_open(f, p->model, config, "dgx-a100-80g", p->pp * p->tp * p->dp, NULL) != SL_OK)
-    fail_msg("%s: %s", config, sl_error_message());
+  return fixture_open(f, p->model, config, "dgx-a100-80g", p->pp * p->tp * p->dp, options);
+}
+
+static void open_point(struct fixture *f, const struct point *p) {
+  if (try_point(f, p, NULL) != SL_OK) fail_msg("%s: %s", p->schedule, sl_error_message());
 }
 
 static void holds_what_is_live(const struct point *p) {
@@ -127,11 +130,34 @@ static void equal_stages_share_the_slots_of_all(void **state) {
   }
 }
 
+/* Who asks for it gets no arena where a rank has too much that is live, and nothing else changes. */
+static void a_build_ends_where_too_much_is_live(void **state) {
+  (void)state;
+  static const struct point point = {"1f1b", 4, 1, 6, "gpt2", "", 1, 2, 1};
+  struct sl_build_options options = {0};
+  struct fixture f;
+  int64_t arena;
+  open_point(&f, &point);
+  for (int r = 0; r < f.job.class_count; r++)
+    if (f.job.classes[r].memory->live_peak_bytes > options.most_live)
+      options.most_live = f.job.classes[r].memory->live_peak_bytes;
+  arena = f.job.classes[0].arena_bytes[SL_SPACE_DEVICE];
+  fixture_close(&f);
+  assert_int_equal(try_point(&f, &point, &options), SL_OK);
+  assert_int_equal(f.job.classes[0].arena_bytes[SL_SPACE_DEVICE], arena);
+  fixture_close(&f);
+  options.most_live--;
+  assert_int_equal(try_point(&f, &point, &options), SL_DONE);
+  assert_string_equal(sl_error_message(), "");
+  fixture_close(&f);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(over_schedules_stages_and_micro_batches),
       cmocka_unit_test(over_strategies),
       cmocka_unit_test(equal_stages_share_the_slots_of_all),
+      cmocka_unit_test(a_build_ends_where_too_much_is_live),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
