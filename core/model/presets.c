@@ -20,6 +20,9 @@
   ",\"num_hidden_layers\":" #layers ",\"hidden_size\":" #width ",\"intermediate_size\":" #inner                        \
   ",\"num_attention_heads\":" #heads ",\"num_key_value_heads\":" #kv_heads                                             \
   ",\"rms_norm_eps\":1e-5,\"rope_theta\":" #theta "}"
+#define NEMOTRON(layers, width, inner, heads, kv_heads)                                                                \
+  "{\"model_type\":\"nemotron\",\"num_hidden_layers\":" #layers ",\"hidden_size\":" #width                             \
+  ",\"intermediate_size\":" #inner ",\"num_attention_heads\":" #heads ",\"num_key_value_heads\":" #kv_heads "}"
 
 /* clang-format off */
 const struct sl_model_preset sl_model_presets[] = {
@@ -61,6 +64,11 @@ const struct sl_model_preset sl_model_presets[] = {
     {"llama3-8b",   LLAMA(  128256, 8192,     32,    4096,  14336, 32,   8,       500000)},
     {"llama3-70b",  LLAMA(  128256, 8192,     80,    8192,  28672, 64,   8,       500000)},
     {"llama3-405b", LLAMA(  128256, 8192,     126,   16384, 53248, 128,  8,       500000)},
+    /* nemotron4-...: Parmar et al. 2024 (arXiv:2402.16819), table 1; NVIDIA 2024 (arXiv:2406.11704), table 1. Vocabulary
+     * of 256000, 4096 positions.
+     * name            family     layers width  inner  heads kv_heads */
+    {"nemotron4-15b",  NEMOTRON(  32,    6144,  24576, 48,   8)},
+    {"nemotron4-340b", NEMOTRON(  96,    18432, 73728, 96,   8)},
     {NULL, NULL},
 };
 /* clang-format on */

@@ -163,7 +163,7 @@ static void types_of_numbers(void **state) {
 
 static void rows_that_cannot_be(void **state) {
   (void)state;
-  refuse(CHANGES("arch", "bert"), "arch: is \"bert\"; expected one of gpt, llama");
+  refuse(CHANGES("arch", "bert"), "arch: is \"bert\"; expected one of gpt, llama, nemotron");
   refuse(CHANGES("attention", "flash9"),
          "attention: is \"flash9\"; expected one of materialised, materialised_fused_softmax, flash1, flash2, flash3, "
          "cudnn");
