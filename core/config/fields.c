@@ -247,10 +247,12 @@ const size_t sl_field_count = sizeof sl_fields / sizeof sl_fields[0];
 #define V(base, variant) {.name = base "@" variant, .path = base, .strict = true}
 #define STRICT .strict = true
 #define MODEL .strict = true, .model = true
+#define MODEL_SINCE(...) MODEL, .since = SL_DEEPSPEED(__VA_ARGS__)
 #define LOOSE .strict = false
 /* Parents before children: the reader has checked that a parent is an object before it reaches the child. */
 const struct sl_section sl_sections[] = {
-  S("", LOOSE), S("shardlab", STRICT), S("data_types", LOOSE), S("fp16", MODEL), S("bf16", MODEL, .alias_path = "bfloat16", .nullable = true),
+  S("", LOOSE), S("shardlab", STRICT), S("data_types", LOOSE), S("fp16", MODEL_SINCE(0, 17, 1)),
+  S("bf16", MODEL_SINCE(0, 17, 1), .alias_path = "bfloat16", .nullable = true),
   S("optimizer", LOOSE), V("optimizer.params", "adam"), V("optimizer.params", "onebit"), V("optimizer.params", "sgd"),
   S("scheduler", LOOSE), V("scheduler.params", "LRRangeTest"), V("scheduler.params", "OneCycle"),
   V("scheduler.params", "WarmupLR"), V("scheduler.params", "WarmupDecayLR"), V("scheduler.params", "WarmupCosineLR"),
@@ -266,6 +268,6 @@ const struct sl_section sl_sections[] = {
   S("data_efficiency.data_routing", LOOSE), S("curriculum_learning", LOOSE), S("compression_training", LOOSE),
   S("sparse_attention", LOOSE), S("tensorboard", MODEL), S("csv_monitor", MODEL), S("wandb", MODEL), S("comet", MODEL),
   S("tensor_parallel", MODEL), S("tensor_parallel.tp", MODEL, .alias_path = "tensor_parallel.tensor_parallel"),
-  S("timers", LOOSE), S("timers.throughput", MODEL), S("hybrid_engine", MODEL), S("compile", MODEL),
+  S("timers", LOOSE), S("timers.throughput", MODEL), S("hybrid_engine", MODEL), S("compile", MODEL_SINCE(0, 16, 6)),
 };
 const size_t sl_section_count = sizeof sl_sections / sizeof sl_sections[0];

@@ -61,6 +61,7 @@ struct sl_section {
   const char *alias_path; /* older spelling of the path, or NULL */
   bool strict, model;
   bool nullable; /* null means absent */
+  int since;     /* strict since this release (SL_DEEPSPEED); before, unknown keys were ignored */
 };
 
 /* A release of DeepSpeed as a number that can be compared. */

@@ -348,6 +348,29 @@ static void parameters_offloaded_by_stage_3_alone(void **state) {
   }
 }
 
+/* A pydantic model since 0.17.1: what public files of before have in it was ignored, and is with their version. */
+static void keys_ignored_before_a_release(void **state) {
+  (void)state;
+  static const char *const texts[] = {"{\"fp16\": {\"opt_level\": \"O2\"}, \"optimizer\": {\"type\": \"Adam\"}, "
+                                      "\"shardlab\": {\"ds_version\": \"0.17.1\"}}",
+                                      "{\"fp16\": {\"opt_level\": \"O2\"}, \"optimizer\": {\"type\": \"Adam\"}, "
+                                      "\"shardlab\": {\"ds_version\": \"0.17.0\"}}"};
+  struct sl_config config;
+  char warning[512] = "";
+  sl_warn_set_sink(keep_last, warning);
+  sl_error_clear();
+  assert_int_equal(sl_config_parse(&config, "ds.json", texts[0], strlen(texts[0]), false), SL_ERR_INPUT);
+  assert_string_equal(sl_error_message(),
+                      "ds.json:1:11: fp16.opt_level: unknown key; expected one of enabled, loss_scale, "
+                      "initial_scale_power, loss_scale_window, hysteresis, consecutive_hysteresis, min_loss_scale, "
+                      "auto_cast, fp16_master_weights_and_grads; DeepSpeed before 0.17.1 ignores it "
+                      "(shardlab.ds_version)");
+  assert_int_equal(sl_config_parse(&config, "ds.json", texts[1], strlen(texts[1]), false), SL_OK);
+  sl_warn_set_sink(NULL, NULL);
+  assert_non_null(strstr(warning, "ds.json:1:11: fp16.opt_level: unknown key, ignored as DeepSpeed ignores it"));
+  sl_config_free(&config);
+}
+
 /* --strict turns the warning about an unknown top-level key into an error. */
 static void strict(void **state) {
   (void)state;
@@ -391,6 +414,7 @@ int main(void) {
       cmocka_unit_test(broken_pipelines),
       cmocka_unit_test(broken_elasticity),
       cmocka_unit_test(parameters_offloaded_by_stage_3_alone),
+      cmocka_unit_test(keys_ignored_before_a_release),
       cmocka_unit_test(strict),
       cmocka_unit_test(a_file_of_other_keys),
   };
