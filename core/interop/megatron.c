@@ -320,14 +320,30 @@ static enum sl_status make_config(json_t *config, const struct sl_arguments *a, 
 
 /* ---- all arguments ---- */
 
-/* "pretrain_bert.py" trains a model that the arguments alone do not describe. */
-static enum sl_status check_program(const struct sl_arguments *a) {
+/* Programs of Megatron-LM and its forks that train no decoder of text, by what stands behind "pretrain_". */
+static const char *const other_kinds[] = {"bert", "t5",   "retro", "ict",    "biencoder", "realm", "vision",
+                                          "vlm",  "mimo", "mamba", "hybrid", "prefix_lm", NULL};
+
+static bool is_other_kind(const char *kind) {
+  const char *const *row = other_kinds;
+  while (*row != NULL && strncmp(kind, *row, strlen(*row)) != 0) row++;
+  return *row != NULL;
+}
+
+/* What "pretrain_llama.py" of a fork trains its arguments alone do not tell, --model does. */
+static enum sl_status check_program(const struct sl_arguments *a, bool wants_model) {
   for (size_t i = 0; i < a->words.count; i++) {
     const char *word = a->words.list[i], *slash = strrchr(word, '/'), *file = slash != NULL ? slash + 1 : word;
     const size_t length = strlen(file);
     if (strncmp(file, "pretrain_", 9) != 0 || length < 4 || strcmp(file + length - 3, ".py") != 0) continue;
-    if (strncmp(file, "pretrain_gpt", 12) != 0)
+    if (strncmp(file, "pretrain_gpt", 12) == 0) continue;
+    if (is_other_kind(file + 9))
       return sl_fail(SL_ERR_INPUT, "%s: runs %s, which is not modelled; expected pretrain_gpt.py", a->name, file);
+    if (wants_model)
+      return sl_fail(SL_ERR_INPUT,
+                     "%s: runs %s, whose model the arguments alone do not tell; expected pretrain_gpt.py, or --model",
+                     a->name, file);
+    sl_warn("%s: runs %s: its arguments are taken to mean what they do of pretrain_gpt.py", a->name, file);
   }
   return SL_OK;
 }
@@ -335,7 +351,7 @@ static enum sl_status check_program(const struct sl_arguments *a) {
 /* Everything that is read of the arguments. */
 static enum sl_status read_all(const struct sl_arguments *a, const struct sl_megatron_source *source,
                                struct sl_megatron_made *out) {
-  SL_TRY(check_program(a));
+  SL_TRY(check_program(a, source->wants_model));
   SL_TRY(make_config(out->config, a, source->seed));
   sl_megatron_name_config(a, out->names);
   if (source->wants_model) SL_TRY(sl_megatron_model(a, &out->model, out->names));
