@@ -12,6 +12,7 @@
  * draws numbers and only a shell could tell the script's seed. */
 struct sl_import {
   char *config, *model;
+  char *script;     /* that --from-megatron starts with words of its own; NULL: none */
   const char *file; /* what they were made of, as messages name it; NULL: there is nothing imported */
   json_t *names;    /* of which of its words; see core/interop/reword.h */
 };

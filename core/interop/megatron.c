@@ -377,7 +377,7 @@ static enum sl_status check_names_first(const struct sl_arguments *a, bool stric
 enum sl_status sl_megatron_read(const struct sl_megatron_source *source, struct sl_megatron_made *out) {
   struct sl_arguments a;
   *out = (struct sl_megatron_made){0};
-  SL_TRY(sl_arguments_read(&a, source->name, source->text, source->is_script));
+  SL_TRY(sl_arguments_read(&a, source->name, source->text, source->is_script, source->start));
   out->config = json_object();
   out->names = json_object();
   enum sl_status status = sl_megatron_check_outside(&a, source->strict);
