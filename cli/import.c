@@ -90,6 +90,7 @@ static enum sl_status find_script(const struct source *s, char **out) {
   SL_TRY(sl_shell_read(&command, s->flag, s->spec, false));
   for (const char *const *row = starters; *row != NULL && command.words.count > 1; row++)
     if (strcmp(command.words.list[0], *row) == 0) at = 1;
+  while (at > 0 && at + 1 < command.words.count && !is_script(command.words.list[at])) at++; /* options of theirs */
   enum sl_status status = SL_OK;
   if (at < command.words.count && is_script(command.words.list[at])) {
     *out = strdup(command.words.list[at]);
