@@ -191,11 +191,25 @@ enum sl_status sl_import_apply(struct sl_import *texts, struct sl_options *optio
   return status;
 }
 
+static void say_in_its_words(void *context, const char *message) {
+  const struct sl_import *texts = context;
+  char text[2048];
+  const bool reworded = sl_interop_reword_text(message, texts->file, texts->names, text, sizeof text);
+  texts->say(texts->say_context, reworded ? text : message);
+}
+
+void sl_import_begin_words(struct sl_import *texts) {
+  if (texts->names == NULL) return;
+  texts->say = sl_warn_get_sink(&texts->say_context);
+  if (texts->say != NULL) sl_warn_set_sink(say_in_its_words, texts);
+}
+
 enum sl_status sl_import_explain(const struct sl_import *texts, enum sl_status status) {
   return sl_interop_reword(status, texts->file, texts->names);
 }
 
 void sl_import_free(struct sl_import *texts) {
+  if (texts->say != NULL) sl_warn_set_sink(texts->say, texts->say_context);
   free(texts->config);
   free(texts->model);
   free(texts->script);
