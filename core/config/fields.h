@@ -38,6 +38,7 @@ struct sl_field {
   int since;             /* SL_DEEPSPEED(major, minor, patch) */
   bool ranged, open;     /* min <= x <= max; open: min < x */
   double min, max;
+  int asked_since;   /* the range, and that it is whole, since this release of DeepSpeed */
   const char *words; /* "a|b|c", compared without case unless `exact`; a DTYPE accepts only these of its spellings */
   bool exact;
   /* not modelled: DeepSpeed refuses other values, even in a section whose unknown keys it ignores */

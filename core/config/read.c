@@ -241,7 +241,12 @@ static enum sl_status store_default(const struct sl_reader *reader, const struct
 static enum sl_status store_given(const struct sl_reader *reader, const struct sl_field *field, const char *path,
                                   const json_t *value) {
   char shown[48], name[1600];
-  const enum sl_converted done = sl_config_convert(field, value, (char *)reader->config + field->offset);
+  struct sl_field asked = *field;
+  if (reader->version < field->asked_since) {
+    asked.ranged = false;
+    if (asked.type == SL_FIELD_WHOLE) asked.type = SL_FIELD_REAL;
+  }
+  const enum sl_converted done = sl_config_convert(&asked, value, (char *)reader->config + field->offset);
   if (done == SL_CONVERTED) return SL_OK;
   if (done != SL_WRONG_VALUE || !field->soft) return refuse(reader, field, path, value, done);
   sl_json_name(&reader->config->doc, path, name, sizeof name);

@@ -273,6 +273,11 @@ static enum sl_status put_deepspeed(json_t *config, const struct sl_arguments *a
   static const char *const presets[] = {"deepspeed-0", "deepspeed-1", "deepspeed-2", "deepspeed-3"};
   int64_t stage = 1;
   if (sl_arguments_has(a, "zero-stage")) SL_TRY(sl_arguments_int(a, "zero-stage", &stage));
+  /* the engine's stage is the file's, whatever --zero-stage is */
+  else if (sl_arguments_find(a, "deepspeed-config") != NULL)
+    sl_warn("%s: --zero-stage: is missing, so 1 is taken; the file of --deepspeed_config, which is not read, may say "
+            "another",
+            a->name);
   if (stage > 3) return sl_arguments_fail(a, "zero-stage", "0 to 3");
   const int64_t pp = json_integer_value(sl_json_at(config, "shardlab.pp"));
   /* a script may hold the flag in an if */

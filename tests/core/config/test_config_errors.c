@@ -371,6 +371,29 @@ static void keys_ignored_before_a_release(void **state) {
   sl_config_free(&config);
 }
 
+/* Values that DeepSpeed took before the release that asks what they are. */
+static void values_asked_since_a_release(void **state) {
+  (void)state;
+  static const char *const keys[][3] = {
+      {"\"fp16\": {\"enabled\": true, \"min_loss_scale\": 0.05}", "0.17.0", "0.17.1"},
+      {"\"scheduler\": {\"type\": \"WarmupLR\", \"params\": {\"warmup_num_steps\": 0}}", "0.19.2", "0.19.3"}};
+  for (size_t i = 0; i < 2; i++) {
+    for (int release = 1; release <= 2; release++) {
+      struct sl_config config;
+      char text[256];
+      snprintf(text, sizeof text, "{%s, \"optimizer\": {\"type\": \"Adam\"}, \"shardlab\": {\"ds_version\": \"%s\"}}",
+               keys[i][0], keys[i][release]);
+      sl_warn_set_sink(swallow, NULL);
+      const enum sl_status status = sl_config_parse(&config, "ds.json", text, strlen(text), false);
+      sl_warn_set_sink(NULL, NULL);
+      assert_int_equal(status, release == 1 ? SL_OK : SL_ERR_INPUT);
+      if (status == SL_OK && i == 0) assert_true(config.fp16.min_loss_scale == 0.05);
+      if (status == SL_OK) sl_config_free(&config);
+    }
+  }
+  sl_error_clear();
+}
+
 /* --strict turns the warning about an unknown top-level key into an error. */
 static void strict(void **state) {
   (void)state;
@@ -415,6 +438,7 @@ int main(void) {
       cmocka_unit_test(broken_elasticity),
       cmocka_unit_test(parameters_offloaded_by_stage_3_alone),
       cmocka_unit_test(keys_ignored_before_a_release),
+      cmocka_unit_test(values_asked_since_a_release),
       cmocka_unit_test(strict),
       cmocka_unit_test(a_file_of_other_keys),
   };

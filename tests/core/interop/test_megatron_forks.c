@@ -17,6 +17,11 @@ static void the_forks_arguments_are_deepspeeds(void **state) {
   assert_true(json_is_true(sl_json_at(config, "activation_checkpointing.partition_activations")));
   json_decref(config);
   warns("--micro-batch-size 1 --deepspeed --partition-activations --lr 1", false, false, "");
+  warns(NEEDED "--deepspeed --deepspeed_config ds.json", true, false,
+        "run.sh: --zero-stage: is missing, so 1 is taken; the file of --deepspeed_config, which is not read, may say "
+        "another\nrun.sh: no counterpart, so without effect: --deepspeed-config");
+  warns(NEEDED "--deepspeed --deepspeed_config ds.json --zero-stage 0 --no-pipeline-parallel", true, false,
+        "run.sh: no counterpart, so without effect: --deepspeed-config");
 }
 
 /* Megatron-DeepSpeed's zero bubbles: of one stage a rank, of which one alone has no bubble. */
