@@ -335,16 +335,22 @@ static bool is_other_kind(const char *kind) {
   return *row != NULL;
 }
 
-/* What "pretrain_llama.py" of a fork trains its arguments alone do not tell, --model does. */
+static bool begins(const char *text, const char *with) {
+  return strncmp(text, with, strlen(with)) == 0;
+}
+
+/* What "pretrain_llama.py" of a fork trains its arguments alone do not tell, --model does; a program of another name may
+ * train, or do something else with a model. */
 static enum sl_status check_program(const struct sl_arguments *a, bool wants_model) {
   for (size_t i = 0; i < a->words.count; i++) {
     const char *word = a->words.list[i], *slash = strrchr(word, '/'), *file = slash != NULL ? slash + 1 : word;
     const size_t length = strlen(file);
-    if (strncmp(file, "pretrain_", 9) != 0 || length < 4 || strcmp(file + length - 3, ".py") != 0) continue;
-    if (strncmp(file, "pretrain_gpt", 12) == 0) continue;
-    if (is_other_kind(file + 9))
+    const bool pretrains = begins(file, "pretrain_");
+    if (length < 4 || strcmp(file + length - 3, ".py") != 0 || (!pretrains && i > 0)) continue;
+    if (begins(file, "pretrain_gpt")) continue;
+    if (pretrains && is_other_kind(file + 9))
       return sl_fail(SL_ERR_INPUT, "%s: runs %s, which is not modelled; expected pretrain_gpt.py", a->name, file);
-    if (wants_model)
+    if (pretrains && wants_model)
       return sl_fail(SL_ERR_INPUT,
                      "%s: runs %s, whose model the arguments alone do not tell; expected pretrain_gpt.py, or --model",
                      a->name, file);

@@ -134,6 +134,7 @@ static void a_forks_program_needs_a_model(void **state) {
   static const struct {
     const char *program, *refused, *refused_beside_model;
   } cases[] = {{"pretrain_gpt_alcf.py", NULL, NULL},
+               {"tools/generate_samples_gpt.py", NULL, NULL},
                {"examples/pretrain_llama.py",
                 "run.sh: runs pretrain_llama.py, whose model the arguments alone do not tell; "
                 "expected pretrain_gpt.py, or --model",
@@ -151,8 +152,9 @@ static void a_forks_program_needs_a_model(void **state) {
       struct sl_megatron_made made;
       assert_int_equal(read_as_asked(&source, &made), refused != NULL ? SL_ERR_INPUT : SL_OK);
       assert_string_equal(sl_error_message(), refused != NULL ? refused : "");
-      if (i == 1 && beside) assert_non_null(strstr(warned, "run.sh: runs pretrain_llama.py: its arguments are taken"));
-      if (i != 1) assert_null(strstr(warned, "its arguments are taken"));
+      if (i == 2 && beside) assert_non_null(strstr(warned, "run.sh: runs pretrain_llama.py: its arguments are taken"));
+      if (i == 1) assert_non_null(strstr(warned, "run.sh: runs generate_samples_gpt.py: its arguments are taken"));
+      if (i == 0 || i == 3) assert_null(strstr(warned, "its arguments are taken"));
       sl_megatron_free(&made);
     }
   }
