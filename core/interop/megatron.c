@@ -339,8 +339,8 @@ static bool begins(const char *text, const char *with) {
   return strncmp(text, with, strlen(with)) == 0;
 }
 
-/* What "pretrain_llama.py" of a fork trains its arguments alone do not tell, --model does; a program of another name may
- * train, or do something else with a model. */
+/* What "pretrain_llama.py" of a fork trains its arguments alone do not tell, --model does; a program of another name
+ * may train, or do something else with a model. */
 static enum sl_status check_program(const struct sl_arguments *a, bool wants_model) {
   for (size_t i = 0; i < a->words.count; i++) {
     const char *word = a->words.list[i], *slash = strrchr(word, '/'), *file = slash != NULL ? slash + 1 : word;

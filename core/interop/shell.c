@@ -224,7 +224,8 @@ static void begin_text(struct sl_shell_reader *r, const char *text, const char *
   sl_shell_conditions_open(&r->conditions);
 }
 
-/* The command that starts the script: its assignments are the environment, the words behind the script its arguments. */
+/* The command that starts the script: its assignments are the environment, the words behind the script's name its
+ * arguments. */
 static enum sl_status read_start(struct sl_shell_reader *r, const char *start) {
   if (start == NULL) return SL_OK;
   r->file = command_line;

@@ -27,8 +27,8 @@ struct sl_shell {
  * starts a comment where a word may start; here-documents and redirections are passed over.
  *
  * NAME=VALUE, NAME=(...) and += set variables; $NAME, ${NAME}, ${NAME[@]}, ${NAME:-DEFAULT}, ${NAME:=DEFAULT} and
- * ${NAME:+OTHER}, ${NAME:?WORDS} are replaced where that is known, otherwise kept. $((...)) of known numbers is evaluated
- * (arithmetic.h); nothing is executed. All branches of conditions are read (shell_conditions.h), loops and functions
+ * ${NAME:+OTHER}, ${NAME:?WORDS} are replaced where that is known, otherwise kept. $((...)) of known numbers is
+ * evaluated (arithmetic.h); nothing is executed. All branches of conditions are read (shell_conditions.h), loops and functions
  * once, where they stand. The last value of a variable holds; a word that has another value if the condition fails is
  * in doubt.
  *
