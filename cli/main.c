@@ -112,6 +112,7 @@ static enum sl_status dispatch(int argc, char **argv) {
   struct sl_import texts;
   SL_TRY(sl_pool_apply(&options, command->bit));
   SL_TRY(sl_import_apply(&texts, &options, command->bit));
+  sl_import_begin_words(&texts);
   const enum sl_status status = sl_import_explain(&texts, command->run(&options));
   sl_import_free(&texts);
   return status;

@@ -21,7 +21,8 @@ const struct sl_option sl_options_table[] = {
     {"config", TEXT, FIELD(config), NULL, "FILE", 0, 0, JOBS,
      "DeepSpeed's ds_config.json (optional with --preset, or flags for its keys)"},
     {"from-megatron", TEXT, FIELD(from_megatron), NULL, "FILE|ARGS", 0, 0, JOBS,
-     "in place of --config (and --model): Megatron-LM's arguments, or a script that has them"},
+     "in place of --config (and --model): Megatron-LM's arguments, or a script that has them, with what starts it: "
+     "'MBS=4 run.sh 7B'"},
     {"from-torchtitan", TEXT, FIELD(from_torchtitan), NULL, "FILE", 0, 0, JOBS,
      "in place of --config (and --model, --world): torchtitan's TOML"},
     {"from-accelerate", TEXT, FIELD(from_accelerate), NULL, "FILE", 0, 0, JOBS,

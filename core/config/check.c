@@ -130,22 +130,27 @@ static const char *offload_key(const struct sl_config *config, const char *key, 
   return sl_config_at(config, key) != NULL || sl_config_at(config, old_key) == NULL ? key : old_key;
 }
 
-/* Where a preset says the stage, the plan looks at it (plan/refusals.c). */
-static enum sl_status check_offload_stage(const struct sl_config *config) {
+/* DeepSpeed reads offload_param in stage 3 only (engine.py, _configure_zero_optimizer); in others it says nothing.
+ * Where a preset says the stage, the plan looks at it (plan/refusals.c). */
+static enum sl_status check_offload_stage(struct sl_config *config) {
   const struct sl_json *doc = &config->doc;
   const int stage = config->zero.stage;
+  char text[96];
   if (config->sl.preset[0] != '\0' && stage == 0) return SL_OK;
   const char *key =
       offload_key(config, "zero_optimization.offload_param.device", "zero_optimization.cpu_offload_param");
-  if (config->zero.offload_param != SL_OFFLOAD_NONE && stage != 3)
-    return sl_json_fail(doc, key, "parameter offload is only supported with ZeRO stage 3; the stage is %d", stage);
+  if (config->zero.offload_param != SL_OFFLOAD_NONE && stage != 3) {
+    snprintf(text, sizeof text, "has no effect: parameters are offloaded in ZeRO stage 3 only; the stage is %d", stage);
+    sl_config_warn(config, key, text);
+    config->zero.offload_param = SL_OFFLOAD_NONE;
+  }
   key = offload_key(config, "zero_optimization.offload_optimizer.device", "zero_optimization.cpu_offload");
   if (config->zero.offload_optimizer != SL_OFFLOAD_NONE && stage == 0)
     return sl_json_fail(doc, key, "optimizer offload is only supported with ZeRO stage 1, 2 or 3; the stage is 0");
   return SL_OK;
 }
 
-static enum sl_status check_offload(const struct sl_config *config) {
+static enum sl_status check_offload(struct sl_config *config) {
   const struct sl_json *doc = &config->doc;
   const int stage = config->zero.stage;
   const json_t *ratio = sl_config_at(config, "zero_optimization.offload_optimizer.ratio");

@@ -25,6 +25,7 @@
   { .section = in, .key = name, .type = SL_FIELD_##kind, __VA_ARGS__ }
 #define D(text) .value = text
 #define OLD(text, ...) .old_value = text, .since = SL_DEEPSPEED(__VA_ARGS__)
+#define ASKED(...) .asked_since = SL_DEEPSPEED(__VA_ARGS__)
 #define NUL .value = "null", .nullable = true
 #define NUL_IS(number) .value = "null", .nullable = true, .null_value = number
 #define RANGE(low, high) .ranged = true, .min = low, .max = high
@@ -92,7 +93,7 @@ const struct sl_field sl_fields[] = {
   M("fp16", "loss_scale_window", INT, fp16.loss_scale_window, D("1000"), PLAIN),
   M("fp16", "hysteresis", INT, fp16.hysteresis, D("2")),
   M("fp16", "consecutive_hysteresis", BOOL, fp16.consecutive_hysteresis, D("false")),
-  M("fp16", "min_loss_scale", WHOLE, fp16.min_loss_scale, D("1"), PLAIN),
+  M("fp16", "min_loss_scale", WHOLE, fp16.min_loss_scale, D("1"), PLAIN, ASKED(0, 17, 1)),
   M("bf16", "enabled", BOOL, bf16.enabled, D("false")),
   M("bf16", "check_grad_overflow", BOOL, bf16.check_grad_overflow, D("true"), OLD("false", 0, 19, 6)),
 
@@ -132,7 +133,7 @@ const struct sl_field sl_fields[] = {
   M(CYCLE, "cycle_min_mom", REAL, scheduler.cycle_min_mom, D("0.8"), RANGE(0, 1)),
   M(CYCLE, "cycle_max_mom", REAL, scheduler.cycle_max_mom, D("0.9"), RANGE(0, 1)),
   M(CYCLE, "decay_mom_rate", REAL, scheduler.decay_mom_rate, D("0")),
-#define WARMUP_STEPS D("1000"), GE(1), SAY("warmup_num_steps must be a positive integer, got @")
+#define WARMUP_STEPS D("1000"), GE(1), ASKED(0, 19, 3), SAY("warmup_num_steps must be a positive integer, got @")
 #define WARMUP_TYPE D("\"log\""), WORDS("linear|log"), .soft = true
   M("scheduler.params@WarmupLR", "warmup_min_lr", REAL, scheduler.warmup_min_lr, D("0"), GE(0)),
   M("scheduler.params@WarmupLR", "warmup_max_lr", REAL, scheduler.warmup_max_lr, NUL, GE(0)),
@@ -247,10 +248,12 @@ const size_t sl_field_count = sizeof sl_fields / sizeof sl_fields[0];
 #define V(base, variant) {.name = base "@" variant, .path = base, .strict = true}
 #define STRICT .strict = true
 #define MODEL .strict = true, .model = true
+#define MODEL_SINCE(...) MODEL, .since = SL_DEEPSPEED(__VA_ARGS__)
 #define LOOSE .strict = false
 /* Parents before children: the reader has checked that a parent is an object before it reaches the child. */
 const struct sl_section sl_sections[] = {
-  S("", LOOSE), S("shardlab", STRICT), S("data_types", LOOSE), S("fp16", MODEL), S("bf16", MODEL, .alias_path = "bfloat16", .nullable = true),
+  S("", LOOSE), S("shardlab", STRICT), S("data_types", LOOSE), S("fp16", MODEL_SINCE(0, 17, 1)),
+  S("bf16", MODEL_SINCE(0, 17, 1), .alias_path = "bfloat16", .nullable = true),
   S("optimizer", LOOSE), V("optimizer.params", "adam"), V("optimizer.params", "onebit"), V("optimizer.params", "sgd"),
   S("scheduler", LOOSE), V("scheduler.params", "LRRangeTest"), V("scheduler.params", "OneCycle"),
   V("scheduler.params", "WarmupLR"), V("scheduler.params", "WarmupDecayLR"), V("scheduler.params", "WarmupCosineLR"),
@@ -266,6 +269,6 @@ const struct sl_section sl_sections[] = {
   S("data_efficiency.data_routing", LOOSE), S("curriculum_learning", LOOSE), S("compression_training", LOOSE),
   S("sparse_attention", LOOSE), S("tensorboard", MODEL), S("csv_monitor", MODEL), S("wandb", MODEL), S("comet", MODEL),
   S("tensor_parallel", MODEL), S("tensor_parallel.tp", MODEL, .alias_path = "tensor_parallel.tensor_parallel"),
-  S("timers", LOOSE), S("timers.throughput", MODEL), S("hybrid_engine", MODEL), S("compile", MODEL),
+  S("timers", LOOSE), S("timers.throughput", MODEL), S("hybrid_engine", MODEL), S("compile", MODEL_SINCE(0, 16, 6)),
 };
 const size_t sl_section_count = sizeof sl_sections / sizeof sl_sections[0];

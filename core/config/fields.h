@@ -38,6 +38,7 @@ struct sl_field {
   int since;             /* SL_DEEPSPEED(major, minor, patch) */
   bool ranged, open;     /* min <= x <= max; open: min < x */
   double min, max;
+  int asked_since;   /* the range, and that it is whole, since this release of DeepSpeed */
   const char *words; /* "a|b|c", compared without case unless `exact`; a DTYPE accepts only these of its spellings */
   bool exact;
   /* not modelled: DeepSpeed refuses other values, even in a section whose unknown keys it ignores */
@@ -61,6 +62,7 @@ struct sl_section {
   const char *alias_path; /* older spelling of the path, or NULL */
   bool strict, model;
   bool nullable; /* null means absent */
+  int since;     /* strict since this release (SL_DEEPSPEED); before, unknown keys were ignored */
 };
 
 /* A release of DeepSpeed as a number that can be compared. */

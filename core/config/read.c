@@ -145,14 +145,17 @@ static bool is_known(const struct sl_section *section, const char *key, const js
   return section->model && sl_json_equals_text(value, "auto");
 }
 
-static enum sl_status fail_unknown(const struct sl_reader *reader, const struct unknown *unknown,
-                                   const char *const *names, size_t n) {
-  char expected[256];
+static enum sl_status fail_unknown(const struct sl_reader *reader, const struct sl_section *section,
+                                   const struct unknown *unknown, const char *const *names, size_t n) {
+  char expected[256], before[96] = "";
   const char *near = sl_nearest(unknown->key, names, n);
+  if (section->since > 0)
+    snprintf(before, sizeof before, "; DeepSpeed before %d.%d.%d ignores it (shardlab.ds_version)",
+             section->since / 1000000, section->since / 1000 % 1000, section->since % 1000);
   if (near != NULL)
-    return sl_json_fail(&reader->config->doc, unknown->first, "unknown key; did you mean \"%s\"?", near);
+    return sl_json_fail(&reader->config->doc, unknown->first, "unknown key; did you mean \"%s\"?%s", near, before);
   expect_one_of(names, n, expected, sizeof expected);
-  return sl_json_fail(&reader->config->doc, unknown->first, "unknown key%s", expected);
+  return sl_json_fail(&reader->config->doc, unknown->first, "unknown key%s%s", expected, before);
 }
 
 /* One warning for all of them, from the place of the first on. */
@@ -197,7 +200,8 @@ static enum sl_status check_keys(const struct sl_reader *reader, const struct sl
   if (unknown.count > MOST_UNKNOWN)
     return sl_json_fail(&reader->config->doc, unknown.first,
                         "the first of %zu unknown keys; expected a ds_config.json, which this is not", unknown.count);
-  if (section->strict || (reader->strict && section->name[0] == '\0')) return fail_unknown(reader, &unknown, names, n);
+  if ((section->strict && reader->version >= section->since) || (reader->strict && section->name[0] == '\0'))
+    return fail_unknown(reader, section, &unknown, names, n);
   warn_unknown(reader, section, object, &unknown, names, n);
   return SL_OK;
 }
@@ -237,7 +241,12 @@ static enum sl_status store_default(const struct sl_reader *reader, const struct
 static enum sl_status store_given(const struct sl_reader *reader, const struct sl_field *field, const char *path,
                                   const json_t *value) {
   char shown[48], name[1600];
-  const enum sl_converted done = sl_config_convert(field, value, (char *)reader->config + field->offset);
+  struct sl_field asked = *field;
+  if (reader->version < field->asked_since) {
+    asked.ranged = false;
+    if (asked.type == SL_FIELD_WHOLE) asked.type = SL_FIELD_REAL;
+  }
+  const enum sl_converted done = sl_config_convert(&asked, value, (char *)reader->config + field->offset);
   if (done == SL_CONVERTED) return SL_OK;
   if (done != SL_WRONG_VALUE || !field->soft) return refuse(reader, field, path, value, done);
   sl_json_name(&reader->config->doc, path, name, sizeof name);

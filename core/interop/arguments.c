@@ -71,9 +71,10 @@ static void doubt_repeated(struct sl_arguments *a) {
   }
 }
 
-enum sl_status sl_arguments_read(struct sl_arguments *a, const char *name, const char *text, bool is_script) {
+enum sl_status sl_arguments_read(struct sl_arguments *a, const char *name, const char *text, bool is_script,
+                                 const char *start) {
   *a = (struct sl_arguments){.name = name, .is_script = is_script};
-  SL_TRY(sl_shell_read(&a->source, name, text, is_script));
+  SL_TRY(sl_shell_read_started(&a->source, name, text, is_script, start));
   a->asked = json_object();
   enum sl_status status = split(a);
   if (status == SL_OK) doubt_repeated(a);
@@ -122,7 +123,10 @@ enum sl_status sl_arguments_fail(const struct sl_arguments *a, const char *name,
   sl_arguments_where(a, g, where, sizeof where);
   if (g == NULL) return sl_fail(SL_ERR_INPUT, "%s: --%s: is missing; expected %s", where, name, expected);
   if (g->value_count == 0) return sl_fail(SL_ERR_INPUT, "%s: --%s: is given; expected %s", where, name, expected);
-  return sl_fail(SL_ERR_INPUT, "%s: --%s: is '%s'; expected %s", where, name, g->values[0], expected);
+  /* what only a shell can tell may be said by what starts the script */
+  const bool open = a->is_script && strpbrk(g->values[0], "$") != NULL;
+  return sl_fail(SL_ERR_INPUT, "%s: --%s: is '%s'; expected %s%s", where, name, g->values[0], expected,
+                 open ? ", or --from-megatron 'NAME=VALUE SCRIPT WORD' with what starts the script" : "");
 }
 
 /* The first word after the name; later ones are not part of it, but a script's "$@" or the next command. */

@@ -30,10 +30,11 @@ struct sl_arguments {
   json_t *asked; /* the names that have been requested, given or not */
 };
 
-/* Reads the words of `text` (shell.h); words before the first argument are skipped, as are values after "$@" and the
- * like. If an argument occurs twice, the last one counts. Errors: SL_ERR_INPUT if there are no arguments; those of
- * sl_shell_read. On failure nothing is allocated. */
-enum sl_status sl_arguments_read(struct sl_arguments *a, const char *name, const char *text, bool is_script);
+/* Reads the words of `text`, a script that `start` starts or arguments (shell.h); words before the first argument are
+ * skipped, as are values after "$@" and the like. If an argument occurs twice, the last one counts. Errors:
+ * SL_ERR_INPUT if there are no arguments; those of sl_shell_read. On failure nothing is allocated. */
+enum sl_status sl_arguments_read(struct sl_arguments *a, const char *name, const char *text, bool is_script,
+                                 const char *start);
 void sl_arguments_free(struct sl_arguments *a);
 /* Is the argument given? Marks it as used. */
 bool sl_arguments_has(const struct sl_arguments *a, const char *name);

@@ -273,6 +273,11 @@ static enum sl_status put_deepspeed(json_t *config, const struct sl_arguments *a
   static const char *const presets[] = {"deepspeed-0", "deepspeed-1", "deepspeed-2", "deepspeed-3"};
   int64_t stage = 1;
   if (sl_arguments_has(a, "zero-stage")) SL_TRY(sl_arguments_int(a, "zero-stage", &stage));
+  /* the engine's stage is the file's, whatever --zero-stage is */
+  else if (sl_arguments_find(a, "deepspeed-config") != NULL)
+    sl_warn("%s: --zero-stage: is missing, so 1 is taken; the file of --deepspeed_config, which is not read, may say "
+            "another",
+            a->name);
   if (stage > 3) return sl_arguments_fail(a, "zero-stage", "0 to 3");
   const int64_t pp = json_integer_value(sl_json_at(config, "shardlab.pp"));
   /* a script may hold the flag in an if */
@@ -320,14 +325,36 @@ static enum sl_status make_config(json_t *config, const struct sl_arguments *a, 
 
 /* ---- all arguments ---- */
 
-/* "pretrain_bert.py" trains a model that the arguments alone do not describe. */
-static enum sl_status check_program(const struct sl_arguments *a) {
+/* Programs of Megatron-LM and its forks that train no decoder of text, by what stands behind "pretrain_". */
+static const char *const other_kinds[] = {"bert", "t5",   "retro", "ict",    "biencoder", "realm", "vision",
+                                          "vlm",  "mimo", "mamba", "hybrid", "prefix_lm", NULL};
+
+static bool is_other_kind(const char *kind) {
+  const char *const *row = other_kinds;
+  while (*row != NULL && strncmp(kind, *row, strlen(*row)) != 0) row++;
+  return *row != NULL;
+}
+
+static bool begins(const char *text, const char *with) {
+  return strncmp(text, with, strlen(with)) == 0;
+}
+
+/* What "pretrain_llama.py" of a fork trains its arguments alone do not tell, --model does; a program of another name
+ * may train, or do something else with a model. */
+static enum sl_status check_program(const struct sl_arguments *a, bool wants_model) {
   for (size_t i = 0; i < a->words.count; i++) {
     const char *word = a->words.list[i], *slash = strrchr(word, '/'), *file = slash != NULL ? slash + 1 : word;
     const size_t length = strlen(file);
-    if (strncmp(file, "pretrain_", 9) != 0 || length < 4 || strcmp(file + length - 3, ".py") != 0) continue;
-    if (strncmp(file, "pretrain_gpt", 12) != 0)
+    const bool pretrains = begins(file, "pretrain_");
+    if (length < 4 || strcmp(file + length - 3, ".py") != 0 || (!pretrains && i > 0)) continue;
+    if (begins(file, "pretrain_gpt")) continue;
+    if (pretrains && is_other_kind(file + 9))
       return sl_fail(SL_ERR_INPUT, "%s: runs %s, which is not modelled; expected pretrain_gpt.py", a->name, file);
+    if (pretrains && wants_model)
+      return sl_fail(SL_ERR_INPUT,
+                     "%s: runs %s, whose model the arguments alone do not tell; expected pretrain_gpt.py, or --model",
+                     a->name, file);
+    sl_warn("%s: runs %s: its arguments are taken to mean what they do of pretrain_gpt.py", a->name, file);
   }
   return SL_OK;
 }
@@ -335,7 +362,7 @@ static enum sl_status check_program(const struct sl_arguments *a) {
 /* Everything that is read of the arguments. */
 static enum sl_status read_all(const struct sl_arguments *a, const struct sl_megatron_source *source,
                                struct sl_megatron_made *out) {
-  SL_TRY(check_program(a));
+  SL_TRY(check_program(a, source->wants_model));
   SL_TRY(make_config(out->config, a, source->seed));
   sl_megatron_name_config(a, out->names);
   if (source->wants_model) SL_TRY(sl_megatron_model(a, &out->model, out->names));
@@ -361,7 +388,7 @@ static enum sl_status check_names_first(const struct sl_arguments *a, bool stric
 enum sl_status sl_megatron_read(const struct sl_megatron_source *source, struct sl_megatron_made *out) {
   struct sl_arguments a;
   *out = (struct sl_megatron_made){0};
-  SL_TRY(sl_arguments_read(&a, source->name, source->text, source->is_script));
+  SL_TRY(sl_arguments_read(&a, source->name, source->text, source->is_script, source->start));
   out->config = json_object();
   out->names = json_object();
   enum sl_status status = sl_megatron_check_outside(&a, source->strict);

@@ -20,6 +20,7 @@ struct sl_megatron_source {
   bool is_script, wants_model;
   bool strict; /* every name must be one of Megatron-LM's */
   enum sl_megatron_seed seed;
+  const char *start; /* of a script: "MBS=4 run.sh 7B", the command that starts it (shell.h); NULL: by its name alone */
 };
 
 struct sl_megatron_made {

@@ -34,6 +34,7 @@ static const struct sl_megatron_tie others[] = {
     {"zero_optimization.stage", "zero-stage"},
     {"zero_optimization.overlap_comm", "overlap-grad-reduce"},
     {"zero_optimization.offload_optimizer.device", "cpu-optimizer"},
+    {"activation_checkpointing.partition_activations", "partition-activations"},
     {"communication_data_type", "grad-reduce-in-bf16"},
     {"data_types.grad_accum_dtype", "grad-reduce-in-bf16"},
 };

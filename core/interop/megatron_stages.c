@@ -9,6 +9,7 @@
 #include "core/interop/paths.h"
 
 #include <regex.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -137,6 +138,18 @@ static enum sl_status give(const struct sl_arguments *a, const struct pipe *p, c
                                        "last, and a block in each, without which Megatron-DeepSpeed's pipeline fails");
 }
 
+static enum sl_status check_sizes(const struct sl_arguments *a, int64_t blocks, int64_t pp) {
+  char expected[192];
+  if (pp > 256) return sl_arguments_fail(a, "pipeline-model-parallel-size", "at most 256 beside --pp-partition-method");
+  if (blocks > 4096) return sl_arguments_fail(a, "num-layers", "at most 4096");
+  if (blocks >= pp) return SL_OK;
+  snprintf(expected, sizeof expected,
+           "at least %lld, a block for each stage of --pipeline-model-parallel-size: stages of the embedding or the "
+           "head alone are not modelled",
+           (long long)pp);
+  return sl_arguments_fail(a, "num-layers", expected);
+}
+
 enum sl_status sl_megatron_put_stages(const struct sl_arguments *a, const json_t *model, json_t *config) {
   enum sl_status status;
   const int64_t pp = json_integer_value(sl_json_at(config, "shardlab.pp"));
@@ -147,9 +160,7 @@ enum sl_status sl_megatron_put_stages(const struct sl_arguments *a, const json_t
   if (!sl_arguments_has(a, "deepspeed")) return sl_arguments_fail(a, key, "none without --deepspeed");
   if (pp <= 1 || tp < 1) return SL_OK; /* 0 is refused where the configuration is read */
   SL_TRY(sl_arguments_int(a, "num-layers", &p.blocks));
-  if (p.blocks < pp || p.blocks > 4096 || pp > 256)
-    return sl_arguments_fail(a, "num-layers",
-                             "at least --pipeline-model-parallel-size of at most 256, and at most 4096");
+  SL_TRY(check_sizes(a, p.blocks, pp));
   p.stages = (int)pp;
   p.count = (int)p.blocks + AHEAD + BEHIND + (sl_arguments_has(a, "fp16") || sl_arguments_has(a, "bf16"));
   SL_GO(sl_calloc(&p.weights, (size_t)p.count, sizeof *p.weights));

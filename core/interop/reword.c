@@ -2,7 +2,6 @@
 #include "core/interop/reword.h"
 
 #include <ctype.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -36,30 +35,35 @@ static const char *subject(const char *message, const char *file, size_t *length
   return at;
 }
 
-enum sl_status sl_interop_reword(enum sl_status status, const char *file, const json_t *names) {
-  char text[MESSAGE_BYTES], was[MESSAGE_BYTES];
+bool sl_interop_reword_text(const char *was, const char *file, const json_t *names, char *out, size_t size) {
   size_t length, used;
-  snprintf(was, sizeof was, "%s", sl_error_message());
-  if (status == SL_OK || names == NULL || file == NULL || strncmp(was, file, strlen(file)) != 0 ||
+  if (names == NULL || file == NULL || strncmp(was, file, strlen(file)) != 0 ||
       strncmp(was + strlen(file), ": ", 2) != 0)
-    return status;
+    return false;
   const char *at = subject(was, file, &length);
   const json_t *name = json_object_getn(names, at, length);
   const char *where = name != NULL ? word_of(name, "where") : file;
-  used = (size_t)snprintf(text, sizeof text, "%.1024s: ", where);
-  if (name != NULL) used += (size_t)snprintf(text + used, sizeof text - used, "%s", word_of(name, "word"));
+  used = (size_t)snprintf(out, size, "%.1024s: ", where);
+  if (name != NULL) used += (size_t)snprintf(out + used, size - used, "%s", word_of(name, "word"));
   if (name != NULL) at += length;
-  while (*at != '\0' && used + 1 < sizeof text) {
+  while (*at != '\0' && used + 1 < size) {
     const bool begins = is_of_key(*at) && !is_of_key(at[-1]) && at[-1] != '-';
     length = begins ? key_length(at) : 0;
     name = length > 0 ? find(names, at, length) : NULL;
-    const size_t n = length > 0 ? length : 1, room = sizeof text - used;
-    const int written = name != NULL ? snprintf(text + used, room, "%s", word_of(name, "word"))
-                                     : snprintf(text + used, room, "%.*s", (int)n, at);
+    const size_t n = length > 0 ? length : 1, room = size - used;
+    const int written = name != NULL ? snprintf(out + used, room, "%s", word_of(name, "word"))
+                                     : snprintf(out + used, room, "%.*s", (int)n, at);
     used += (size_t)written < room ? (size_t)written : room - 1;
     at += n;
   }
-  text[used] = '\0';
+  out[used] = '\0';
+  return true;
+}
+
+enum sl_status sl_interop_reword(enum sl_status status, const char *file, const json_t *names) {
+  char text[MESSAGE_BYTES], was[MESSAGE_BYTES];
+  snprintf(was, sizeof was, "%s", sl_error_message());
+  if (status == SL_OK || !sl_interop_reword_text(was, file, names, text, sizeof text)) return status;
   sl_error_clear();
   return sl_error_relay(status, text);
 }

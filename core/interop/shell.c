@@ -5,6 +5,7 @@
 #include "core/interop/shell_expand.h"
 #include "core/interop/shell_program.h"
 #include "core/interop/shell_source.h"
+#include "core/interop/shell_start.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +38,7 @@ static enum sl_status end_command(struct sl_shell_reader *r) {
   if (!r->is_script) return SL_OK;
   r->over = r->program.rank > 0 && sl_shell_conditions_exit(&r->conditions, &r->command);
   if (r->command.count > 0 && sl_shell_conditions_command(&r->conditions, &r->command)) {
+    SL_TRY(sl_shell_shift(r));
     SL_TRY(sl_shell_program_command(&r->program, &r->command));
     SL_TRY(read_sourced(r));
   }
@@ -182,6 +184,8 @@ static enum sl_status step(struct sl_shell_reader *r) {
 
 /* ---- the result ---- */
 
+static const char command_line[] = "the command line";
+
 static enum sl_status give(struct sl_shell *out, const struct sl_shell_list *list, const char *name) {
   if (list->count > SL_SHELL_WORDS) return sl_fail(SL_ERR_INPUT, "%s: has more than %d words", name, SL_SHELL_WORDS);
   SL_TRY(sl_grow(&out->places, &out->capacity, list->count, sizeof *out->places));
@@ -212,23 +216,43 @@ static enum sl_status read_text(struct sl_shell_reader *r) {
   return r->over ? SL_OK : end_command(r);
 }
 
+static void begin_text(struct sl_shell_reader *r, const char *text, const char *name) {
+  r->text = r->at = r->counted = text;
+  r->end = text + strlen(text);
+  r->line = 1;
+  r->name = name;
+  sl_shell_conditions_open(&r->conditions);
+}
+
+/* The command that starts the script: its assignments are the environment, the words behind the script's name its
+ * arguments. */
+static enum sl_status read_start(struct sl_shell_reader *r, const char *start) {
+  if (start == NULL) return SL_OK;
+  r->file = command_line;
+  begin_text(r, start, r->file);
+  SL_TRY(read_text(r));
+  SL_TRY(sl_shell_take_arguments(r));
+  r->file = NULL;
+  return SL_OK;
+}
+
 enum sl_status sl_shell_read(struct sl_shell *out, const char *name, const char *text, bool is_script) {
-  struct sl_shell_reader r = {.text = text,
-                              .at = text,
-                              .counted = text,
-                              .end = text + strlen(text),
-                              .line = 1,
-                              .name = name,
-                              .script = name,
-                              .out = out,
-                              .is_script = is_script};
+  return sl_shell_read_started(out, name, text, is_script, NULL);
+}
+
+enum sl_status sl_shell_read_started(struct sl_shell *out, const char *name, const char *text, bool is_script,
+                                     const char *start) {
+  struct sl_shell_reader r = {.script = name, .out = out};
   *out = (struct sl_shell){0};
-  sl_shell_conditions_open(&r.conditions);
-  enum sl_status status = read_text(&r);
+  enum sl_status status = read_start(&r, start);
+  begin_text(&r, text, name);
+  r.is_script = is_script;
+  if (status == SL_OK) status = read_text(&r);
   if (status == SL_OK) status = choose(&r);
   sl_shell_variables_free(&r.variables);
   sl_shell_list_free(&r.value.list);
   sl_shell_list_free(&r.command);
+  sl_shell_list_free(&r.given);
   sl_shell_program_free(&r.program);
   sl_words_free(&r.texts);
   if (status != SL_OK) sl_shell_free(out);

@@ -27,8 +27,8 @@ struct sl_shell {
  * starts a comment where a word may start; here-documents and redirections are passed over.
  *
  * NAME=VALUE, NAME=(...) and += set variables; $NAME, ${NAME}, ${NAME[@]}, ${NAME:-DEFAULT}, ${NAME:=DEFAULT} and
- * ${NAME:+OTHER} are replaced where that is known, otherwise kept. $((...)) of known numbers is evaluated
- * (arithmetic.h); nothing is executed. All branches of conditions are read (shell_conditions.h), loops and functions
+ * ${NAME:+OTHER}, ${NAME:?WORDS} are replaced where that is known, otherwise kept. $((...)) of known numbers is
+ * evaluated (arithmetic.h); nothing is executed. All branches of conditions are read (shell_conditions.h), loops and functions
  * once, where they stand. The last value of a variable holds; a word that has another value if the condition fails is
  * in doubt.
  *
@@ -44,4 +44,9 @@ struct sl_shell {
  * Errors: SL_ERR_INPUT with `name` and line: more than 4096 words in a command or a variable, or a word of more than
  * 4095 bytes; what is not closed. On failure nothing is allocated. */
 enum sl_status sl_shell_read(struct sl_shell *out, const char *name, const char *text, bool is_script);
+/* The same of a script that is started by the command `start`, NULL: by its name alone. "MBS=4 bash run.sh 7B" sets the
+ * variable MBS, and $1, $2 ... $@ and $# of the words behind `name`, outside of functions and loops. Errors, too: a
+ * `shift` of them there. */
+enum sl_status sl_shell_read_started(struct sl_shell *out, const char *name, const char *text, bool is_script,
+                                     const char *start);
 void sl_shell_free(struct sl_shell *shell);

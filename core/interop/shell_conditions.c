@@ -120,13 +120,17 @@ bool sl_shell_conditions_command(struct sl_shell_conditions *c, const struct sl_
   return runs != SL_NO;
 }
 
+bool sl_shell_conditions_in_group(const struct sl_shell_conditions *c) {
+  for (int i = 0; i < c->depth && i < SL_SHELL_FRAMES; i++)
+    if (c->frames[i].kind == '{') return true;
+  return false;
+}
+
 bool sl_shell_conditions_exit(struct sl_shell_conditions *c, const struct sl_shell_list *command) {
   size_t from = 0;
   while (from < command->count && sl_shell_leads(command->words[from].text)) from++;
   if (from == command->count || strcmp(command->words[from].text, "exit") != 0) return false;
-  for (int i = 0; i < c->depth && i < SL_SHELL_FRAMES; i++)
-    if (c->frames[i].kind == '{') return false;
-  return c->loops == 0 && c->subshells == 0 && sl_shell_conditions_run(c) == SL_YES;
+  return !sl_shell_conditions_in_group(c) && c->loops == 0 && c->subshells == 0 && sl_shell_conditions_run(c) == SL_YES;
 }
 
 int sl_shell_conditions_pass(struct sl_shell_conditions *c, const char *at) {

@@ -42,6 +42,8 @@ bool sl_shell_conditions_command(struct sl_shell_conditions *c, const struct sl_
 /* Is it an `exit` behind which nothing of the script runs? Those of loops, functions and subshells may not run, or end
  * only these. */
 bool sl_shell_conditions_exit(struct sl_shell_conditions *c, const struct sl_shell_list *command);
+/* Is what is read in a function or another group in { }? */
+bool sl_shell_conditions_in_group(const struct sl_shell_conditions *c);
 /* What separates words at `at`, outside of quotation marks: how many bytes of it belong together. */
 int sl_shell_conditions_pass(struct sl_shell_conditions *c, const char *at);
 /* Does what is read run? */

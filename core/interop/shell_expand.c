@@ -2,8 +2,8 @@
 #include "core/interop/shell_expand.h"
 
 #include "core/interop/arithmetic.h"
+#include "core/interop/shell_start.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@
 /* For arithmetic: a variable's value if it is one word. */
 static const char *number_of(void *context, const char *name, size_t length) {
   struct sl_shell_reader *r = context;
-  const struct sl_shell_variable *v = sl_shell_find(&r->variables, name, length);
+  const struct sl_shell_variable *v = sl_shell_known(r, name, length);
   if (v == NULL || v->value.list.count != 1) return NULL;
   if (r->doubt == NULL) r->doubt = sl_shell_doubt(&r->variables, v, &r->out->doubts);
   if (r->doubt == NULL) r->doubt = v->value.list.words[0].doubt;
@@ -97,11 +97,11 @@ enum sl_status sl_shell_leave(struct sl_shell_reader *r) {
   return v != NULL ? sl_shell_splice(r, v) : SL_OK; /* NULL: it stands where nothing runs */
 }
 
-/* ":-", "-", ":=", "=", ":+" and "+" behind a name: which of - = + it is, else 0. */
+/* ":-", "-", ":=", "=", ":+", "+", ":?" and "?" behind a name: which of - = + ? it is, else 0. */
 static char operator_of(const char *at, size_t *length) {
   *length = 1 + (*at == ':');
   const char c = at[*length - 1];
-  return c == '-' || c == '=' || c == '+' ? c : '\0';
+  return c == '-' || c == '=' || c == '+' || c == '?' ? c : '\0';
 }
 
 /* ${NAME:=DEFAULT}: the default becomes the variable's value, where no other one is read. */
@@ -116,7 +116,7 @@ static enum sl_status assign_default(struct sl_shell_reader *r, const char *name
 static enum sl_status expand_braced(struct sl_shell_reader *r, const char *name, size_t length, const char *end,
                                     bool *done) {
   const char *rest = name + length;
-  const struct sl_shell_variable *v = sl_shell_find(&r->variables, name, length);
+  const struct sl_shell_variable *v = sl_shell_known(r, name, length);
   size_t skips;
   const char does = operator_of(rest, &skips);
   const bool has = v != NULL && (v->value.list.count > 0 || *rest != ':');
@@ -126,7 +126,7 @@ static enum sl_status expand_braced(struct sl_shell_reader *r, const char *name,
   if (does == '+') return has ? enter(r, rest + skips, end, false) : SL_OK;
   if (does != '\0' && has) return sl_shell_splice(r, v);
   if (does == '=') return assign_default(r, name, length, rest + skips, end);
-  if (does != '\0') return enter(r, rest + skips, end, false);
+  if (does != '\0' && does != '?') return enter(r, rest + skips, end, false);
   *done = false;
   return SL_OK;
 }
@@ -135,10 +135,10 @@ enum sl_status sl_shell_expand(struct sl_shell_reader *r) {
   if (r->at[1] == '(') return keep_command(r);
   const bool braced = r->at[1] == '{';
   const char *from = r->at, *name = from + (braced ? 2 : 1);
-  const size_t length = isdigit((unsigned char)name[0]) ? 1 : sl_shell_name_length(name); /* $1 is never known */
+  const size_t length = sl_shell_dollar_length(name, braced);
   const char *end = braced ? end_of_group(from + 1, '{', '}') : name + length;
   if (length == 0 || (braced && *end != '}')) return sl_shell_push(r, r->at++, 1);
-  const struct sl_shell_variable *v = sl_shell_find(&r->variables, name, length);
+  const struct sl_shell_variable *v = sl_shell_known(r, name, length);
   bool done = !braced && v != NULL;
   r->at = end + braced;
   if (done) SL_TRY(sl_shell_splice(r, v));

@@ -29,6 +29,8 @@ struct sl_shell_reader {
   struct sl_shell_conditions conditions;
   struct sl_shell_variables variables;
   struct sl_shell_program program;
+  struct sl_shell_list given; /* the script's own arguments ... */
+  size_t shifted;             /* ... of which so many are gone */
   struct sl_shell *out;
   struct sl_words texts; /* of all words */
   int read;              /* words so far, those of values that are used again included */

@@ -4,6 +4,7 @@
 #include "core/interop/torchtitan.h"
 
 #include "core/base/checked.h"
+#include "core/base/json_get.h"
 #include "core/base/limits.h"
 #include "core/interop/paths.h"
 #include "core/interop/toml.h"
@@ -195,6 +196,11 @@ static enum sl_status put_float8(struct sl_titan *t) {
             t->s.doc->name);
   if (strcmp(recipe, "rowwise_with_gw_hp") == 0)
     return sl_settings_fail(&t->s, recipe_key, "tensorwise or rowwise: no other one is modelled");
+  if (!json_is_true(sl_json_at(t->config, "bf16.enabled")))
+    return sl_settings_fail(
+        &t->s, "float8.enable_float8_linear|model.converters",
+        "none where parameters are fp32, as without FSDP and by mixed_precision_param: fp8 products "
+        "are of bf16 numbers here");
   put(t, "shardlab.fp8", json_true());
   put(t, "shardlab.fp8_recipe", json_string(recipe));
   return SL_OK;

@@ -40,8 +40,9 @@ static bool exchanges_heads(struct question *q) {
 static bool has_virtual_stages(struct question *q) {
   return q->config->sl.virtual_stages > 1;
 }
+/* Megatron-DeepSpeed's model has it. */
 static bool has_sequence_parallel(struct question *q) {
-  return q->config->sl.sequence_parallel;
+  return q->config->sl.sequence_parallel && q->config->sl.kernels != SL_KERNELS_MEGATRON_DEEPSPEED;
 }
 
 static bool has_tp_comm_overlap(struct question *q) {

@@ -1,6 +1,6 @@
 /* label: cli
  * What Accelerate's file would be read again as depends on the model, the devices and the number type of the plan that
- * is written. */
+ * is written; and warnings about what is made of a file are in its words. */
 #include "tests/support/cli_run.h"
 
 #define SAYS(zero, more) "\"zero_optimization\": {" zero "}, \"shardlab\": {" more "}"
@@ -44,7 +44,28 @@ static void another_plan_is_an_error(void **state) {
   }
 }
 
+static void warnings_name_the_files_keys(void **state) {
+  (void)state;
+  static const struct {
+    const char *file, *text, *flag, *says;
+  } cases[] = {
+      {"zero2.yaml",
+       "distributed_type: DEEPSPEED\ndeepspeed_config:\n  zero_stage: 2\n  offload_param_device: cpu\n"
+       "mixed_precision: bf16\nnum_processes: 2\n",
+       "--from-accelerate zero2.yaml --model gpt2-mini --micro-batch 1",
+       "shardlab: warning: zero2.yaml:4:3: deepspeed_config.offload_param_device: has no effect: parameters are "},
+      {"run.sh", "pretrain_gpt.py --micro-batch-size 1 --deepspeed \\\n  --partition-activations",
+       "--from-megatron run.sh --model gpt2-mini --world 2",
+       "shardlab: warning: run.sh:2: --partition-activations: has no effect: no activation is checkpointed "}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    write_file(cases[i].file, cases[i].text);
+    assert_int_equal(shardlab(scratch, "predict --seq 64 --cluster dgx-h100 %s", cases[i].flag), 0);
+    if (strstr(err, cases[i].says) == NULL) fail_msg("%s", err);
+  }
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(another_plan_is_an_error)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(another_plan_is_an_error),
+                                     cmocka_unit_test(warnings_name_the_files_keys)};
   return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
 }

@@ -1,4 +1,4 @@
 # An exit in a loop, which may not run, ends a launch script.
 # file: core/interop/shell_conditions.c
 # tests: test_shell
-s/return c->loops == 0 \&\& c->subshells/return c->subshells/
+s/ && c->loops == 0 && c->subshells/ \&\& c->subshells/

@@ -39,9 +39,6 @@ static const struct {
     {"{\"zero_optimization\": {\"cpu_offload\": true, \"stage\": 2,\n \"offload_optimizer\": {\"device\": \"cpu\"}}}",
      "ds.json:1:24: zero_optimization.cpu_offload: Cannot provide deprecated parameter 'cpu_offload' and replacing "
      "parameter 'offload_optimizer' together"},
-    {"{\"zero_optimization\": {\"stage\": 2, \"offload_param\": {\"device\": \"cpu\"}}}",
-     "ds.json:1:54: zero_optimization.offload_param.device: parameter offload is only supported with ZeRO stage 3; the "
-     "stage is 2"},
     {"{\"zero_optimization\": {\"offload_optimizer\": {\"device\": \"cpu\"}}}",
      "ds.json:1:46: zero_optimization.offload_optimizer.device: optimizer offload is only supported with ZeRO stage 1, "
      "2 or 3; the stage is 0"},
@@ -160,9 +157,6 @@ static const struct {
      "stage3_param_persistence_threshold, param_persistence_threshold, stage3_model_persistence_threshold, ..."},
     {"{\"gradient_allreduce_op\": \"sum\", \"zero_optimization\": {\"zenflow\": {}}}",
      "ds.json:1:2: gradient_allreduce_op: gradient_allreduce_op='sum' is not supported with ZenFlow"},
-    {"{\"zero_optimization\": {\"cpu_offload_param\": true}}",
-     "ds.json:1:24: zero_optimization.cpu_offload_param: parameter offload is only supported with ZeRO stage 3; the "
-     "stage is 0"},
     {"{\"bf16\": {\"bf16_master_weights_and_grads\": true}}",
      "ds.json:1:11: bf16.bf16_master_weights_and_grads: Bf16_master_weights_and_grads is only supported with ZeRO "
      "Stage 1, 2, or 3."},
@@ -323,6 +317,83 @@ static void broken_elasticity(void **state) {
           "56, 60, 63, 65, 66, 70, 72, 77, 78, ...] of a batch of 720720");
 }
 
+static void keep_last(void *context, const char *message) {
+  snprintf(context, 512, "%s", message);
+}
+
+/* DeepSpeed reads offload_param in stage 3 alone, and takes it without a word in others. */
+static void parameters_offloaded_by_stage_3_alone(void **state) {
+  (void)state;
+  static const struct {
+    const char *zero, *says;
+  } cases[] = {
+      {"\"stage\": 2, \"offload_param\": {\"device\": \"nvme\"}",
+       "ds.json:1:85: zero_optimization.offload_param.device: has no effect: parameters are offloaded in ZeRO stage 3 "
+       "only; the stage is 2"},
+      {"\"cpu_offload_param\": true",
+       "ds.json:1:55: zero_optimization.cpu_offload_param: has no effect: parameters are offloaded in ZeRO stage 3 "
+       "only; the stage is 0"},
+      {"\"stage\": 3, \"offload_param\": {\"device\": \"cpu\"}", ""},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct sl_config config;
+    char text[256], warning[512] = "";
+    snprintf(text, sizeof text, "{\"optimizer\": {\"type\": \"Adam\"}, \"zero_optimization\": {%s}}", cases[i].zero);
+    sl_warn_set_sink(keep_last, warning);
+    assert_int_equal(sl_config_parse(&config, "ds.json", text, strlen(text), false), SL_OK);
+    sl_warn_set_sink(NULL, NULL);
+    assert_string_equal(warning, cases[i].says);
+    assert_int_equal(config.zero.offload_param, i == 2 ? SL_OFFLOAD_CPU : SL_OFFLOAD_NONE);
+    sl_config_free(&config);
+  }
+}
+
+/* A pydantic model since 0.17.1: what public files of before have in it was ignored, and is with their version. */
+static void keys_ignored_before_a_release(void **state) {
+  (void)state;
+  static const char *const texts[] = {"{\"fp16\": {\"opt_level\": \"O2\"}, \"optimizer\": {\"type\": \"Adam\"}, "
+                                      "\"shardlab\": {\"ds_version\": \"0.17.1\"}}",
+                                      "{\"fp16\": {\"opt_level\": \"O2\"}, \"optimizer\": {\"type\": \"Adam\"}, "
+                                      "\"shardlab\": {\"ds_version\": \"0.17.0\"}}"};
+  struct sl_config config;
+  char warning[512] = "";
+  sl_warn_set_sink(keep_last, warning);
+  sl_error_clear();
+  assert_int_equal(sl_config_parse(&config, "ds.json", texts[0], strlen(texts[0]), false), SL_ERR_INPUT);
+  assert_string_equal(sl_error_message(),
+                      "ds.json:1:11: fp16.opt_level: unknown key; expected one of enabled, loss_scale, "
+                      "initial_scale_power, loss_scale_window, hysteresis, consecutive_hysteresis, min_loss_scale, "
+                      "auto_cast, fp16_master_weights_and_grads; DeepSpeed before 0.17.1 ignores it "
+                      "(shardlab.ds_version)");
+  assert_int_equal(sl_config_parse(&config, "ds.json", texts[1], strlen(texts[1]), false), SL_OK);
+  sl_warn_set_sink(NULL, NULL);
+  assert_non_null(strstr(warning, "ds.json:1:11: fp16.opt_level: unknown key, ignored as DeepSpeed ignores it"));
+  sl_config_free(&config);
+}
+
+/* Values that DeepSpeed took before the release that asks what they are. */
+static void values_asked_since_a_release(void **state) {
+  (void)state;
+  static const char *const keys[][3] = {
+      {"\"fp16\": {\"enabled\": true, \"min_loss_scale\": 0.05}", "0.17.0", "0.17.1"},
+      {"\"scheduler\": {\"type\": \"WarmupLR\", \"params\": {\"warmup_num_steps\": 0}}", "0.19.2", "0.19.3"}};
+  for (size_t i = 0; i < 2; i++) {
+    for (int release = 1; release <= 2; release++) {
+      struct sl_config config;
+      char text[256];
+      snprintf(text, sizeof text, "{%s, \"optimizer\": {\"type\": \"Adam\"}, \"shardlab\": {\"ds_version\": \"%s\"}}",
+               keys[i][0], keys[i][release]);
+      sl_warn_set_sink(swallow, NULL);
+      const enum sl_status status = sl_config_parse(&config, "ds.json", text, strlen(text), false);
+      sl_warn_set_sink(NULL, NULL);
+      assert_int_equal(status, release == 1 ? SL_OK : SL_ERR_INPUT);
+      if (status == SL_OK && i == 0) assert_true(config.fp16.min_loss_scale == 0.05);
+      if (status == SL_OK) sl_config_free(&config);
+    }
+  }
+  sl_error_clear();
+}
+
 /* --strict turns the warning about an unknown top-level key into an error. */
 static void strict(void **state) {
   (void)state;
@@ -365,6 +436,9 @@ int main(void) {
       cmocka_unit_test(broken_batches_of_megatron),
       cmocka_unit_test(broken_pipelines),
       cmocka_unit_test(broken_elasticity),
+      cmocka_unit_test(parameters_offloaded_by_stage_3_alone),
+      cmocka_unit_test(keys_ignored_before_a_release),
+      cmocka_unit_test(values_asked_since_a_release),
       cmocka_unit_test(strict),
       cmocka_unit_test(a_file_of_other_keys),
   };

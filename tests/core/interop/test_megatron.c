@@ -29,7 +29,9 @@ static void a_launch_script_is_read(void **state) {
   assert_int_equal(integer(model, "n_inner"), 256);
   assert_true(json_is_true(sl_json_at(config, "bf16.enabled")));
   assert_string_equal(json_string_value(sl_json_at(config, "shardlab.preset")), "megatron-lm");
-  assert_string_equal(warned, "run.sh: no counterpart, so without effect: --frobnicate");
+  assert_string_equal(warned,
+                      "run.sh: runs pretrain.py: its arguments are taken to mean what they do of pretrain_gpt.py\n"
+                      "run.sh: no counterpart, so without effect: --frobnicate");
   json_decref(config);
   json_decref(model);
 }

@@ -17,6 +17,11 @@ static void the_forks_arguments_are_deepspeeds(void **state) {
   assert_true(json_is_true(sl_json_at(config, "activation_checkpointing.partition_activations")));
   json_decref(config);
   warns("--micro-batch-size 1 --deepspeed --partition-activations --lr 1", false, false, "");
+  warns(NEEDED "--deepspeed --deepspeed_config ds.json", true, false,
+        "run.sh: --zero-stage: is missing, so 1 is taken; the file of --deepspeed_config, which is not read, may say "
+        "another\nrun.sh: no counterpart, so without effect: --deepspeed-config");
+  warns(NEEDED "--deepspeed --deepspeed_config ds.json --zero-stage 0 --no-pipeline-parallel", true, false,
+        "run.sh: no counterpart, so without effect: --deepspeed-config");
 }
 
 /* Megatron-DeepSpeed's zero bubbles: of one stage a rank, of which one alone has no bubble. */
@@ -103,7 +108,8 @@ static void the_forks_other_stages_are_refused(void **state) {
       {"--pp-partition-method type:a*?", "expected behind type: a plain regular expression"},
       {"--pp-partition-method type:", "expected behind type: a plain regular expression"},
       {"--pp-partition-method profile", "is 'profile'; expected uniform, parameters or type: and a regular expression"},
-      {"--pp-partition-method uniform --num-layers 3", "--num-layers: is '3'; expected at least --pipeline-model-"},
+      {"--pp-partition-method uniform --num-layers 3",
+       "--num-layers: is '3'; expected at least 4, a block for each stage"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     char text[512];
@@ -119,6 +125,39 @@ static void the_forks_other_stages_are_refused(void **state) {
   assert_int_equal(read_as_asked(&other, &made), SL_ERR_INPUT);
   assert_non_null(strstr(sl_error_message(), "uniform or type:... beside --model: the parameters of another model are "
                                              "not counted"));
+  sl_error_clear();
+}
+
+/* Of a fork's own program the arguments are read, if --model says what it trains. */
+static void a_forks_program_needs_a_model(void **state) {
+  (void)state;
+  static const struct {
+    const char *program, *refused, *refused_beside_model;
+  } cases[] = {{"pretrain_gpt_alcf.py", NULL, NULL},
+               {"tools/generate_samples_gpt.py", NULL, NULL},
+               {"examples/pretrain_llama.py",
+                "run.sh: runs pretrain_llama.py, whose model the arguments alone do not tell; "
+                "expected pretrain_gpt.py, or --model",
+                NULL},
+               {"pretrain_t5_core.py",
+                "run.sh: runs pretrain_t5_core.py, which is not modelled; expected pretrain_gpt.py",
+                "run.sh: runs pretrain_t5_core.py, which is not modelled; expected pretrain_gpt.py"}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char text[256];
+    snprintf(text, sizeof text, "torchrun %s " MODEL NEEDED, cases[i].program);
+    for (int beside = 0; beside < 2; beside++) {
+      const struct sl_megatron_source source = {
+          .name = "run.sh", .text = text, .is_script = true, .wants_model = beside == 0};
+      const char *refused = beside ? cases[i].refused_beside_model : cases[i].refused;
+      struct sl_megatron_made made;
+      assert_int_equal(read_as_asked(&source, &made), refused != NULL ? SL_ERR_INPUT : SL_OK);
+      assert_string_equal(sl_error_message(), refused != NULL ? refused : "");
+      if (i == 2 && beside) assert_non_null(strstr(warned, "run.sh: runs pretrain_llama.py: its arguments are taken"));
+      if (i == 1) assert_non_null(strstr(warned, "run.sh: runs generate_samples_gpt.py: its arguments are taken"));
+      if (i == 0 || i == 3) assert_null(strstr(warned, "its arguments are taken"));
+      sl_megatron_free(&made);
+    }
+  }
   sl_error_clear();
 }
 
@@ -159,7 +198,7 @@ static void a_shells_seed_is_not_needed(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_forks_arguments_are_deepspeeds), cmocka_unit_test(the_forks_schedule_is_zb_h1),
-      cmocka_unit_test(the_forks_stages_are_deepspeeds), cmocka_unit_test(the_forks_other_stages_are_refused),
-      cmocka_unit_test(a_shells_seed_is_not_needed)};
+      cmocka_unit_test(the_forks_stages_are_deepspeeds),    cmocka_unit_test(the_forks_other_stages_are_refused),
+      cmocka_unit_test(a_forks_program_needs_a_model),      cmocka_unit_test(a_shells_seed_is_not_needed)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -60,6 +60,8 @@ static void what_changes_something_is_refused(void **state) {
       {NEEDED "--bf16 --params-dtype fp16", "--params-dtype: is 'fp16'; expected none"},
       {NEEDED "--ddp-bucket-size 9", "--ddp-bucket-size: is '9'; expected none"},
       {NEEDED "--standalone-embedding-stage", "--standalone-embedding-stage: is given; expected none"},
+      {NEEDED "--attention-head-type multiquery",
+       "--attention-head-type: is 'multiquery'; expected multihead: nothing else is modelled"},
       {NEEDED "--num-experts 1 --num-experts 4", "--num-experts: is '4'; expected 1: nothing else is modelled"},
       {PIECES "--no-overlap-p2p-communication",
        "--no-overlap-p2p-communication: is given; expected none beside several"},

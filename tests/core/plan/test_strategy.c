@@ -61,6 +61,8 @@ static const struct refusal {
     {"\"preset\": \"accelerate-deepspeed\", \"pp\": 2", "", 3,
      "Pipeline parallelism is currently not supported in Accelerate.; preset accelerate-deepspeed (Accelerate), stage "
      "0"},
+    {"\"preset\": \"deepspeed-1\", \"tp\": 2, \"sequence_parallel\": true", "", 3,
+     "Megatron-LM's sequence parallelism is the client model's"},
     {"\"shard_size\": 3", "", 6,
      "shardlab.shard_size: is 3; ZeRO stage 0 shards nothing: expected 0, or zero_optimization.stage 1, 2 or 3"},
     {"\"preset\": \"deepspeed-0\"", "\"zero_optimization\": {\"offload_optimizer\": {\"device\": \"cpu\"}}", 6,
@@ -98,6 +100,7 @@ static void neighbours_pass(void **state) {
       "\"preset\": \"megatron-lm\", \"pp\": 3, \"virtual_stages\": 2, \"schedule\": \"interleaved\"",
       "\"preset\": \"megatron-lm\", \"pp\": 7",
       "\"preset\": \"accelerate-megatron\", \"pp\": 2, \"tp\": 2, \"sequence_parallel\": true",
+      "\"preset\": \"deepspeed-0\", \"tp\": 2, \"sequence_parallel\": true, \"kernels\": \"megatron-deepspeed\"",
       "\"pp\": 2, \"virtual_stages\": 3, \"schedule\": \"interleaved\", \"recompute_every\": 3",
   };
   for (size_t i = 0; i < sizeof sections / sizeof *sections; i++)
