@@ -17,9 +17,9 @@ enum {
   ONE_P = SL_MEGATRON_ONE_P,
   UNTIED = SL_MEGATRON_UNTIED,
   DROPOUT = SL_MEGATRON_DROPOUT,
-  GROUPS = SL_MEGATRON_GROUPS,
+  GROUPS = SL_MEGATRON_GROUPS | SL_MEGATRON_ONE_GROUP,
   INNER = SL_MEGATRON_INNER,
-  WIDTHS = SL_MEGATRON_GROUPS | SL_MEGATRON_HEADS | SL_MEGATRON_INNER | SL_MEGATRON_UNTIED
+  WIDTHS = GROUPS | SL_MEGATRON_HEADS | SL_MEGATRON_INNER | SL_MEGATRON_UNTIED
 };
 
 const struct sl_megatron_flag sl_megatron_flags[] = {
@@ -78,6 +78,7 @@ const struct sl_megatron_keys sl_megatron_own = {.layers = "num_layers",
 enum { LLAMA = ROPE | RMS | SWIGLU, NEMOTRON = ROPE | SQUARED_RELU | ONE_P, ARCEE = ROPE | RMS | SQUARED_RELU };
 const struct sl_megatron_form sl_megatron_forms[] = {
     {0, ONE_P | INNER | UNTIED | DROPOUT, "gpt2", &gpt2},
+    {GROUPS, ONE_P | INNER | UNTIED | DROPOUT, "gpt_bigcode", &gpt2},
     {LLAMA | NO_BIAS, ONE_P | WIDTHS, "llama", &llama},
     {LLAMA, ONE_P | WIDTHS, "llama", &llama},
     {LLAMA | NO_BIAS | QKV_BIAS, ONE_P | WIDTHS, "qwen2", &llama},

@@ -22,7 +22,8 @@ enum {
   SL_MEGATRON_HEADS = 4096,   /* a head's width is no share of the model's */
   SL_MEGATRON_INNER = 8192,   /* the MLP's is not four times the model's */
   SL_MEGATRON_UNTIED = 16384, /* an LM head of its own */
-  SL_MEGATRON_DROPOUT = 32768 /* of the residual stream */
+  SL_MEGATRON_DROPOUT = 32768,  /* of the residual stream */
+  SL_MEGATRON_ONE_GROUP = 65536 /* one key head for all query heads */
 };
 
 /* Traits that are a flag of Megatron-LM each, and a switch of the family "megatron". `argument` NULL ends the table. */

@@ -47,11 +47,15 @@ struct shape {
   int traits;
 };
 
-/* One group is Megatron-LM's default. DeepSpeed's fork has one argument for all. */
+/* One group is Megatron-LM's default. DeepSpeed's fork has one argument for all, and BigCode's one for the two ends. */
 static enum sl_status read_groups(const struct sl_arguments *a, struct shape *s) {
-  static const char fork[] = "num-key-value-heads";
+  static const char fork[] = "num-key-value-heads", bigcode[] = "attention-head-type";
   const bool grouped = sl_arguments_has(a, "group-query-attention");
-  s->groups = grouped ? 1 : s->heads;
+  const char *type = "multihead";
+  if (sl_arguments_has(a, bigcode)) SL_TRY(sl_arguments_text(a, bigcode, &type));
+  const bool one = strcmp(type, "multiquery") == 0;
+  if (!one && strcmp(type, "multihead") != 0) return sl_arguments_fail(a, bigcode, "multihead or multiquery");
+  s->groups = grouped || one ? 1 : s->heads;
   if (grouped && sl_arguments_has(a, "num-query-groups")) SL_TRY(sl_arguments_int(a, "num-query-groups", &s->groups));
   return sl_arguments_has(a, fork) ? sl_arguments_int(a, fork, &s->groups) : SL_OK;
 }
@@ -72,7 +76,8 @@ static enum sl_status read_sizes(const struct sl_arguments *a, struct shape *s) 
   if (sl_arguments_has(a, "attention-dropout")) SL_TRY(sl_arguments_real(a, "attention-dropout", &s->attention));
   SL_TRY(read_groups(a, s));
   s->traits = (s->inner != inner ? SL_MEGATRON_INNER : 0) | (s->head != head ? SL_MEGATRON_HEADS : 0) |
-              (s->groups != s->heads ? SL_MEGATRON_GROUPS : 0) | (s->hidden > 0 ? SL_MEGATRON_DROPOUT : 0) |
+              (s->groups != s->heads ? SL_MEGATRON_GROUPS : 0) |
+              (s->groups == 1 && s->heads > 1 ? SL_MEGATRON_ONE_GROUP : 0) | (s->hidden > 0 ? SL_MEGATRON_DROPOUT : 0) |
               (sl_arguments_has(a, "untie-embeddings-and-output-weights") ? SL_MEGATRON_UNTIED : 0);
   return SL_OK;
 }

@@ -4,16 +4,16 @@
 #include "core/interop/arguments.h"
 
 /* A Hugging Face config.json of the family that matches the arguments, a new reference in *model:
- *   no rope, LayerNorm, gelu, biases                      gpt2
- *   rope, RMSNorm, swiglu                                 llama, without --disable-bias-linear with attention_bias
- * and
- *                                                         mlp_bias
+ *   no rope, LayerNorm, gelu, biases                      gpt2, with one query group gpt_bigcode
+ *   rope, RMSNorm, swiglu                                 llama, without --disable-bias-linear with its biases
  *   the same with --add-qkv-bias, --qk-layernorm          qwen2, qwen3
  *   rope, LayerNorm, gelu                                 starcoder2, with --disable-bias-linear without use_bias
  *   alibi, --embed-layernorm, LayerNorm, gelu, biases     bloom
+ *   rope, --squared-relu, --apply-layernorm-1p; RMSNorm   nemotron; arcee
+ *   anything else, and sizes that a family has no key for megatron: Megatron-LM's own (core/model/megatron.c)
  * The vocabulary is --vocab-size, or its padded size (--padded-vocab-size), or that of the tokenizer if it has a
  * fixed one (GPT2BPETokenizer, the default of pretrain_gpt.py, Llama2Tokenizer, Llama3Tokenizer), which a warning
  * names. *model is NULL without --num-layers if no vocabulary is given either. Of which arguments its keys are made is
- * added to `names` (megatron_keys.h). Errors: SL_ERR_INPUT: other combinations, by their features; invalid sizes; a
+ * added to `names` (megatron_keys.h). Errors: SL_ERR_INPUT: invalid sizes and words; --swiglu beside --squared-relu; a
  * tokenizer whose vocabulary depends on its file, without --vocab-size. */
 enum sl_status sl_megatron_model(const struct sl_arguments *a, json_t **model, json_t *names);

@@ -63,10 +63,13 @@ static enum sl_status find_traits(const json_t *model, const struct sl_megatron_
   const struct sl_megatron_form *f = sl_megatron_forms;
   while (f->family != NULL && strcmp(f->family, type) != 0) f++;
   if (f->family == NULL)
-    return refuse("model_type", type, "gpt2, llama, qwen2, qwen3, starcoder2, bloom, nemotron, arcee or megatron");
+    return refuse("model_type", type,
+                  "gpt2, gpt_bigcode, llama, qwen2, qwen3, starcoder2, bloom, nemotron, arcee or megatron");
   *out = f;
   if (f->keys == &sl_megatron_own) return *found = own_traits(model), SL_OK;
-  *found = f->has | (json_is_false(json_object_get(model, "tie_word_embeddings")) ? SL_MEGATRON_UNTIED : 0);
+  *found =
+      json_is_false(json_object_get(model, "multi_query")) ? 0 : f->has; /* GPTBigCode's heads need not be grouped */
+  if (json_is_false(json_object_get(model, "tie_word_embeddings"))) *found |= SL_MEGATRON_UNTIED;
   return read_biases(model, f, found);
 }
 
@@ -125,7 +128,7 @@ static enum sl_status put_positions(const json_t *model, const struct sl_megatro
   return put_rope_scaling(json_object_get(model, "rope_scaling"), out);
 }
 
-static enum sl_status put_numbers(const json_t *model, const struct sl_megatron_keys *k, FILE *out) {
+static enum sl_status put_numbers(const json_t *model, const struct sl_megatron_keys *k, int found, FILE *out) {
   const json_t *epsilon = json_object_get(model, k->epsilon), *deviation = json_object_get(model, k->deviation);
   put_size(model, "num-layers", k->layers, out);
   put_size(model, "hidden-size", k->width, out);
@@ -134,7 +137,7 @@ static enum sl_status put_numbers(const json_t *model, const struct sl_megatron_
   put_size(model, "max-position-embeddings", k->positions, out);
   put_size(model, "vocab-size", "vocab_size", out);
   put_size(model, "kv-channels", k->head, out);
-  if (k->groups != NULL) fputs("--group-query-attention\n", out);
+  if (k->groups != NULL || (found & SL_MEGATRON_ONE_GROUP)) fputs("--group-query-attention\n", out);
   put_size(model, "num-query-groups", k->groups, out);
   if (epsilon != NULL) put_real(out, "norm-epsilon", epsilon);
   if (deviation != NULL) put_real(out, "init-method-std", deviation);
@@ -146,7 +149,7 @@ enum sl_status sl_megatron_write_model(const json_t *model, FILE *out) {
   int found = 0;
   SL_TRY(find_traits(model, &form, &found));
   SL_TRY(check_rest(model, found));
-  SL_TRY(put_numbers(model, form->keys, out));
+  SL_TRY(put_numbers(model, form->keys, found, out));
   SL_TRY(put_positions(model, form->keys, found, out));
   if (found & SL_MEGATRON_RMS) fputs("--normalization RMSNorm\n", out);
   for (const struct sl_megatron_flag *f = sl_megatron_flags; f->argument != NULL; f++)

@@ -13,7 +13,6 @@ const struct sl_megatron_refusal sl_megatron_refused[] = {
     {"moe-router-topk", NULL},
     {"moe-grouped-gemm", NULL},
     {"num-experts-per-tok", NULL},
-    {"attention-head-type", "multihead"}, /* BigCode's: multiquery has one head of keys and values */
     {"mlp-type", "standard"},
     {"multi-latent-attention", NULL},
     {"mtp-num-layers", "0"},

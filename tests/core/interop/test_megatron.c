@@ -245,6 +245,12 @@ static void what_no_family_has_is_megatrons(void **state) {
   } cases[] = {
       {"--ffn-hidden-size 100 --untie-embeddings-and-output-weights", "gpt2", "tie_word_embeddings", "false"},
       {"--group-query-attention --num-query-groups 2", "megatron", "num_query_groups", "2"},
+      {"--group-query-attention", "gpt_bigcode", "n_layer", "8"},
+      {"--attention-head-type multiquery --untie-embeddings-and-output-weights", "gpt_bigcode", "tie_word_embeddings",
+       "false"},
+      {"--attention-head-type multiquery --disable-bias-linear", "megatron", "num_query_groups", "1"},
+      {"--attention-head-type multihead", "gpt2", "n_layer", "8"},
+      {ROPE "--attention-head-type multiquery", "starcoder2", "num_key_value_heads", "1"},
       {"--num-key-value-heads 2", "megatron", "num_query_groups", "2"},
       {"--kv-channels 32", "megatron", "kv_channels", "32"},
       {"--disable-bias-linear", "megatron", "add_bias_linear", "false"},

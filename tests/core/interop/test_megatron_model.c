@@ -59,6 +59,7 @@ static void what_is_written_is_read_again(void **state) {
   static const char *const models[] = {
       "{\"model_type\": \"gpt2\", \"n_layer\": 3, \"n_embd\": 24, \"n_head\": 4, \"vocab_size\": 99, \"n_inner\": 40, "
       "\"attn_pdrop\": 0.125, \"embd_pdrop\": 0.25, \"resid_pdrop\": 0.25, \"tie_word_embeddings\": false}",
+      "{\"model_type\": \"gpt_bigcode\", \"n_layer\": 3, \"n_embd\": 24, \"n_head\": 4, \"vocab_size\": 99}",
       "{\"model_type\": \"bloom\", \"n_layer\": 3, \"hidden_size\": 24, \"n_head\": 4, \"vocab_size\": 99, "
       "\"seq_length\": 64, \"hidden_dropout\": 0.25}",
       "{\"model_type\": \"llama\", \"head_dim\": 10, \"rope_theta\": 7000, " LLAMA3 ", " LATER "}",
@@ -71,7 +72,7 @@ static void what_is_written_is_read_again(void **state) {
       "{\"model_type\": \"nemotron\", \"head_dim\": 10, \"partial_rotary_factor\": 0.6, " LATER "}",
       "{\"model_type\": \"nemotron\", \"head_dim\": 8, \"attention_bias\": true, \"mlp_bias\": true, " LATER "}",
       "{\"model_type\": \"arcee\", " LATER "}",
-      "{\"model_type\": \"megatron\", \"num_query_groups\": 1, " OWN "}",
+      "{\"model_type\": \"megatron\", \"num_query_groups\": 2, " OWN "}",
       "{\"model_type\": \"megatron\", \"num_query_groups\": 2, \"kv_channels\": 10, \"ffn_hidden_size\": 40, "
       "\"normalization\": \"RMSNorm\", \"qk_layernorm\": true, \"gated_linear_unit\": true, \"activation_func\": "
       "\"silu\", \"add_bias_linear\": false, \"position_embedding_type\": \"rope\", \"rotary_percent\": 0.6, "
@@ -103,7 +104,8 @@ static void what_has_no_argument_is_named(void **state) {
   static const struct {
     const char *model, *says;
   } cases[] = {
-      {"{\"model_type\": \"gemma\", " LATER "}", "--to megatron: model_type: is gemma; expected gpt2, llama, qwen2"},
+      {"{\"model_type\": \"gemma\", " LATER "}",
+       "--to megatron: model_type: is gemma; expected gpt2, gpt_bigcode, llama"},
       {"{\"model_type\": \"llama\", \"mlp_bias\": true, " LATER "}",
        "mlp_bias: is true; expected both of them or none"},
       {"{\"model_type\": \"qwen3\", \"attention_bias\": true, " LATER "}", "attention_bias: is true; expected false"},
