@@ -5,40 +5,13 @@
 
 #include "core/interop/megatron_families.h"
 #include "core/interop/megatron_keys.h"
+#include "core/interop/megatron_vocabulary.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
 /* ---- sizes ---- */
-
-/* The vocabulary's size; 0 without --num-layers, as there is no model then. */
-static enum sl_status read_vocabulary(const struct sl_arguments *a, int64_t *out) {
-  static const struct {
-    const char *tokenizer;
-    int64_t size;
-  } known[] = {{"GPT2BPETokenizer", 50257}, {"Llama2Tokenizer", 32000}, {"Llama3Tokenizer", 128256}};
-  static const char *const padded[] = {"padded-vocab-size", "pad-vocab-size-to"};
-  const char *tokenizer = "GPT2BPETokenizer";
-  int64_t given = 0;
-  *out = 0;
-  if (sl_arguments_has(a, "vocab-size")) SL_TRY(sl_arguments_int(a, "vocab-size", &given));
-  for (int i = 0; i < 2; i++) {
-    if (!sl_arguments_has(a, padded[i])) continue;
-    SL_TRY(sl_arguments_int(a, padded[i], out));
-    return *out >= given ? SL_OK : sl_arguments_fail(a, padded[i], "at least --vocab-size, which is padded to it");
-  }
-  if (given > 0) return *out = given, SL_OK;
-  if (!sl_arguments_has(a, "num-layers")) return SL_OK;
-  if (sl_arguments_has(a, "tokenizer-type")) SL_TRY(sl_arguments_text(a, "tokenizer-type", &tokenizer));
-  for (int i = 0; i < 3; i++)
-    if (strcmp(known[i].tokenizer, tokenizer) == 0) *out = known[i].size;
-  if (*out == 0)
-    return sl_arguments_fail(a, "tokenizer-type",
-                             "--vocab-size beside it, or --model: only its file says how large its vocabulary is");
-  sl_warn("%s: without --vocab-size the vocabulary is that of %s, %lld", a->name, tokenizer, (long long)*out);
-  return SL_OK;
-}
 
 /* The sizes, and what they say of the family. */
 struct shape {
@@ -259,7 +232,7 @@ enum sl_status sl_megatron_model(const struct sl_arguments *a, json_t **model, j
   struct shape shape = {0};
   int found;
   *model = NULL;
-  SL_TRY(read_vocabulary(a, &shape.vocabulary));
+  SL_TRY(sl_megatron_vocabulary(a, &shape.vocabulary));
   if (shape.vocabulary == 0) return SL_OK;
   SL_TRY(read_sizes(a, &shape));
   SL_TRY(find_form(a, &shape, &form, &found));

@@ -11,9 +11,7 @@
  *   alibi, --embed-layernorm, LayerNorm, gelu, biases     bloom
  *   rope, --squared-relu, --apply-layernorm-1p; RMSNorm   nemotron; arcee
  *   anything else, and sizes that a family has no key for megatron: Megatron-LM's own (core/model/megatron.c)
- * The vocabulary is --vocab-size, or its padded size (--padded-vocab-size), or that of the tokenizer if it has a
- * fixed one (GPT2BPETokenizer, the default of pretrain_gpt.py, Llama2Tokenizer, Llama3Tokenizer), which a warning
- * names. *model is NULL without --num-layers if no vocabulary is given either. Of which arguments its keys are made is
- * added to `names` (megatron_keys.h). Errors: SL_ERR_INPUT: invalid sizes and words; --swiglu beside --squared-relu; a
- * tokenizer whose vocabulary depends on its file, without --vocab-size. */
+ * The vocabulary is megatron_vocabulary.h's; without one *model is NULL. Of which arguments its keys are made is added
+ * to `names` (megatron_keys.h). Errors: SL_ERR_INPUT: invalid sizes and words; --swiglu beside --squared-relu; those of
+ * the vocabulary. */
 enum sl_status sl_megatron_model(const struct sl_arguments *a, json_t **model, json_t *names);

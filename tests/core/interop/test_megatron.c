@@ -301,10 +301,9 @@ static void a_vocabulary_that_nobody_knows_is_missing(void **state) {
   read_as(NEEDED "--tokenizer-type HuggingFaceTokenizer", &config, &model);
   assert_null(model);
   json_decref(config);
-  refuses(
-      "pretrain_gpt.py \\\n" SIZES NEEDED "\\\n --tokenizer-type HuggingFaceTokenizer", true, false,
-      "run.sh:3: --tokenizer-type: is 'HuggingFaceTokenizer'; expected --vocab-size beside it, or --model: only its "
-      "file says how large its vocabulary is");
+  refuses("pretrain_gpt.py \\\n" SIZES NEEDED "\\\n --tokenizer-type HuggingFaceTokenizer", true, false,
+          "run.sh:3: --tokenizer-type: is 'HuggingFaceTokenizer'; expected --vocab-size beside it, --model, or a "
+          "--tokenizer-model whose tokenizer.json is here: only that says how large its vocabulary is");
 }
 
 static void what_a_shell_computes_is_computed(void **state) {
