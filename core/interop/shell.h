@@ -20,6 +20,7 @@ struct sl_shell {
   struct sl_words doubts; /* the texts of them, each once */
   struct sl_words files;  /* that the script sources and that were read */
   struct sl_words unread; /* others: "run.sh:3: source $X/y.sh (only a shell can tell its path)" */
+  bool has_arguments;     /* the script is started with words of its own */
 };
 
 /* Reads the words of `text`. Words are separated by blanks and lines, inside quotation marks too, since scripts keep
@@ -45,8 +46,8 @@ struct sl_shell {
  * 4095 bytes; what is not closed. On failure nothing is allocated. */
 enum sl_status sl_shell_read(struct sl_shell *out, const char *name, const char *text, bool is_script);
 /* The same of a script that is started by the command `start`, NULL: by its name alone. "MBS=4 bash run.sh 7B" sets the
- * variable MBS, and $1, $2 ... $@ and $# of the words behind `name`, outside of functions and loops. Errors, too: a
- * `shift` of them there. */
+ * variable MBS, and $1, $2 ... $@ and $# of the words behind `name`, outside of functions and loops; 'a b' is one of
+ * them, and so is ''. Errors, too: a `shift` of them there, or of an unknown number, and `set --`. */
 enum sl_status sl_shell_read_started(struct sl_shell *out, const char *name, const char *text, bool is_script,
                                      const char *start);
 void sl_shell_free(struct sl_shell *shell);
