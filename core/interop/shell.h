@@ -27,11 +27,11 @@ struct sl_shell {
  * lists of arguments in strings; the marks are left out. A backslash keeps the next character, or joins two lines; #
  * starts a comment where a word may start; here-documents and redirections are passed over.
  *
- * NAME=VALUE, NAME=(...) and += set variables; $NAME, ${NAME}, ${NAME[@]}, ${NAME:-DEFAULT}, ${NAME:=DEFAULT} and
- * ${NAME:+OTHER}, ${NAME:?WORDS} are replaced where that is known, otherwise kept. $((...)) of known numbers is
- * evaluated (arithmetic.h); nothing is executed. All branches of conditions are read (shell_conditions.h), loops and functions
- * once, where they stand. The last value of a variable holds; a word that has another value if the condition fails is
- * in doubt.
+ * NAME=VALUE, NAME=(...) and += set variables; $NAME, ${NAME}, ${NAME[@]}, ${NAME:-DEFAULT}, ${NAME:=DEFAULT},
+ * ${NAME:+OTHER} and ${NAME:?WORDS} are replaced where that is known, otherwise kept. $((...)) of known numbers is
+ * evaluated (arithmetic.h); nothing is executed. All branches of conditions are read (shell_conditions.h), loops and
+ * functions once, where they stand. The last value of a variable holds; a word that has another value if the condition
+ * fails is in doubt.
  *
  * With `is_script` the words are those of the last command that runs a pretrain_*.py, from that file on: neither what
  * `echo` and `printf` say nor what other commands are given, nor what stands behind an `exit` that follows it. A warning
