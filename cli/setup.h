@@ -23,8 +23,8 @@ enum sl_status sl_setup_plan(struct sl_setup *setup, const struct sl_options *op
 enum sl_setup_for { SL_SETUP_RANK, SL_SETUP_PROGRAMS, SL_SETUP_SIMULATION, SL_SETUP_WORKER };
 /* Makes the plan and the programs. */
 enum sl_status sl_setup_job(struct sl_setup *setup, const struct sl_options *options, enum sl_setup_for use);
-/* The same, but SL_DONE, without any message, once a rank is known to need more than `most_live_bytes` of the device, if
- * that is above 0. */
+/* The same, but SL_DONE, without any message, once a rank of our own kernels is known to need more than
+ * `most_live_bytes` of the device, if that is above 0. */
 enum sl_status sl_setup_job_within(struct sl_setup *setup, const struct sl_options *options, enum sl_setup_for use,
                                    int64_t most_live_bytes);
 /* Accepts a zeroed or partially built setup. */

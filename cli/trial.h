@@ -14,8 +14,8 @@ struct sl_trial {
 /* `use`: whether others simulate beside this (cli/setup.h). Warnings are suppressed. Errors: those of a prediction with
  * these options, including the message. */
 enum sl_status sl_trial_run(struct sl_trial *out, const struct sl_options *options, enum sl_setup_for use);
-/* The same for callers that only keep what fits: the prediction of a job that does not fit may have only its memory, and
- * one that is known to need more than `most_bytes` of the device, if that is above 0, is none, but SL_DONE. */
+/* The same for callers that only keep what fits: the prediction of a job that does not fit may have only its memory,
+ * and one that is known to need more than `most_bytes` of the device, if that is above 0, is none, but SL_DONE. */
 enum sl_status sl_trial_fit(struct sl_trial *out, const struct sl_options *options, int64_t most_bytes);
 /* Whether it fits, by the same rule as a verdict. */
 static inline bool sl_trial_fits(const struct sl_trial *trial) {

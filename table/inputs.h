@@ -1,8 +1,8 @@
 /* Turns a row of a table (rows.h) into the three inputs of a prediction. What the row leaves open follows from the
  * preset of its framework and from how that framework is known to behave.
  *
- * - arch: gpt is the family gpt2, llama and nemotron are themselves. Dropout is Megatron-LM's default, 0.1 with stored masks, for a gpt of
- *   the two Megatrons, and 0 otherwise.
+ * - arch: gpt is the family gpt2, llama and nemotron are those of their names. Dropout is Megatron-LM's default, 0.1
+ *   with stored masks, for a gpt of the two Megatrons, and 0 otherwise.
  * - framework and zero_stage choose the preset:
  *     megatron            0 megatron-lm, in fp16 megatron-local-ddp; 1 megatron-distributed-optimizer, 3 megatron-fsdp
  *     megatron-deepspeed  0 and 1 deepspeed-pipeline; without a pipeline 2 and 3 deepspeed-2, deepspeed-3

@@ -17,7 +17,9 @@
   X(TEXT, gpu, 0, 0, "device, as a100-sxm-80g; must be the cluster's, and chooses one that is not known")              \
   X(NUMBER, gpus_per_node, 1, 100000, "devices of a node; empty: the cluster's")                                       \
   X(NUMBER, n_gpus, 1, 1 << 20, "ranks in all")                                                                        \
-  X(TEXT, arch, 0, 0, "gpt (LayerNorm, GELU, learned positions, biases), llama (RMSNorm, SwiGLU, RoPE) or nemotron (LayerNorm, squared ReLU, RoPE of half a head)")             \
+  X(TEXT, arch, 0, 0,                                                                                                  \
+    "gpt (LayerNorm, GELU, learned positions, biases), llama (RMSNorm, SwiGLU, RoPE) or nemotron (LayerNorm, squared " \
+    "ReLU, RoPE of half a head)")                                                                                      \
   X(NUMBER, n_layers, 1, 1 << 20, "blocks")                                                                            \
   X(NUMBER, d_model, 1, 1 << 30, "width")                                                                              \
   X(NUMBER, n_heads, 1, 1 << 30, "attention heads; empty: d_model / 128, or near")                                     \

@@ -151,9 +151,10 @@ double sl_device_median_noise(const struct sl_device *device, double step_s, int
 void sl_cluster_resize_nodes(struct sl_cluster *cluster, int64_t devices);
 /* Divides a job of `world` devices evenly over the domains of a link that joins several nodes, where it needs more than
  * one: a scheduler is told to keep as many nodes together as divide the job's (Slurm's --segment; Megatron Bridge's
- * scripts/performance/utils/executors.py of 067f987 takes the most that do). So 32 nodes of NVL72 are two domains of 16,
- * not 18 and 14, and a stage of 32 devices lies in one. Jobs whose nodes no number of at least half a domain divides
- * fill domains one by one. An outer link joins whole inner domains. */
+ * scripts/performance/utils/executors.py of 067f987 takes the most that do). So 32 nodes of NVL72 are two domains of
+ * 16, not 18 and 14, and a stage of 32 devices lies in one. Where no number of nodes from half a domain up divides the
+ * job's, domains are filled one by one, and so they are where the job has a part of a node. An outer link joins whole
+ * inner domains. */
 void sl_cluster_align(struct sl_cluster *cluster, int64_t world);
 /* Frees the measured ops and the annotations; accepts a zeroed cluster. */
 void sl_cluster_free(struct sl_cluster *cluster);

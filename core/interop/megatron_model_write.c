@@ -98,7 +98,8 @@ static enum sl_status put_dropouts(const json_t *model, const struct sl_megatron
   const json_t *first = k->hidden[0] != NULL ? json_object_get(model, k->hidden[0]) : NULL,
                *second = k->hidden[1] != NULL ? json_object_get(model, k->hidden[1]) : first;
   if (first != NULL && json_number_value(first) != json_number_value(second))
-    return refuse(k->hidden[0], "another than of the branches", "one dropout");
+    return sl_fail(SL_ERR_INPUT, "--to megatron: %s: is %g, and %s is %g; expected one dropout, as --hidden-dropout is",
+                   k->hidden[0], json_number_value(first), k->hidden[1], json_number_value(second));
   put_real(out, "hidden-dropout", second);
   put_real(out, "attention-dropout", json_object_get(model, k->attention));
   return SL_OK;

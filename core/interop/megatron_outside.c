@@ -18,13 +18,14 @@ static enum sl_status check_files(const struct sl_arguments *a, bool strict) {
 }
 
 /* Does a word begin with what only a shell could tell? Not the program's path, and not "$1" and "$@", which are of the
- * script's own command line, taken as empty. */
-static bool is_open(const char *word) {
+ * script's own command line: that is taken as empty, unless it is given. */
+static bool is_open(const char *word, bool has_arguments) {
   const size_t length = strlen(word);
   if (length > 3 && strcmp(word + length - 3, ".py") == 0) return false;
   if (word[0] == '`') return true;
   const char first = word[0] == '$' ? word[1 + (word[1] == '{')] : '\0';
-  return isalpha((unsigned char)first) || first == '_' || first == '(';
+  const bool is_argument = isdigit((unsigned char)first) || first == '@' || first == '*';
+  return isalpha((unsigned char)first) || first == '_' || first == '(' || (has_arguments && is_argument);
 }
 
 static enum sl_status check_words(const struct sl_arguments *a, bool strict) {
@@ -38,7 +39,7 @@ static enum sl_status check_words(const struct sl_arguments *a, bool strict) {
       takes = sl_megatron_takes(word + 2);
     } else if (takes > 0) {
       takes--;
-    } else if (is_open(word)) {
+    } else if (is_open(word, a->source.has_arguments)) {
       snprintf(said, sizeof said, "%.256s:%d: %.200s", place->file != NULL ? place->file : a->name, place->line, word);
       if (strict)
         return sl_fail(SL_ERR_INPUT, "%s: nothing in the script tells it, and the environment is not looked at", said);

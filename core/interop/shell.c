@@ -14,9 +14,11 @@
 
 /* Ends a word of the shell, and with it an assignment. */
 static enum sl_status end_shell_word(struct sl_shell_reader *r) {
-  const bool ends = r->length > 0;
+  const bool ends = r->length > 0, is_argument = r->starts && r->begun && !r->assigns && !r->redirects;
   r->value.blank_after = r->assigns && !ends && r->value.list.count > 0;
   SL_TRY(sl_shell_end_word(r));
+  if (is_argument) SL_TRY(sl_shell_end_argument(r));
+  r->begun = false;
   if (ends && !r->assigns) r->redirects = false;
   return r->assigns && !r->in_array ? sl_shell_end_assignment(r) : SL_OK;
 }
@@ -95,7 +97,7 @@ static bool pass_heredoc(struct sl_shell_reader *r) {
 /* ">", "2>&1", "&>>" and the like: the word behind is a file's name. */
 static enum sl_status redirect(struct sl_shell_reader *r) {
   r->word[r->length] = '\0';
-  if (strspn(r->word, "0123456789") == r->length) r->length = 0;
+  if (strspn(r->word, "0123456789") == r->length) r->length = 0, r->begun = false;
   SL_TRY(end_shell_word(r));
   r->at += *r->at == '&';
   r->at += strspn(r->at, "<>");
@@ -110,6 +112,7 @@ static void quote(struct sl_shell_reader *r) {
     r->opened = r->at;
   else if (*r->opened == *r->at)
     r->opened = NULL;
+  r->begun = true;
   r->at++;
 }
 
@@ -230,8 +233,10 @@ static enum sl_status read_start(struct sl_shell_reader *r, const char *start) {
   if (start == NULL) return SL_OK;
   r->file = command_line;
   begin_text(r, start, r->file);
+  r->starts = true;
   SL_TRY(read_text(r));
   SL_TRY(sl_shell_take_arguments(r));
+  r->starts = false;
   r->file = NULL;
   return SL_OK;
 }
@@ -253,6 +258,7 @@ enum sl_status sl_shell_read_started(struct sl_shell *out, const char *name, con
   sl_shell_list_free(&r.value.list);
   sl_shell_list_free(&r.command);
   sl_shell_list_free(&r.given);
+  free(r.ends.at);
   sl_shell_program_free(&r.program);
   sl_words_free(&r.texts);
   if (status != SL_OK) sl_shell_free(out);

@@ -20,17 +20,18 @@ struct sl_shell {
   struct sl_words doubts; /* the texts of them, each once */
   struct sl_words files;  /* that the script sources and that were read */
   struct sl_words unread; /* others: "run.sh:3: source $X/y.sh (only a shell can tell its path)" */
+  bool has_arguments;     /* the script is started with words of its own */
 };
 
 /* Reads the words of `text`. Words are separated by blanks and lines, inside quotation marks too, since scripts keep
  * lists of arguments in strings; the marks are left out. A backslash keeps the next character, or joins two lines; #
  * starts a comment where a word may start; here-documents and redirections are passed over.
  *
- * NAME=VALUE, NAME=(...) and += set variables; $NAME, ${NAME}, ${NAME[@]}, ${NAME:-DEFAULT}, ${NAME:=DEFAULT} and
- * ${NAME:+OTHER}, ${NAME:?WORDS} are replaced where that is known, otherwise kept. $((...)) of known numbers is
- * evaluated (arithmetic.h); nothing is executed. All branches of conditions are read (shell_conditions.h), loops and functions
- * once, where they stand. The last value of a variable holds; a word that has another value if the condition fails is
- * in doubt.
+ * NAME=VALUE, NAME=(...) and += set variables; $NAME, ${NAME}, ${NAME[@]}, ${NAME:-DEFAULT}, ${NAME:=DEFAULT},
+ * ${NAME:+OTHER} and ${NAME:?WORDS} are replaced where that is known, otherwise kept. $((...)) of known numbers is
+ * evaluated (arithmetic.h); nothing is executed. All branches of conditions are read (shell_conditions.h), loops and
+ * functions once, where they stand. The last value of a variable holds; a word that has another value if the condition
+ * fails is in doubt.
  *
  * With `is_script` the words are those of the last command that runs a pretrain_*.py, from that file on: neither what
  * `echo` and `printf` say nor what other commands are given, nor what stands behind an `exit` that follows it. A warning
@@ -45,8 +46,8 @@ struct sl_shell {
  * 4095 bytes; what is not closed. On failure nothing is allocated. */
 enum sl_status sl_shell_read(struct sl_shell *out, const char *name, const char *text, bool is_script);
 /* The same of a script that is started by the command `start`, NULL: by its name alone. "MBS=4 bash run.sh 7B" sets the
- * variable MBS, and $1, $2 ... $@ and $# of the words behind `name`, outside of functions and loops. Errors, too: a
- * `shift` of them there. */
+ * variable MBS, and $1, $2 ... $@ and $# of the words behind `name`, outside of functions and loops; 'a b' is one of
+ * them, and so is ''. Errors, too: a `shift` of them there, or of an unknown number, and `set --`. */
 enum sl_status sl_shell_read_started(struct sl_shell *out, const char *name, const char *text, bool is_script,
                                      const char *start);
 void sl_shell_free(struct sl_shell *shell);

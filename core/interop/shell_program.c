@@ -75,18 +75,19 @@ static size_t redirection(const char *word) {
   return marks > 0 ? descriptor + marks : 0;
 }
 
-/* "$@" and "$*": the arguments of the script, which has none. */
+/* "$@" and "$*": the arguments of the script, where it is not known which these are. */
 static bool is_of_script(const char *word) {
   return strcmp(word, "$@") == 0 || strcmp(word, "$*") == 0 || strcmp(word, "${@}") == 0 || strcmp(word, "${*}") == 0;
 }
 
 /* The program and its arguments, without what stands behind them in a text. */
-static enum sl_status take(struct sl_shell_list *out, const struct sl_shell_list *command, size_t program) {
+static enum sl_status take(struct sl_shell_list *out, const struct sl_shell_list *command, size_t program,
+                           bool has_arguments) {
   out->count = 0;
   for (size_t i = program; i < command->count && !ends_command(command->words[i].text); i++) {
     const char *word = command->words[i].text;
     const size_t redirected = redirection(word);
-    if (is_of_script(word)) continue;
+    if (is_of_script(word) && !has_arguments) continue;
     if (redirected == 0)
       SL_TRY(sl_shell_list_add(out, &command->words[i]));
     else if (word[redirected] == '\0')
@@ -101,7 +102,7 @@ enum sl_status sl_shell_program_command(struct sl_shell_program *p, const struct
   if (has_argument(command, 0) && !only_says(command)) SL_TRY(add_to_all(p, command));
   if (rank == NONE || (int)rank < p->rank) return SL_OK;
   struct sl_shell_list own = {0};
-  enum sl_status status = take(&own, command, program);
+  enum sl_status status = take(&own, command, program, p->has_arguments);
   const bool differs = (int)rank == p->rank && !sl_shell_list_equal(&p->best, &own);
   p->other = differs ? p->best.words[0] : (struct sl_shell_word){0};
   p->rank = (int)rank;

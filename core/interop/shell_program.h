@@ -9,6 +9,7 @@ struct sl_shell_program {
   int rank;                   /* how sure it is that it is the training; 0: there is none */
   struct sl_shell_word other; /* of an earlier one, as sure, whose arguments differ; its text is NULL: there is none */
   struct sl_shell_list all;
+  bool has_arguments; /* the script is started with words of its own; without, its "$@" is empty */
 };
 
 /* Takes a command's words. Errors: SL_ERR_MEMORY. */

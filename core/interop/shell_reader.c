@@ -23,6 +23,7 @@ enum sl_status sl_shell_push(struct sl_shell_reader *r, const char *bytes, size_
     r->quoted = r->opened != NULL;
     r->plain = !r->quoted;
   }
+  r->begun = true;
   memcpy(r->word + r->length, bytes, n);
   r->length += n;
   return SL_OK;

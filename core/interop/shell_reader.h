@@ -14,6 +14,10 @@ struct sl_shell_input {
   bool assigns; /* the default becomes the variable's value, as ${NAME:=DEFAULT} says */
 };
 
+struct sl_shell_ends {
+  size_t *at, count, capacity;
+};
+
 struct sl_shell_reader {
   const char *text, *at, *end, *name;   /* name: of the text, for messages */
   const char *script;                   /* the script's name */
@@ -29,8 +33,11 @@ struct sl_shell_reader {
   struct sl_shell_conditions conditions;
   struct sl_shell_variables variables;
   struct sl_shell_program program;
-  struct sl_shell_list given; /* the script's own arguments ... */
-  size_t shifted;             /* ... of which so many are gone */
+  struct sl_shell_list given; /* the words of the script's own arguments; those of "a b" are two ... */
+  struct sl_shell_ends ends;  /* ... and how many of them there are up to the end of each argument */
+  size_t shifted;             /* arguments that are gone */
+  bool starts;                /* it is the command that starts the script: `ends` are those of `command` */
+  bool begun;                 /* a word of the shell has begun, which "" is, too */
   struct sl_shell *out;
   struct sl_words texts; /* of all words */
   int read;              /* words so far, those of values that are used again included */

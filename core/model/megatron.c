@@ -1,6 +1,7 @@
-/* A model of Megatron-LM that is no Hugging Face family: any combination of what its arguments say. Keys are its
- * TransformerConfig's, where that has one, and otherwise the argument's; parts have the names of megatron.core's
- * GPTModel. Source: Megatron-LM core_r0.12, megatron/core/transformer/transformer_config.py, megatron/core/models/gpt. */
+/* A model of Megatron-LM that is no Hugging Face family: any combination of what its arguments say. Keys are those of
+ * Megatron-LM's TransformerConfig where that has one, and otherwise the argument's; parts have the names of
+ * megatron.core's GPTModel. Source: Megatron-LM core_r0.12, megatron/core/transformer/transformer_config.py,
+ * megatron/core/models/gpt. */
 #include "core/model/families.h"
 
 #include <stdio.h>

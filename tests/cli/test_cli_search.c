@@ -1,5 +1,6 @@
 /* label: cli
- * Searches for the largest micro-batch, the fewest ranks and the longest sequence: what is found is where fitting ends. */
+ * Searches for the largest micro-batch, the fewest ranks and the longest sequence: what is found is where fitting ends.
+ */
 #include "tests/support/small_cluster.h"
 
 /* What is found fits, and what lies just beyond does not. */

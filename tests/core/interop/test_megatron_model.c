@@ -112,7 +112,7 @@ static void what_has_no_argument_is_named(void **state) {
       {"{\"model_type\": \"llama\", \"hidden_act\": \"gelu\", " LATER "}", "hidden_act: is gelu; expected silu"},
       {"{\"model_type\": \"arcee\", \"hidden_act\": \"relu\", " LATER "}", "hidden_act: is relu; expected relu2"},
       {"{\"model_type\": \"gpt2\", \"activation_function\": \"relu\"}", "activation_function: is relu; expected gelu"},
-      {"{\"model_type\": \"gpt2\", \"embd_pdrop\": 0}", "embd_pdrop: is another than of the branches; expected one"},
+      {"{\"model_type\": \"gpt2\", \"embd_pdrop\": 0}", "embd_pdrop: is 0, and resid_pdrop is 0.1; expected one"},
       {"{\"model_type\": \"starcoder2\", \"sliding_window\": 8, " LATER "}", "sliding_window: is a window"},
       {"{\"model_type\": \"qwen2\", \"use_sliding_window\": true, \"sliding_window\": 8, \"max_window_layers\": "
        "1, " LATER "}",

@@ -142,6 +142,16 @@ static void errors_name_the_arguments(void **state) {
   sl_megatron_free(&made);
 }
 
+/* Read of a script that `start` starts, the warnings are `says`. */
+static void started(const char *start, const char *text, const char *says) {
+  const struct sl_megatron_source source = {
+      .name = "run.sh", .text = text, .is_script = true, .wants_model = true, .start = start};
+  struct sl_megatron_made made;
+  if (read_as_asked(&source, &made) != SL_OK) fail_msg("%s: %s", start, sl_error_message());
+  if (strcmp(warned, says) != 0) fail_msg("%s: %s", start, warned);
+  sl_megatron_free(&made);
+}
+
 /* Files and words that a script does not tell are named, with --strict refused; a value that nobody needs is not. */
 static void what_comes_from_outside_is_named(void **state) {
   (void)state;
@@ -156,6 +166,10 @@ static void what_comes_from_outside_is_named(void **state) {
                                                      "run.sh:1: source $A/none.sh (only a shell can tell "
                                                      "its path)"}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) warns(cases[i][0], true, false, cases[i][1]);
+  /* of a script that is started with words, "$@" in a function is not empty */
+  static const char function[] = "main() {\npretrain_gpt.py " NEEDED "\"$@\" ${@:2}\n}\nmain \"$@\"";
+  started("run.sh", function, "");
+  started("run.sh --bf16", function, EMPTY "run.sh:2: $@; run.sh:2: ${@:2}");
   refuses(cases[0][0], true, true,
           "run.sh:1: $PREC: nothing in the script tells it, and the environment is not looked");
   refuses(cases[4][0], true, true, "run.sh:1: source $A/none.sh (only a shell can tell its path): cannot be read here");

@@ -23,6 +23,12 @@ static void start_names_the_values(void **state) {
       {RUN "$2 ${3:-five}", "run.sh 7", "$2 five"},
       {RUN "$# $((2 * $1)) $(( N + ${2} ))", "N=4 run.sh 7 8", "2 14 12"},
       {"A=(--y 1)" RUN "\"$@\" ${@}", "bash run.sh --a 'b c'", "--a b c --a b c"},
+      /* a word in quotation marks is one argument, whatever blanks it has; what > and < name is none */
+      {RUN "$# $2 $1", "run.sh 'a b' c", "2 c a b"},
+      {RUN "$# $3 ${2:-none} $1", "run.sh a \"\" c", "3 c none a"},
+      {"shift" RUN "$# $1", "run.sh \"a b\" c\\ d", "1 c d"},
+      {RUN "$# $2", "N='1 2' run.sh a b >'log' 2>&1 <in", "2 b"},
+      {RUN "$# $2", "bash -c 'run.sh a b'", "2 b"},
       {RUN "$MBS", "MBS=4 TP=2 run.sh", "4"},
       {"MBS=${MBS:-1}\nTP=${TP:?is missing}" RUN "$MBS $TP", "TP=2 run.sh", "1 2"},
       {"MBS=8" RUN "$MBS", "MBS=4 run.sh", "8"},
@@ -35,6 +41,8 @@ static void start_names_the_values(void **state) {
       /* a function has arguments of its own, and a loop is read once */
       {"f() {\n A=$1\n}" RUN "$A", "run.sh a", "$1"},
       {"while true; do\n A=$1\ndone" RUN "$A", "run.sh a", "$1"},
+      {"main() {" RUN "1 \"$@\"\n}\nmain \"$@\"", "run.sh a", "1 $@"},
+      {"main() {" RUN "1 \"$@\"\n}\nmain \"$@\"", "run.sh", "1"},
       {RUN "${#} ${#A} $$", "run.sh a", "1 ${#A} $$"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -49,7 +57,7 @@ static void start_names_the_values(void **state) {
   }
 }
 
-/* Which word is which cannot be told where a shift runs so many times, or perhaps. */
+/* Which word is which cannot be told where a shift runs so many times, or perhaps, or moves by an unknown number. */
 static void shifts_that_may_run(void **state) {
   (void)state;
   static const char *const cases[][3] = {
@@ -59,6 +67,11 @@ static void shifts_that_may_run(void **state) {
        "is which; expected NAME=VALUE in front of the script instead"},
       {"if [ -f x ]; then shift; fi" RUN "$1", "run.sh a", "run.sh:1: shift in a loop"},
       {"while [ $# -gt 0 ]; do\n shift\ndone" RUN "1", "TP=2 run.sh", NULL},
+      {"shift $N" RUN "$1", "run.sh a", "run.sh:1: shift by what only a shell can tell: it cannot be told"},
+      {"shift $N" RUN "$1", "N=1 run.sh a", NULL},
+      {"set -- 4" RUN "$1", "run.sh a", "run.sh:1: set -- gives the script other words: it cannot be told"},
+      {"set -e\nset -- 4" RUN "1", "N=1 run.sh", NULL},
+      {"f() {\n set -- 4\n}" RUN "$1", "run.sh a", NULL},
       {"if [ 1 = 2 ]; then shift; fi" RUN "$1", "run.sh a", NULL}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     struct sl_shell shell;
