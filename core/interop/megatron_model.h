@@ -10,7 +10,8 @@
  *   rope, LayerNorm, gelu                                 starcoder2, with --disable-bias-linear without use_bias
  *   alibi, --embed-layernorm, LayerNorm, gelu, biases     bloom
  *   rope, --squared-relu, --apply-layernorm-1p; RMSNorm   nemotron; arcee
- *   anything else, and sizes that a family has no key for megatron: Megatron-LM's own (core/model/megatron.c)
+ *   anything else, and what a family has no key for       megatron: Megatron-LM's own (core/model/megatron.c); so are
+ *                                                         --kv-channels of a gpt2, --hidden-dropout of a llama
  * The vocabulary is megatron_vocabulary.h's; without one *model is NULL. Of which arguments its keys are made is added
  * to `names` (megatron_keys.h). Errors: SL_ERR_INPUT: invalid sizes and words; --swiglu beside --squared-relu; those of
  * the vocabulary. */

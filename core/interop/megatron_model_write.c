@@ -53,7 +53,8 @@ static enum sl_status read_biases(const json_t *model, const struct sl_megatron_
   if (form->keys->head == NULL) return SL_OK;
   const bool fixed = *found & (SL_MEGATRON_QKV_BIAS | SL_MEGATRON_QK_NORM);
   if (fixed && (attention || mlp)) return refuse(attention ? "attention_bias" : "mlp_bias", "true", "false");
-  if (attention != mlp) return refuse(attention ? "attention_bias" : "mlp_bias", "true", "both of them or none");
+  if (attention != mlp)
+    return refuse(attention ? "attention_bias" : "mlp_bias", "true", "attention_bias and mlp_bias, or neither");
   *found = (*found & ~SL_MEGATRON_NO_BIAS) | (attention ? 0 : SL_MEGATRON_NO_BIAS);
   return SL_OK;
 }

@@ -107,7 +107,7 @@ static void what_has_no_argument_is_named(void **state) {
       {"{\"model_type\": \"gemma\", " LATER "}",
        "--to megatron: model_type: is gemma; expected gpt2, gpt_bigcode, llama"},
       {"{\"model_type\": \"llama\", \"mlp_bias\": true, " LATER "}",
-       "mlp_bias: is true; expected both of them or none"},
+       "mlp_bias: is true; expected attention_bias and mlp_bias, or neither"},
       {"{\"model_type\": \"qwen3\", \"attention_bias\": true, " LATER "}", "attention_bias: is true; expected false"},
       {"{\"model_type\": \"llama\", \"hidden_act\": \"gelu\", " LATER "}", "hidden_act: is gelu; expected silu"},
       {"{\"model_type\": \"arcee\", \"hidden_act\": \"relu\", " LATER "}", "hidden_act: is relu; expected relu2"},
