@@ -71,9 +71,12 @@ static enum sl_status read_positions(const struct sl_arguments *a, int *found) {
   return sl_arguments_fail(a, "position-embedding-type", "rope, alibi, learned_absolute or none");
 }
 
+/* BigScience's --glu-activation swiglu is Megatron-LM's --swiglu, with an MLP as wide as without it. */
 static enum sl_status read_traits(const struct sl_arguments *a, int *found) {
-  const char *norm = "LayerNorm";
-  *found = 0;
+  const char *norm = "LayerNorm", *glu = "swiglu";
+  *found = sl_arguments_has(a, "glu-activation") ? SL_MEGATRON_SWIGLU : 0;
+  if (*found) SL_TRY(sl_arguments_text(a, "glu-activation", &glu));
+  if (strcmp(glu, "swiglu") != 0) return sl_arguments_fail(a, "glu-activation", "swiglu: no other one is modelled");
   for (const struct sl_megatron_flag *f = sl_megatron_flags; f->argument != NULL; f++)
     if (sl_arguments_has(a, f->argument)) *found |= f->trait;
   if (!(*found & SL_MEGATRON_NO_BIAS)) *found &= ~SL_MEGATRON_QKV_BIAS; /* which all linear layers have then */

@@ -24,7 +24,6 @@ const struct sl_megatron_refusal sl_megatron_refused[] = {
     {"experimental-attention-variant", NULL},
     {"linear-attention-freq", NULL},
     {"quick-geglu", NULL},
-    {"glu-activation", NULL},
     {"activation-func-clamp-value", NULL},
     {"apply-residual-connection-post-layernorm", NULL},
     {"spec", NULL},

@@ -250,6 +250,7 @@ static void what_no_family_has_is_megatrons(void **state) {
        "false"},
       {"--attention-head-type multiquery --disable-bias-linear", "megatron", "num_query_groups", "1"},
       {"--attention-head-type multihead", "gpt2", "n_layer", "8"},
+      {"--glu-activation swiglu", "megatron", "ffn_hidden_size", "256"},
       {ROPE "--attention-head-type multiquery", "starcoder2", "num_key_value_heads", "1"},
       {"--num-key-value-heads 2", "megatron", "num_query_groups", "2"},
       {"--kv-channels 32", "megatron", "kv_channels", "32"},

@@ -60,6 +60,8 @@ static void what_changes_something_is_refused(void **state) {
       {NEEDED "--bf16 --params-dtype fp16", "--params-dtype: is 'fp16'; expected none"},
       {NEEDED "--ddp-bucket-size 9", "--ddp-bucket-size: is '9'; expected none"},
       {NEEDED "--standalone-embedding-stage", "--standalone-embedding-stage: is given; expected none"},
+      {NEEDED MODEL "--glu-activation geglu",
+       "--glu-activation: is 'geglu'; expected swiglu: no other one is modelled"},
       {NEEDED MODEL "--attention-head-type multiple",
        "--attention-head-type: is 'multiple'; expected multihead or multiquery"},
       {NEEDED "--num-experts 1 --num-experts 4", "--num-experts: is '4'; expected 1: nothing else is modelled"},
