@@ -43,6 +43,23 @@ struct sl_family {
 #define SL_LLAMA_ENDS .base = "model.", .prefix = "layers"
 #define SL_LLAMA_ENDS_PARTS                                                                                            \
   [SL_PART_EMBEDDING] = "embed_tokens", [SL_PART_FINAL_NORM] = "norm", [SL_PART_HEAD] = "lm_head"
+/* GPT-2's keys, which GPTBigCode has with the same defaults, and the names of their parts. */
+#define SL_GPT2_KEYS                                                                                                   \
+  SL_SIZE_KEY("vocab_size", NULL, vocab_size, 50257, SL_MAX_ROWS),                                                     \
+      SL_SIZE_KEY("n_positions", "max_position_embeddings", n_positions, 1024, SL_MAX_ROWS),                           \
+      SL_SIZE_KEY("n_embd", "hidden_size", n_embd, 768, SL_MAX_WIDTH),                                                 \
+      SL_SIZE_KEY("n_layer", "num_hidden_layers", n_layer, 12, SL_MAX_LAYERS),                                         \
+      SL_SIZE_KEY("n_head", "num_attention_heads", n_head, 12, SL_MAX_WIDTH),                                          \
+      SL_SIZE_KEY("n_inner", NULL, n_inner, 0, SL_MAX_INNER), SL_DROPOUT_KEY("embd_pdrop", embd_pdrop, 0.1),           \
+      SL_DROPOUT_KEY("attn_pdrop", attn_pdrop, 0.1), SL_DROPOUT_KEY("resid_pdrop", resid_pdrop, 0.1),                  \
+      SL_REAL_KEY("layer_norm_epsilon", norm_epsilon, 1e-5, 1),                                                        \
+      SL_REAL_KEY("initializer_range", initializer_range, 0.02, 1000),                                                 \
+      SL_BOOL_KEY("tie_word_embeddings", tied_head, true),                                                             \
+      SL_ACTIVATION_KEY("activation_function", SL_ACTIVATIONS_PLAIN)
+#define SL_GPT2_PARTS                                                                                                  \
+  [SL_PART_EMBEDDING] = "wte", [SL_PART_POSITIONS] = "wpe", [SL_PART_NORM_1] = "ln_1", [SL_PART_QKV] = "attn.c_attn",  \
+  [SL_PART_ATTENTION_OUT] = "attn.c_proj", [SL_PART_NORM_2] = "ln_2", [SL_PART_UP] = "mlp.c_fc",                       \
+  [SL_PART_DOWN] = "mlp.c_proj", [SL_PART_FINAL_NORM] = "ln_f", [SL_PART_HEAD] = "lm_head"
 
 #define X(type, name) extern const struct sl_family sl_model_##name;
 SL_FAMILY_MAP(X)

@@ -25,8 +25,7 @@ static enum sl_status read_config(struct sl_model *model, const struct sl_json_o
   SL_TRY(sl_model_want_activation(in, "hidden_act", "gelu", "gelu_pytorch_tanh"));
   f->out_bias = f->qkv_bias;
   f->embedding_scale = sqrt((double)model->n_embd);
-  SL_TRY(sl_transformer_heads(model, in, "num_attention_heads", "num_key_value_heads", "hidden_size"));
-  return sl_rotary_read(model, in);
+  return sl_transformer_llama_heads(model, in);
 }
 
 const struct sl_family sl_model_gemma = {

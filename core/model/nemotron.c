@@ -21,8 +21,7 @@ static enum sl_status read_config(struct sl_model *model, const struct sl_json_o
   f->qkv = SL_QKV_APART, f->activation = SL_ACTIVATION_RELU2;
   SL_TRY(sl_transformer_keys(model, in));
   f->out_bias = f->qkv_bias;
-  SL_TRY(sl_transformer_heads(model, in, "num_attention_heads", "num_key_value_heads", "hidden_size"));
-  return sl_rotary_read(model, in);
+  return sl_transformer_llama_heads(model, in);
 }
 
 const struct sl_family sl_model_nemotron = {

@@ -27,8 +27,7 @@ static enum sl_status read_config(struct sl_model *model, const struct sl_json_o
   f->out_in = f->qkv_bias = f->out_bias = f->mlp_bias = f->head_bias = true;
   f->qkv = SL_QKV_APART, f->residual = SL_RESIDUAL_PARALLEL_ONE_NORM;
   SL_TRY(sl_transformer_keys(model, in));
-  SL_TRY(sl_transformer_heads(model, in, "num_attention_heads", "num_key_value_heads", "hidden_size"));
-  return sl_rotary_read(model, in);
+  return sl_transformer_llama_heads(model, in);
 }
 
 const struct sl_family sl_model_phi = {

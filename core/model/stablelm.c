@@ -24,8 +24,7 @@ static enum sl_status read_config(struct sl_model *model, const struct sl_json_o
   SL_TRY(sl_transformer_keys(model, in));
   SL_TRY(sl_json_get_bool(in, "use_parallel_residual", &parallel));
   f->residual = parallel ? SL_RESIDUAL_PARALLEL_ONE_NORM : SL_RESIDUAL_SEQUENTIAL;
-  SL_TRY(sl_transformer_heads(model, in, "num_attention_heads", "num_key_value_heads", "hidden_size"));
-  return sl_rotary_read(model, in);
+  return sl_transformer_llama_heads(model, in);
 }
 
 static void write_config(const struct sl_model *model, json_t *out) {

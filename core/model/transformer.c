@@ -19,6 +19,11 @@ enum sl_status sl_transformer_heads(struct sl_model *model, const struct sl_json
   return SL_OK;
 }
 
+enum sl_status sl_transformer_llama_heads(struct sl_model *model, const struct sl_json_object *in) {
+  SL_TRY(sl_transformer_heads(model, in, "num_attention_heads", "num_key_value_heads", "hidden_size"));
+  return sl_rotary_read(model, in);
+}
+
 json_t *sl_transformer_to_json(const struct sl_model *model) {
   const struct sl_family *family = model->family;
   json_t *out = json_pack("{s:s, s:s}", "model_type", family->name, "_name_or_path", model->name);

@@ -11,5 +11,7 @@ enum sl_status sl_transformer_keys(struct sl_model *model, const struct sl_json_
  * spelt as in the family; kv_key NULL: the family has none. */
 enum sl_status sl_transformer_heads(struct sl_model *model, const struct sl_json_object *in, const char *heads_key,
                                     const char *kv_key, const char *width_key);
+/* The same by Llama's keys, which most later families have, and then the rotary embedding (rotary.h). */
+enum sl_status sl_transformer_llama_heads(struct sl_model *model, const struct sl_json_object *in);
 /* The model as its family's config.json; a new reference. */
 json_t *sl_transformer_to_json(const struct sl_model *model);

@@ -195,49 +195,40 @@ static void activations(void **state) {
 
 struct norm {
   double x[R * C], weight[C], out[R * C], mean[R], rstd[R], w[R * C];
+  int rms; /* else a LayerNorm */
 };
+
+static void norm_forward(struct norm *n, double *out, const double *weight, int from_one) {
+  if (n->rms)
+    sl_llama_rmsnorm_forward_f64(out, n->rstd, n->x, weight, R, C, 1e-5f, from_one);
+  else
+    sl_layernorm_forward_f64(out, n->mean, n->rstd, n->x, weight, NULL, R, C, 1e-5f, from_one);
+}
 
 static double from_one_loss(void *context) {
   struct norm *n = context;
-  sl_llama_rmsnorm_forward_f64(n->out, n->rstd, n->x, n->weight, R, C, 1e-5f, 1);
+  norm_forward(n, n->out, n->weight, 1);
   return dot(n->w, n->out, R * C);
 }
 
 static void norm_from_one(void **state) {
   (void)state;
-  struct norm n;
   double dx[R * C], dw[C], whole[C], out[R * C];
-  void *scratch = malloc(sl_llama_rmsnorm_scratch_bytes_f64(R, C));
-  fill(n.x, R * C, 51, -2, 3), fill(n.weight, C, 52, -1, 1), fill(n.w, R * C, 53, -1, 1);
-  from_one_loss(&n);
-  for (size_t c = 0; c < C; c++) whole[c] = 1 + n.weight[c];
-  sl_llama_rmsnorm_forward_f64(out, n.rstd, n.x, whole, R, C, 1e-5f, 0);
-  for (size_t i = 0; i < R * C; i++) assert_close(n.out[i], out[i], 1e-14, "from one", i);
-  sl_llama_rmsnorm_backward_f64(dx, 0, dw, 0, 0, n.w, n.x, n.weight, n.rstd, R, C, 1, scratch);
-  check_gradient("dx", from_one_loss, &n, n.x, R * C, dx);
-  check_gradient("dweight", from_one_loss, &n, n.weight, C, dw);
-  free(scratch);
-}
-
-static double layernorm_from_one_loss(void *context) {
-  struct norm *n = context;
-  sl_layernorm_forward_f64(n->out, n->mean, n->rstd, n->x, n->weight, NULL, R, C, 1e-5f, 1);
-  return dot(n->w, n->out, R * C);
-}
-
-static void layernorm_from_one(void **state) {
-  (void)state;
-  struct norm n;
-  double dx[R * C], dw[C], whole[C], out[R * C];
-  void *scratch = malloc(sl_layernorm_scratch_bytes_f64(R, C));
-  fill(n.x, R * C, 57, -2, 3), fill(n.weight, C, 58, -1, 1), fill(n.w, R * C, 59, -1, 1);
-  layernorm_from_one_loss(&n);
-  for (size_t c = 0; c < C; c++) whole[c] = 1 + n.weight[c];
-  sl_layernorm_forward_f64(out, n.mean, n.rstd, n.x, whole, NULL, R, C, 1e-5f, 0);
-  for (size_t i = 0; i < R * C; i++) assert_close(n.out[i], out[i], 1e-14, "from one", i);
-  sl_layernorm_backward_f64(dx, 0, dw, NULL, 0, 0, n.w, n.x, n.weight, n.mean, n.rstd, R, C, 1, scratch);
-  check_gradient("dx", layernorm_from_one_loss, &n, n.x, R * C, dx);
-  check_gradient("dweight", layernorm_from_one_loss, &n, n.weight, C, dw);
+  void *scratch = malloc(sl_layernorm_scratch_bytes_f64(R, C) + sl_llama_rmsnorm_scratch_bytes_f64(R, C));
+  for (int rms = 0; rms < 2; rms++) {
+    struct norm n = {.rms = rms};
+    fill(n.x, R * C, 51, -2, 3), fill(n.weight, C, 52, -1, 1), fill(n.w, R * C, 53, -1, 1);
+    from_one_loss(&n);
+    for (size_t c = 0; c < C; c++) whole[c] = 1 + n.weight[c];
+    norm_forward(&n, out, whole, 0);
+    for (size_t i = 0; i < R * C; i++) assert_close(n.out[i], out[i], 1e-14, "from one", i);
+    if (rms)
+      sl_llama_rmsnorm_backward_f64(dx, 0, dw, 0, 0, n.w, n.x, n.weight, n.rstd, R, C, 1, scratch);
+    else
+      sl_layernorm_backward_f64(dx, 0, dw, NULL, 0, 0, n.w, n.x, n.weight, n.mean, n.rstd, R, C, 1, scratch);
+    check_gradient("dx", from_one_loss, &n, n.x, R * C, dx);
+    check_gradient("dweight", from_one_loss, &n, n.weight, C, dw);
+  }
   free(scratch);
 }
 
@@ -357,7 +348,6 @@ int main(void) {
       cmocka_unit_test(attention_gradients),
       cmocka_unit_test(activations),
       cmocka_unit_test(norm_from_one),
-      cmocka_unit_test(layernorm_from_one),
       cmocka_unit_test(norm_without_bias),
       cmocka_unit_test(frequencies),
       cmocka_unit_test(rope_turns_parts_neighbours_and_groups),

@@ -26,6 +26,7 @@ fi
 for table in "$from"/tables/*.csv; do
   "$bin/shardlab" predict --table "$table" --out "$out/$(basename "$table")" --jobs 2
 done
+python3 "$from/shipped.py" "$out"
 python3 "$from/report.py" "$from/tables" "$out"
 "$here/experiments/draw.sh" "$from/fit.gp" "$out" scatter errors
 if [ "$write" = --write ]; then

@@ -57,7 +57,7 @@ static void files_are_found(void **state) {
   (void)state;
   static const char table[] = "{\"model\": {\"vocab\": {\"a\": 0, \"b\": 1}}, \"added_tokens\": [{\"content\": \"b\"}, "
                               "{\"content\": \"<s>\"}, {\"id\": 7}]}";
-  char folder[] = "/tmp/shardlab_vocabulary_XXXXXX", script[64], path[96], argument[128];
+  char folder[] = "test_megatron_vocabulary_XXXXXX", script[64], path[96], argument[128];
   assert_non_null(mkdtemp(folder));
   snprintf(script, sizeof script, "%s/run.sh", folder);
   snprintf(path, sizeof path, "%s/own", folder);
