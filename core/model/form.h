@@ -80,6 +80,7 @@ struct sl_rotary {
   double low, high; /* llama3: low_freq_factor, high_freq_factor; yarn: beta_slow, beta_fast */
   double original;  /* original_max_position_embeddings */
   double attention; /* yarn */
+  bool joined;      /* transformers concatenates what is rotated and the rest of a head, even if there is none */
   bool whole;       /* yarn: the ends of the ramp are rounded to whole pairs */
 };
 
@@ -98,6 +99,7 @@ struct sl_form {
   bool qkv_bias, out_bias, mlp_bias, head_bias;
   enum sl_qk_norm qk_norm;
   enum sl_activation activation;
+  bool gelu_of_torch;       /* gelu_tanh is gelu_pytorch_tanh, one kernel of torch, not transformers' own formula */
   bool gated;               /* activation(gate) * up, else activation(up) */
   bool gate_packed;         /* gate and up are one weight, gate's rows first */
   bool small_residual_init; /* projections that add to the residual stream are initialised smaller by sqrt(2 n_layer) */
@@ -105,6 +107,7 @@ struct sl_form {
    * cap(x) = attention_cap tanh(x / attention_cap) */
   int64_t attention_scalar; /* scale = 1 / sqrt(attention_scalar); 0: head_dim */
   double attention_cap;     /* 0: none */
+  bool softmax_of_scores;   /* transformers computes it in the type of the scores, which are not cast to fp32 */
   double logit_cap;         /* the same for the LM head's logits */
   int64_t
       alibi_max;  /* ALiBi (arXiv:2108.12409): head h of n, a power of two, has the slope 2^(-alibi_max (h + 1) / n) */

@@ -25,7 +25,7 @@ static const struct sl_model_key keys[] = {
 
 static enum sl_status read_config(struct sl_model *model, const struct sl_json_object *in) {
   struct sl_form *f = &model->form;
-  f->rms = f->out_in = f->gated = f->norms_from_one = true;
+  f->rms = f->out_in = f->gated = f->norms_from_one = f->gelu_of_torch = true;
   f->qkv = SL_QKV_APART, f->activation = SL_ACTIVATION_GELU_TANH;
   f->norms = SL_NORMS_AROUND;
   SL_TRY(sl_transformer_keys(model, in));

@@ -43,7 +43,7 @@ static enum sl_status read_rotary(struct sl_model *model, const struct sl_json_o
 
 static enum sl_status read_config(struct sl_model *model, const struct sl_json_object *in) {
   struct sl_form *f = &model->form;
-  f->rms = f->out_in = f->gated = f->norms_from_one = true;
+  f->rms = f->out_in = f->gated = f->norms_from_one = f->gelu_of_torch = true;
   f->qkv = SL_QKV_APART, f->activation = SL_ACTIVATION_GELU_TANH;
   int64_t period = 6;
   f->norms = SL_NORMS_AROUND, f->qk_norm = SL_QK_NORM_HEAD;

@@ -12,7 +12,7 @@ static const struct sl_model_key keys[] = {
 
 static enum sl_status read_config(struct sl_model *model, const struct sl_json_object *in) {
   struct sl_form *f = &model->form;
-  f->qkv_bias = f->out_bias = f->mlp_bias = f->small_residual_init = true;
+  f->qkv_bias = f->out_bias = f->mlp_bias = f->small_residual_init = f->softmax_of_scores = true;
   SL_TRY(sl_transformer_keys(model, in));
   if (model->n_inner == 0) model->n_inner = 4 * model->n_embd;
   const bool aliased = sl_json_get(in, "n_head") == NULL && sl_json_get(in, "num_attention_heads") != NULL;

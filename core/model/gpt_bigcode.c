@@ -13,7 +13,7 @@ static const struct sl_model_key keys[] = {
 static enum sl_status read_config(struct sl_model *model, const struct sl_json_object *in) {
   struct sl_form *f = &model->form;
   bool one_key_head = true;
-  f->out_in = f->qkv_bias = f->out_bias = f->mlp_bias = f->small_residual_init = true;
+  f->out_in = f->gelu_of_torch = f->qkv_bias = f->out_bias = f->mlp_bias = f->small_residual_init = true;
   SL_TRY(sl_transformer_keys(model, in));
   SL_TRY(sl_json_get_bool(in, "multi_query", &one_key_head));
   f->qkv = one_key_head ? SL_QKV_PACKED : SL_QKV_BY_GROUP;

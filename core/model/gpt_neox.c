@@ -56,5 +56,5 @@ const struct sl_family sl_model_gpt_neox = {
               [SL_PART_DOWN] = "mlp.dense_4h_to_h",
               [SL_PART_FINAL_NORM] = "final_layer_norm",
               [SL_PART_HEAD] = "embed_out"},
-    .rotary = {.base = "rotary_emb_base", .share = "rotary_pct", .default_share = 0.25},
+    .rotary = {.base = "rotary_emb_base", .share = "rotary_pct", .default_share = 0.25, .joined = true},
 };

@@ -12,11 +12,12 @@
 static const struct {
   const char *name;
   enum sl_activation activation;
+  bool of_torch; /* form.gelu_of_torch */
 } activations[] = {
-    {"gelu_new", SL_ACTIVATION_GELU_TANH},  {"gelu_pytorch_tanh", SL_ACTIVATION_GELU_TANH},
-    {"gelu_fast", SL_ACTIVATION_GELU_TANH}, {"gelu", SL_ACTIVATION_GELU},
-    {"silu", SL_ACTIVATION_SILU},           {"swish", SL_ACTIVATION_SILU},
-    {"relu", SL_ACTIVATION_RELU},           {"relu2", SL_ACTIVATION_RELU2},
+    {"gelu_new", SL_ACTIVATION_GELU_TANH, false},  {"gelu_pytorch_tanh", SL_ACTIVATION_GELU_TANH, true},
+    {"gelu_fast", SL_ACTIVATION_GELU_TANH, false}, {"gelu", SL_ACTIVATION_GELU, false},
+    {"silu", SL_ACTIVATION_SILU, false},           {"swish", SL_ACTIVATION_SILU, false},
+    {"relu", SL_ACTIVATION_RELU, false},           {"relu2", SL_ACTIVATION_RELU2, false},
 };
 enum { ACTIVATIONS = sizeof activations / sizeof *activations };
 
@@ -66,13 +67,14 @@ static enum sl_status refuse_activation(const struct sl_json_object *in, const s
   return sl_json_get_fail(in, key->key, "%s", names);
 }
 
-static enum sl_status read_activation(const struct sl_json_object *in, const struct sl_model_key *key,
-                                      enum sl_activation *out) {
+static enum sl_status read_activation(struct sl_form *form, const struct sl_json_object *in,
+                                      const struct sl_model_key *key) {
   const json_t *value = sl_json_get(in, key->key);
   if (value == NULL) return SL_OK;
   for (int i = 0; json_is_string(value) && i < ACTIVATIONS; i++) {
     if (!takes(key, i) || strcmp(json_string_value(value), activations[i].name) != 0) continue;
-    *out = activations[i].activation;
+    form->activation = activations[i].activation;
+    form->gelu_of_torch = activations[i].of_torch;
     return SL_OK;
   }
   return refuse_activation(in, key);
@@ -109,7 +111,7 @@ static enum sl_status read_key(struct sl_model *model, const struct sl_json_obje
     *(bool *)at = key->value != 0;
     return sl_json_get_bool(in, key->key, at);
   case SL_KEY_ACTIVATION:
-    return read_activation(in, key, at);
+    return read_activation(&model->form, in, key);
   case SL_KEY_ONLY:
     return want_bool(in, key->key, key->value != 0);
   case SL_KEY_NONE:
@@ -167,9 +169,10 @@ enum sl_status sl_model_read_keys(struct sl_model *model, const struct sl_json_o
   return SL_OK;
 }
 
-static json_t *name_of(enum sl_activation activation) {
+static json_t *name_of(const struct sl_form *form) {
+  const bool of_torch = form->activation == SL_ACTIVATION_GELU_TANH && form->gelu_of_torch;
   int i = 0;
-  while (activations[i].activation != activation) i++;
+  while (activations[i].activation != form->activation || activations[i].of_torch != of_torch) i++;
   return json_string(activations[i].name);
 }
 
@@ -191,7 +194,7 @@ static json_t *value_of(const struct sl_model *model, const struct sl_model_key 
   case SL_KEY_TRAIT:
     return *(const bool *)at == (key->value != 0) ? NULL : json_boolean(*(const bool *)at);
   case SL_KEY_ACTIVATION:
-    return name_of(*(const enum sl_activation *)at);
+    return name_of(&model->form);
   case SL_KEY_USES_WINDOW:
     return model->form.window > 0 ? json_true() : NULL;
   case SL_KEY_LAYER_TYPES:

@@ -75,7 +75,7 @@ static enum sl_status read_norms(struct sl_form *f, const struct sl_json_object 
 static enum sl_status read_config(struct sl_model *model, const struct sl_json_object *in) {
   struct sl_form *f = &model->form;
   bool untied = false;
-  f->out_in = f->small_residual_init = true;
+  f->out_in = f->gelu_of_torch = f->small_residual_init = true;
   SL_TRY(sl_transformer_keys(model, in));
   SL_TRY(sl_json_get_bool(in, "untie_embeddings_and_output_weights", &untied));
   SL_TRY(read_norms(f, in));

@@ -32,5 +32,5 @@ const struct sl_family sl_model_nemotron = {
     SL_FAMILY_KEYS(keys),
     SL_LLAMA_ENDS,
     .parts = {SL_LLAMA_ENDS_PARTS, SL_LLAMA_ATTENTION, SL_PLAIN_MLP, [SL_PART_NORM_2] = "post_attention_layernorm"},
-    .rotary = {.default_share = 0.5},
+    .rotary = {.default_share = 0.5, .joined = true},
 };

@@ -47,5 +47,5 @@ const struct sl_family sl_model_phi = {
               [SL_PART_DOWN] = "mlp.fc2",
               [SL_PART_FINAL_NORM] = "final_layernorm",
               [SL_PART_HEAD] = "lm_head"},
-    .rotary = {.default_share = 0.5},
+    .rotary = {.default_share = 0.5, .joined = true},
 };

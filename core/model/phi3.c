@@ -30,6 +30,7 @@ const struct sl_family sl_model_phi3 = {
     .read = read_config,
     SL_FAMILY_KEYS(keys),
     SL_LLAMA_ENDS,
+    .rotary = {.joined = true},
     .parts = {SL_LLAMA_ENDS_PARTS, [SL_PART_NORM_1] = "input_layernorm", [SL_PART_QKV] = "self_attn.qkv_proj",
               [SL_PART_ATTENTION_OUT] = "self_attn.o_proj", [SL_PART_NORM_2] = "post_attention_layernorm",
               [SL_PART_UP] = "mlp.gate_up_proj", [SL_PART_DOWN] = "mlp.down_proj"},

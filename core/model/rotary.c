@@ -88,7 +88,8 @@ enum sl_status sl_rotary_read(struct sl_model *model, const struct sl_json_objec
   struct sl_rotary *r = &model->form.rotary;
   double share = keys->default_share > 0 ? keys->default_share : 1;
   model->form.positions = SL_POSITIONS_ROTARY;
-  r->base = keys->default_base > 0 ? keys->default_base : 10000, r->interleaved = keys->interleaved, r->attention = 1;
+  r->base = keys->default_base > 0 ? keys->default_base : 10000, r->attention = 1;
+  r->interleaved = keys->interleaved, r->joined = keys->joined;
   SL_TRY(sl_json_get_real(in, keys->base != NULL ? keys->base : "rope_theta", 1, 1e12, &r->base));
   SL_TRY(sl_json_get_real(in, share_key, 1e-6, 1, &share));
   for (int i = 0; i < 2; i++) {

@@ -11,7 +11,7 @@ struct sl_rotary_keys {
   const char *share;    /* the share of a head that is rotated; NULL: "partial_rotary_factor" */
   double default_share; /* 0: 1 */
   double default_base;  /* 0: 10000 */
-  bool interleaved;
+  bool interleaved, joined; /* as in struct sl_rotary */
 };
 
 /* Reads both rotaries of the form, identically, by the keys of the model's family. head_dim and n_positions must be

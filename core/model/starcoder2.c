@@ -26,7 +26,7 @@ static const struct sl_model_key keys[] = {
 
 static enum sl_status read_config(struct sl_model *model, const struct sl_json_object *in) {
   struct sl_form *f = &model->form;
-  f->out_in = true;
+  f->out_in = f->gelu_of_torch = true;
   f->qkv = SL_QKV_APART;
   SL_TRY(sl_transformer_keys(model, in));
   f->out_bias = f->mlp_bias = f->qkv_bias;

@@ -24,12 +24,20 @@ static enum sl_status plain_forward(struct sl_tape *t, const struct sl_node *n) 
   return draft_forward(t, n, SL_OP_GELU_FWD);
 }
 
-/* The gradient is computed in place of the incoming one. */
-static enum sl_status plain_backward(struct sl_tape *t, const struct sl_node *n) {
+/* The gradient is computed in place of the incoming one; `x`: the value that says where it is. */
+static enum sl_status draft_backward(struct sl_tape *t, const struct sl_node *n, int x) {
   const struct sl_operand d = sl_gradient_of(t, n->out[0]);
-  SL_TRY(SL_BUILD_DRAFT(t->g.drafts, act_op(t, n, SL_OP_GELU_BWD), sl_build_as(d, SL_READ_WRITE),
-                        sl_tape_at(t, n->in[0])));
+  SL_TRY(SL_BUILD_DRAFT(t->g.drafts, act_op(t, n, SL_OP_GELU_BWD), sl_build_as(d, SL_READ_WRITE), sl_tape_at(t, x)));
   return sl_gradient_give(t, n->in[0], d);
+}
+
+static enum sl_status plain_backward(struct sl_tape *t, const struct sl_node *n) {
+  return draft_backward(t, n, n->in[0]);
+}
+
+/* ReLU is positive where its input is, so its output, which the next product keeps anyway, will do. */
+static enum sl_status relu_backward(struct sl_tape *t, const struct sl_node *n) {
+  return draft_backward(t, n, n->out[0]);
 }
 
 static enum sl_status gated_forward(struct sl_tape *t, const struct sl_node *n) {
@@ -48,6 +56,7 @@ static enum sl_status gated_backward(struct sl_tape *t, const struct sl_node *n)
 }
 
 static const struct sl_rule plain = {.reads_in = 1, .forward = plain_forward, .backward = plain_backward};
+static const struct sl_rule relu = {.reads_out = 1, .forward = plain_forward, .backward = relu_backward};
 static const struct sl_rule gated = {.reads_in = 3, .forward = gated_forward, .backward = gated_backward};
 
 struct sl_act sl_act_of(const struct sl_form *form) {
@@ -71,10 +80,10 @@ int sl_activate(struct sl_tape *t, const struct sl_act *act, int x, int up) {
                                  .dtype = t->g.l->compute,
                                  .count = packed ? t->values[x].count / 2 : t->values[x].count,
                                  .made = SL_MADE_ELEMENTWISE};
+  const bool is_relu = t->g.l->plan->model->form.activation == SL_ACTIVATION_RELU;
+  const struct sl_rule *rule = act->gated ? &gated : is_relu ? &relu : &plain;
   const int out = sl_tape_value(t, value);
-  sl_tape_node(t,
-               (struct sl_node){
-                   .rule = act->gated ? &gated : &plain, .in = {x, up}, .out = {out}, .kind = packed ? PACKED : PLAIN});
+  sl_tape_node(t, (struct sl_node){.rule = rule, .in = {x, up}, .out = {out}, .kind = packed ? PACKED : PLAIN});
   return out;
 }
 

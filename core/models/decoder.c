@@ -11,7 +11,7 @@
 #include "core/models/columns.h"
 #include "core/models/context.h"
 #include "core/models/ends.h"
-#include "core/models/kept_product.h"
+#include "core/models/kept.h"
 #include "core/models/linear.h"
 #include "core/models/models.h"
 #include "core/models/norm.h"
@@ -81,7 +81,9 @@ static struct sl_qkv prepare(struct sl_tape *t, struct sl_qkv x) {
 
 static int attention(struct sl_tape *t, int x) {
   const int weight = weight_of(t, SL_PART_ATTENTION_OUT), bias = form_of(t)->out_bias ? weight + 1 : -1;
-  const int attended = sl_context_back(t, sl_attention(t, sl_context(t, prepare(t, project(t, x)))));
+  const struct sl_qkv in = sl_context(t, prepare(t, project(t, x)));
+  sl_keep_beside_attention(t, in);
+  const int attended = sl_context_back(t, sl_attention(t, in));
   const int out = sl_row(t, attended, weight, bias);
   return norm(t, SL_PART_POST_NORM_1, out, "post_norm_1");
 }

@@ -15,7 +15,7 @@
 /* What a pass after a forward keeps for the backward of its layer. */
 struct kept {
   enum sl_op_kind by;
-  int layer;
+  int layer, op; /* number of the forward */
   int32_t buffer;
 };
 
@@ -25,7 +25,19 @@ struct passes {
   uint64_t *replayed; /* per layer, bit k: the backward also contains the op of row k of the set */
   struct kept *kept;  /* not read yet, the newest last */
   size_t count, capacity;
+  int ops; /* so many have had their passes */
 };
+
+/* What the passes of a backward have read of `kept`: of which forward (-1: nothing yet), down to where. */
+struct reading {
+  int op;
+  size_t end;
+};
+
+static const struct sl_kernel_row *row_after(const struct passes *p, const struct sl_op *op,
+                                             const struct sl_kernel_row *row) {
+  return sl_kernel_row(p->l->plan->config, &p->l->plan->model->form, op, row);
+}
 
 static int layer_index(const struct passes *p, const struct sl_op *op) {
   return op->layer < 0 ? (int)p->l->plan->model->n_layer + 1 : op->layer;
@@ -70,24 +82,27 @@ static enum sl_status keep(struct passes *p, const struct sl_kernel_row *row, co
   if (!backward) sl_build_slots(p->l, buffer, SL_SLOT_ACTIVATION);
   if (backward && p->l->stage->split) sl_build_slots(p->l, buffer, SL_SLOT_WEIGHT);
   SL_TRY(sl_grow(&p->kept, &p->capacity, p->count + 1, sizeof *p->kept));
-  p->kept[p->count++] = (struct kept){row->kept_by, op->layer, buffer};
+  p->kept[p->count++] = (struct kept){row->kept_by, op->layer, p->ops, buffer};
   pass->flags |= SL_OP_KEEPS;
   operand[(*n)++] = sl_build_write(p->l, buffer);
   return SL_OK;
 }
 
-/* What `op`, a backward, reads of what was kept: the newest of its layer, since the last op is undone first. It is no
- * longer kept then, unless this is only the input's half of the backward: the weights' half reads it, too. */
-static void read_kept(struct passes *p, const struct sl_op *op, struct sl_op *pass, struct sl_operand *operand,
-                      int *n) {
-  for (size_t end = p->count; end > 0; end--) {
-    size_t i = end - 1;
-    if (p->kept[i].by != op->kind || p->kept[i].layer != op->layer) continue;
+/* What a pass of `op`, a backward, reads of what was kept: of the newest forward of its layer, since the last op is
+ * undone first, what no pass has read yet. It is no longer kept then, unless this is only the input's half of the
+ * backward: the weights' half reads it, too. */
+static void read_kept(struct passes *p, const struct sl_op *op, struct sl_op *pass, struct sl_operand *operand, int *n,
+                      struct reading *r) {
+  for (; r->end > 0; r->end--) {
+    const struct kept k = p->kept[r->end - 1];
+    if (k.by != op->kind || k.layer != op->layer || (r->op >= 0 && k.op != r->op)) continue;
     pass->flags |= SL_OP_READS_KEPT;
-    operand[(*n)++] = sl_build_read(p->l, p->kept[i].buffer);
+    operand[(*n)++] = sl_build_read(p->l, k.buffer);
+    r->op = k.op;
+    r->end--;
     if (op->flags & SL_OP_INPUT_GRAD) return;
     p->count--;
-    for (; i < p->count; i++) p->kept[i] = p->kept[i + 1];
+    for (size_t i = r->end; i < p->count; i++) p->kept[i] = p->kept[i + 1];
     return;
   }
 }
@@ -98,17 +113,15 @@ static int part_of(const struct sl_op *op, int whole, int weights) {
   return op->flags & SL_OP_WEIGHT_GRAD ? weights : whole;
 }
 
-/* Does a framework launch anything beside `op`? Rows of an activation are those of GELU by tanh. */
-static bool launches(const struct passes *p, const struct sl_kernel_row *row, const struct sl_op *op) {
-  const bool activation = op->kind == SL_OP_GELU_FWD || op->kind == SL_OP_GELU_BWD;
-  if (activation && p->l->plan->model->form.activation != SL_ACTIVATION_GELU_TANH) return false;
+/* Does a framework launch anything beside `op`? */
+static bool launches(const struct sl_kernel_row *row, const struct sl_op *op) {
   return elements_of(row, op) > 0 && part_of(op, row->launches, row->weight_launches) > 0;
 }
 
-/* `op` is that of `beside`, or a part of it. `first`: it is the first pass after its op, which reads what was kept for
- * that op. */
+/* `op` is that of `beside`, or a part of it. */
 static enum sl_status add_pass(struct passes *p, struct sl_drafts *to, const struct sl_kernel_row *row,
-                               const struct sl_op *op, const struct sl_draft *beside, bool backward, bool first) {
+                               const struct sl_op *op, const struct sl_draft *beside, bool backward,
+                               struct reading *r) {
   struct sl_operand operand[3];
   int32_t scratch;
   int n = 0;
@@ -118,7 +131,7 @@ static enum sl_status add_pass(struct passes *p, struct sl_drafts *to, const str
   pass.dim[0] = part_of(op, row->bytes, row->weight_bytes) * elements_of(row, op);
   pass.dim[1] = part_of(op, row->launches, row->weight_launches);
   if (row->kept > 0) SL_TRY(keep(p, row, op, backward, &pass, operand, &n));
-  if (backward && first) read_kept(p, op, &pass, operand, &n);
+  if (backward) read_kept(p, op, &pass, operand, &n, r);
   if (row->scratch > 0) {
     SL_TRY(bytes_buffer(p, &scratch, row->scratch * elements_of(row, op), op, "scratch"));
     pass.flags |= SL_OP_WORKSPACE;
@@ -144,13 +157,13 @@ static enum sl_status add_passes(struct passes *p, struct sl_drafts *out, const 
                                  bool backward) {
   struct sl_op parts[MOST_PARTS];
   const int count = parts_of(&beside->op, parts);
-  bool first = true;
+  struct reading r = {.op = -1, .end = p->count};
   for (int i = 0; i < count; i++)
-    for (const struct sl_kernel_row *row = NULL; (row = sl_kernel_row(p->l->plan->config, &parts[i], row)) != NULL;) {
-      if (!launches(p, row, &parts[i])) continue;
-      SL_TRY(add_pass(p, out, row, &parts[i], beside, backward, first));
-      first = false;
+    for (const struct sl_kernel_row *row = NULL; (row = row_after(p, &parts[i], row)) != NULL;) {
+      if (!launches(row, &parts[i])) continue;
+      SL_TRY(add_pass(p, out, row, &parts[i], beside, backward, &r));
     }
+  p->ops++;
   return SL_OK;
 }
 
@@ -168,14 +181,13 @@ static enum sl_status add_all(struct passes *p, struct sl_drafts *drafts, bool b
 }
 
 enum sl_status sl_models_add_passes(struct sl_lowering *l) {
-  const struct sl_config *config = l->plan->config;
-  struct passes p = {.l = l, .set = sl_kernel_set(config->sl.kernels)};
+  struct passes p = {.l = l, .set = sl_kernel_set(l->plan->config->sl.kernels)};
   enum sl_status status;
   if (p.set->rows[0].kind == SL_OP_COUNT) return SL_OK;
   SL_TRY(sl_calloc(&p.replayed, (size_t)l->plan->model->n_layer + 2, sizeof *p.replayed));
   for (size_t i = 0; i < l->stage->backward.count; i++) {
     const struct sl_op *op = &l->stage->backward.items[i].op;
-    for (const struct sl_kernel_row *row = NULL; (row = sl_kernel_row(config, op, row)) != NULL;)
+    for (const struct sl_kernel_row *row = NULL; (row = row_after(&p, op, row)) != NULL;)
       p.replayed[layer_index(&p, op)] |= bit_of(&p, row);
   }
   SL_GO(add_all(&p, &l->stage->forward, false));

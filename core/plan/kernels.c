@@ -1,251 +1,12 @@
 /* The table of kernel sets; see kernels.h. */
 #include "core/plan/kernels.h"
 
+#include "core/plan/kernel_rows.h"
 #include "core/plan/presets.h"
 
 #include <stddef.h>
 
-/* Rows that sets share. */
-#define END                                                                                                            \
-  { .kind = SL_OP_COUNT }
-#define NOTHING SL_OP_COUNT
-#define ALWAYS SL_ALWAYS
-#define OP SL_ELEMENT_OF_OP
-#define Q SL_ELEMENT_OF_Q
-#define KV SL_ELEMENT_OF_KV
-#define QKV SL_ELEMENT_OF_QKV
-#define REPEATED SL_ELEMENT_OF_REPEATED
-#define BLOCKS SL_ELEMENT_OF_BLOCKS
-#define ANY SL_WITH_ANY_TYPES
-#define WITHOUT SL_WITHOUT_AUTOCAST
-#define UNDER SL_UNDER_AUTOCAST
-
 /* clang-format off */
-
-/*  kind                     element bytes launches scratch kept kept by   when, weight bytes and launches, autocast */
-
-/* q, k and v are copied apart before the kernel, as are their gradients after it: read and written once. */
-#define COPIES_OF_QKV                                                                                                  \
-    {SL_OP_FLASH_FWD,        QKV,     4,    3,       0,      0,   NOTHING, ALWAYS, 0, 0, ANY},                         \
-    {SL_OP_FLASH_BWD,        QKV,     4,    3,       0,      0,   NOTHING, ALWAYS, 0, 0, ANY},                         \
-    {SL_OP_ATTENTION_FWD,    QKV,     4,    3,       0,      0,   NOTHING, ALWAYS, 0, 0, ANY},                         \
-    {SL_OP_ATTENTION_BWD,    QKV,     4,    3,       0,      0,   NOTHING, ALWAYS, 0, 0, ANY}
-/* t cos (4 bytes), rotate_half (half of it negated, 2; concatenated, 4), times sin (4), their sum (6), concatenated
- * with what is not rotated (4), less our 4; the backward undoes them one by one. */
-#define ROTARY_IN_PYTHON                                                                                               \
-    {SL_OP_ROPE,             OP,      20,   5,       6,      0,   NOTHING, ALWAYS, 0, 0, ANY}
-/* transformers' LlamaRotaryEmbedding gives cos and sin the type of hidden_states, which torch.autocast leaves in
- * fp32: times cos (6), rotate_half (2; 4), times sin (6), their sum (12), concatenated (8), to 16 bits for attention
- * (6), less our 4. */
-#define ROTARY_OF_TRANSFORMERS                                                                                         \
-    {SL_OP_ROPE,             OP,      20,   5,       6,      0,   NOTHING, ALWAYS, 0, 0, WITHOUT},                     \
-    {SL_OP_ROPE,             OP,      40,   6,       12,     0,   NOTHING, ALWAYS, 0, 0, UNDER}
-/* silu(gate) (4) is a tensor of its own, kept for the product (6), less our 6. The backward: gradients of both factors
- * (12) and that of silu (6), less our 10; where gate and up are the halves of one tensor, the backward of torch.chunk
- * concatenates their gradients (8). */
-#define SWIGLU_IN_PYTHON                                                                                               \
-    {SL_OP_SWIGLU_FWD,       OP,      4,    1,       0,      2,   SL_OP_SWIGLU_BWD, ALWAYS, 0, 0, ANY},                \
-    {SL_OP_SWIGLU_BWD,       OP,      8,    2,       2,      0,   NOTHING, ALWAYS, 0, 0, ANY},                         \
-    {SL_OP_SWIGLU_BWD,       OP,      8,    1,       4,      0,   NOTHING, SL_IF_GATE_PACKED, 0, 0, ANY}
-/* vocab_parallel_cross_entropy: logits to fp32 (6), their maximum (4), subtracted in place (8), exp in place (8), sum
- * (4), divided in place (8); backward multiplied by the loss's gradient (8) and to 16 bits (6); less our 4. Besides
- * them, sixteen kernels over rows only. The fp32 copy is live together with the logits, and later with their 16-bit
- * gradient, but not with both: nothing keeps the logits once the loss is there. */
-#define LOSS_OF_MEGATRON(when)                                                                                         \
-    {SL_OP_CLASSIFIER,       OP,      48,   23,      4,      0,   NOTHING, when, 0, 0, ANY},                           \
-    {SL_OP_CLASSIFIER_SHARD, OP,      48,   23,      4,      0,   NOTHING, when, 0, 0, ANY}
-/* The same kernels. DeepSpeed's runtime/pipe/engine.py keeps the outputs of the last stage in its two pipe_buffers until
- * new ones take their place, and these are the fp32 logits (float16_to_fp32 ends the stage): of both beside the new. */
-#define LOSS_OF_MEGATRON_DEEPSPEED                                                                                     \
-    {SL_OP_CLASSIFIER,       OP,      48,   23,      12,     0,   NOTHING, ALWAYS, 0, 0, ANY},                         \
-    {SL_OP_CLASSIFIER_SHARD, OP,      48,   23,      12,     0,   NOTHING, ALWAYS, 0, 0, ANY}
-/* megatron/core/fusions/fused_cross_entropy.py, compiled (--cross-entropy-loss-fusion): to fp32 with the maximum (6),
- * subtracted and exp (8), divided in place (8); backward to 16 bits (6); less our 4. What is in place in eager code is
- * not when compiled: peaks of Megatron-LM's own tests on H100 (golden_values of gpt3_mcore_te_tp2_pp2_resume_torch_dist
- * and its _cross_entropy_loss_fusion) differ by 409 MB, a second fp32 copy of the logits of 413 MB. */
-#define FUSED_LOSS_OF_MEGATRON                                                                                         \
-    {SL_OP_CLASSIFIER,       OP,      24,   10,      8,      0,   NOTHING, SL_IF_FUSED_LOSS, 0, 0, ANY},               \
-    {SL_OP_CLASSIFIER_SHARD, OP,      24,   10,      8,      0,   NOTHING, SL_IF_FUSED_LOSS, 0, 0, ANY}
-/* The same kernels. The caller holds the fp32 logits, and their transposed copy, while the softmax is computed. */
-#define LOSS_OF_NANOTRON                                                                                               \
-    {SL_OP_CLASSIFIER,       OP,      48,   23,      10,     0,   NOTHING, ALWAYS, 0, 0, ANY},                         \
-    {SL_OP_CLASSIFIER_SHARD, OP,      48,   23,      10,     0,   NOTHING, ALWAYS, 0, 0, ANY}
-/* logits.float() (6), log_softmax (8), the loss of a row; backward a one-hot gradient (4), that of log_softmax (12), to
- * 16 bits (6); less our 4. Three fp32 tensors are live at a time. */
-#define LOSS_OF_TORCH                                                                                                  \
-    {SL_OP_CLASSIFIER,       OP,      32,   8,       12,     0,   NOTHING, ALWAYS, 0, 0, ANY},                         \
-    {SL_OP_CLASSIFIER_SHARD, OP,      32,   8,       12,     0,   NOTHING, ALWAYS, 0, 0, ANY}
-/* model/losses/cross_entropy.py on logits of the whole vocabulary: gathered parts concatenated (4), to fp32 (6),
- * log_softmax (8), argmax (4); backward a gradient of zeros (4), that of log_softmax (12), to 16 bits (6), a rank's own
- * part sliced out (4); less our 4. Live together with the logits, in fp32: their softmax, its gradient and the gradient
- * of the logits. */
-#define LOSS_OF_SCALING                                                                                                \
-    {SL_OP_CLASSIFIER,       OP,      44,   14,      12,     0,   NOTHING, ALWAYS, 0, 0, ANY}
-/* One kernel reads scores and writes probabilities; its backward reads both and writes a gradient. */
-#define FUSED_SOFTMAX(when)                                                                                            \
-    {SL_OP_ATTENTION_FWD,    OP,      4,    1,       0,      0,   NOTHING, when, 0, 0, ANY},                           \
-    {SL_OP_ATTENTION_BWD,    OP,      6,    1,       2,      0,   NOTHING, when, 0, 0, ANY}
-/* Dropout of the probabilities reads them (2), writes the result (2) and a mask (1); its backward reads the mask and a
- * gradient and writes a gradient. */
-#define DROPOUT_OF_SCORES                                                                                              \
-    {SL_OP_ATTENTION_FWD,    OP,      5,    1,       0,      0,   NOTHING, SL_IF_DROPOUT, 0, 0, ANY},                  \
-    {SL_OP_ATTENTION_BWD,    OP,      5,    1,       0,      0,   NOTHING, SL_IF_DROPOUT, 0, 0, ANY}
-/* forward_torch_softmax in fp32, as query-key layer scaling requires: to fp32 (6), scaled (8), masked in place (8),
- * softmax (8), to 16 bits (6); the backward: to fp32 (6), softmax's (12), masked (8), scaled (8), to 16 bits (6). The
- * fp32 probabilities are kept. */
-#define SOFTMAX_OF_MEGATRON(when)                                                                                      \
-    {SL_OP_ATTENTION_FWD,    OP,      36,   5,       8,      4,   SL_OP_ATTENTION_BWD, when, 0, 0, ANY},               \
-    {SL_OP_ATTENTION_BWD,    OP,      40,   5,       8,      0,   NOTHING, when, 0, 0, ANY}
-/* Scaling's softmax is assumed to be the same. Its code of 2024 (core/nn/masked_softmax/masked_softmax.py) scales
- * within the product, and masks in 16 bits (26 bytes in all) or, as an option, in fp32 (60); its runs of 2023 lie
- * between. Divided by the root (4), the mask added (6), softmax into fp32 (6), to 16 bits (6); the backward: to fp32
- * (6), softmax's (10), divided (4). */
-#define SOFTMAX_OF_TORCH(when)                                                                                         \
-    {SL_OP_ATTENTION_FWD,    OP,      22,   4,       6,      4,   SL_OP_ATTENTION_BWD, when, 0, 0, ANY},               \
-    {SL_OP_ATTENTION_BWD,    OP,      20,   3,       6,      0,   NOTHING, when, 0, 0, ANY}
-/* Cast to fp32 (6), squared (8), averaged (4), scaled (8), cast back (6), times the weight (4), less our 4; the
- * backward mirrors these with twice as many operands. x in fp32 and the scaled x in 16 bits are kept. The weight's
- * are the product of its gradient and the scaled x (6) and the sum of that (2), less the 4 that our own half reads.
- * Of fp32 x nothing is cast: squared (8), averaged (4), scaled (8), times the weight (8), less our 8; of the
- * backward the two casts (12) are gone, what was in 16 bits is twice that (12), and ours is 6 more. Only the scaled
- * x is kept beside x, in fp32. */
-#define RMSNORM_IN_PYTHON(when)                                                                                        \
-    {SL_OP_RMSNORM_FWD,      OP,      32,   6,       4,      6,   SL_OP_RMSNORM_BWD, when, 0, 0, WITHOUT},             \
-    {SL_OP_RMSNORM_BWD,      OP,      62,   13,      8,      0,   NOTHING, when, 4, 1, WITHOUT},                       \
-    {SL_OP_RMSNORM_FWD,      OP,      20,   4,       4,      4,   SL_OP_RMSNORM_BWD, when, 0, 0, UNDER},               \
-    {SL_OP_RMSNORM_BWD,      OP,      56,   11,      8,      0,   NOTHING, when, 8, 1, UNDER}
-/* torch's layer_norm is one kernel forward, and three backward, of which two sum the weights' gradients: twice the
- * bytes in fp32. */
-#define LAYERNORM_OF_TORCH(when)                                                                                       \
-    {SL_OP_LAYERNORM_BWD,    OP,      2,    2,       0,      0,   NOTHING, when, 2, 2, WITHOUT},                       \
-    {SL_OP_LAYERNORM_BWD,    OP,      4,    2,       0,      0,   NOTHING, when, 4, 2, UNDER}
-
-/* Where the residual stream branches, autograd adds the gradient of the norm to that of the stream: 6. It is a separate
- * tensor, which saves 2 bytes of ours, which is added in place. In fp32 both are twice that. */
-#define GRADIENTS_ADDED                                                                                                \
-    {SL_OP_RMSNORM_BWD,      OP,      4,    1,       0,      0,   NOTHING, ALWAYS, 0, 0, WITHOUT},                     \
-    {SL_OP_LAYERNORM_BWD,    OP,      4,    1,       0,      0,   NOTHING, ALWAYS, 0, 0, WITHOUT},                     \
-    {SL_OP_RMSNORM_BWD,      OP,      8,    1,       0,      0,   NOTHING, ALWAYS, 0, 0, UNDER},                       \
-    {SL_OP_LAYERNORM_BWD,    OP,      8,    1,       0,      0,   NOTHING, ALWAYS, 0, 0, UNDER}
-/* CausalSelfAttention.forward, in training: q, k and v permuted (4), k and v concatenated (4) and permuted (4),
- * sequence lengths counted (eight small kernels). Its backward: gradients of k and v concatenated (4) and permuted (4),
- * those of q, k and v concatenated (4) and transposed (4). The output is transposed into (tokens, sequences): with more
- * than one sequence F.linear copies that for o_proj (4), and the backward copies it again for the weight's gradient (4)
- * and its gradient back into order (4). Rotary positions use flash-attn's kernel, on q and on k as ours; it works in
- * place, so the permuted q, k and v live until the backward. */
-#define ATTENTION_OF_NANOTRON                                                                                          \
-    {SL_OP_FLASH_FWD,        QKV,     4,    1,       0,      2,   SL_OP_FLASH_BWD, ALWAYS, 0, 0, ANY},                 \
-    {SL_OP_FLASH_FWD,        KV,      8,    10,      2,      0,   NOTHING, ALWAYS, 0, 0, ANY},                         \
-    {SL_OP_FLASH_FWD,        Q,       4,    1,       0,      0,   NOTHING, SL_IF_SEQUENCES, 0, 0, ANY},                \
-    {SL_OP_FLASH_BWD,        QKV,     8,    2,       2,      0,   NOTHING, ALWAYS, 0, 0, ANY},                         \
-    {SL_OP_FLASH_BWD,        KV,      8,    2,       0,      0,   NOTHING, ALWAYS, 0, 0, ANY},                         \
-    {SL_OP_FLASH_BWD,        Q,       8,    2,       0,      0,   NOTHING, SL_IF_SEQUENCES, 0, 0, ANY}
-
-/* A block of torchtitan (models/llama/model.py) as Inductor compiles it: one kernel per chain of element-wise ops, with
- * products and attention separate. k and v are written for every query head (repeat_kv, 4), which flash attention
- * reads; so are their gradients, which are read again to be summed (8). Inductor generates no kernels for complex
- * numbers, so rotary positions stay torch's: to fp32 (6), multiplied (8), to 16 bits (6), less our 4. Recomputation by
- * op rotates q again (20) and writes k and v for every head again (4). Attention's backward sums the gradient of q in
- * fp32. The weights' gradients of norms are separate sums, over data that is read once more: that these are two kernels
- * is a guess; under torch.autocast x is fp32. */
-#define BLOCK_BY_INDUCTOR                                                                                              \
-    {SL_OP_FLASH_FWD,        REPEATED, 4,   1,       4,      0,   NOTHING, ALWAYS, 0, 0, ANY},                         \
-    {SL_OP_FLASH_BWD,        REPEATED, 8,   2,       12,     0,   NOTHING, ALWAYS, 0, 0, ANY},                         \
-    {SL_OP_FLASH_BWD,        REPEATED, 4,   1,       0,      0,   NOTHING, SL_IF_SELECTIVE_OP, 0, 0, ANY},             \
-    {SL_OP_FLASH_BWD,        Q,        20,  3,       0,      0,   NOTHING, SL_IF_SELECTIVE_OP, 0, 0, ANY},             \
-    {SL_OP_ROPE,             OP,       16,  2,       8,      0,   NOTHING, ALWAYS, 0, 0, ANY},                         \
-    {SL_OP_RMSNORM_BWD,      OP,       4,   2,       0,      0,   NOTHING, ALWAYS, 4, 2, WITHOUT},                     \
-    {SL_OP_RMSNORM_BWD,      OP,       6,   2,       0,      0,   NOTHING, ALWAYS, 6, 2, UNDER}
-/* torch/distributed/tensor/experimental/_attention.py, _templated_ring_attention and its backward: attention is one call
- * for every rank of the cp group, with one rank's keys and values. Forward, for each: they are concatenated (8); then
- * outputs go to fp32 (6) and are merged, out - sigmoid(lse' - lse) (out - out'), by four kernels (32), or, where only
- * the second chunk attends, half of that and a concatenation (8): 40 on average for each block of another rank; for the
- * own one 14, and 6 in the end. Backward: concatenated (8), gradients of k and v in fp32 added up (20, or 26 where half
- * of them are) and concatenated for the next rank (16), that of q likewise (10 or 13): 58; for the own block 54, zeros
- * first (12), to 16 bits in the end (18). */
-#define RING_OF_TORCH                                                                                                  \
-    {SL_OP_FLASH_FWD,        BLOCKS,  40,   9,       0,      0,   NOTHING, SL_IF_CONTEXT, 0, 0, ANY},                  \
-    {SL_OP_FLASH_FWD,        Q,       20,   3,       14,     0,   NOTHING, SL_IF_CONTEXT, 0, 0, ANY},                  \
-    {SL_OP_FLASH_BWD,        BLOCKS,  58,   11,      0,      0,   NOTHING, SL_IF_CONTEXT, 0, 0, ANY},                  \
-    {SL_OP_FLASH_BWD,        Q,       84,   12,      28,     0,   NOTHING, SL_IF_CONTEXT, 0, 0, ANY}
-/* torch/optim/adamw.py, _multi_tensor_adamw, which torchtitan used until 2025: parameters decayed (8), lerp (12),
- * second moments scaled (8) and added to (12), their roots (8), scaled (8), epsilon added (8), addcdiv (16); less the
- * 28 of ours for fp32 shards. */
-#define ADAMW_BY_FOREACH                                                                                               \
-    {SL_OP_ADAMW,            OP,       52,  12,      0,      0,   NOTHING, ALWAYS, 0, 0, ANY}
-/* torch.amp.GradScaler.unscale_ checks and unscales all gradients, which are fp32 (8), and its step asks the host
- * whether all were finite. */
-#define GRAD_SCALER                                                                                                    \
-    {SL_OP_ADAMW,            OP,       8,   2,       0,      0,   NOTHING, SL_IF_GRAD_SCALER, 0, 0, ANY},            \
-    {SL_OP_ADAM,             OP,       8,   2,       0,      0,   NOTHING, SL_IF_GRAD_SCALER, 0, 0, ANY},            \
-    {SL_OP_SGD,              OP,       8,   2,       0,      0,   NOTHING, SL_IF_GRAD_SCALER, 0, 0, ANY}
-/* megatron/optimizer/optimizer.py and clip_grads.py of February 2022, Float16OptimizerWithFloat16Params: gradients are
- * clipped by a pass over fp32 ones (8), the updated masters are copied to the parameters after the update (4 more than
- * ours, which writes both at once) and gradients are zeroed (2). In fp16 they are copied to fp32 first (6), unscaled
- * and checked for infinities and NaNs (8), and squared and read as fp32 (4 more). */
-#define ADAM_OF_MEGATRON                                                                                               \
-    {SL_OP_ADAMW,            OP,       14,  3,       0,      0,   NOTHING, ALWAYS, 0, 0, ANY},                         \
-    {SL_OP_ADAMW,            OP,       18,  2,       0,      0,   NOTHING, SL_IF_FP16, 0, 0, ANY}
-/* llmfoundry/models/layers/attention.py: the kernel of flash_attn_triton.py reads q, k and v where the product left
- * them (attn_impl of the benchmarks, scripts/train/benchmarking/submit_benchmarks.py). Its backward sums the gradient
- * of q in fp32 and copies it (6); torch.split's concatenates those of q, k and v (4). Materialised scores (attn_impl:
- * torch) are products of permuted copies of q, k and v. */
-#define ATTENTION_OF_FOUNDRY                                                                                           \
-    {SL_OP_FLASH_BWD,        Q,       6,    1,       4,      0,   NOTHING, ALWAYS, 0, 0, ANY},                         \
-    {SL_OP_FLASH_BWD,        QKV,     4,    1,       2,      0,   NOTHING, ALWAYS, 0, 0, ANY},                         \
-    {SL_OP_ATTENTION_FWD,    QKV,     4,    3,       0,      0,   NOTHING, ALWAYS, 0, 0, ANY},                         \
-    {SL_OP_ATTENTION_BWD,    QKV,     4,    3,       0,      0,   NOTHING, ALWAYS, 0, 0, ANY}
-/* flash-attn's csrc/xentropy: logits read for their maximum and for the sum, and again by the backward, which writes
- * the gradient to a separate tensor; less our 4. Then two metrics, the cross entropy and the perplexity, each of
- * torch's own loss: to fp32 (6), log_softmax (8). composer/trainer/trainer.py, _train_microbatch, computes them behind
- * the backward, so what they allocate (8) takes the place of the activations and is not counted. */
-#define LOSS_OF_FOUNDRY                                                                                                \
-    {SL_OP_CLASSIFIER,       OP,      32,   22,      2,      0,   NOTHING, ALWAYS, 0, 0, ANY},                         \
-    {SL_OP_CLASSIFIER_SHARD, OP,      32,   22,      2,      0,   NOTHING, ALWAYS, 0, 0, ANY}
-/* composer/optim/decoupled_weight_decay.py, adamw, a tensor at a time and without decay: first moments scaled (8) and
- * added to (12), second moments likewise (20), their roots (8), divided (8), epsilon added (8), addcdiv (16); less the
- * 28 of ours for fp32 shards. */
-#define ADAMW_OF_COMPOSER                                                                                              \
-    {SL_OP_ADAMW,            OP,       52,  7,       0,      0,   NOTHING, ALWAYS, 0, 0, ANY}
-/* As LOSS_OF_TORCH; but the caller frees the logits before the backward (train.py: del pred), which leaves the
- * allocator a block too small for any other tensor. With a vocabulary split over ranks
- * (torch/distributed/tensor/parallel/loss.py, _log_softmax and _nll_loss_and_log_softmax_backward): to fp32 (6),
- * maximum (4), subtracted (8), exp (8), sum (4), its logarithm subtracted (8); backward a gradient of zeros (4), exp
- * (8), added (12), scaled (8), to 16 bits (6); less our 4. Four fp32 tensors are live at a time. */
-#define LOSS_OF_TORCHTITAN                                                                                             \
-    {SL_OP_CLASSIFIER,       OP,      32,   8,       12,     0,   NOTHING, ALWAYS, 0, 0, ANY},                         \
-    {SL_OP_CLASSIFIER_SHARD, OP,      72,   14,      16,     0,   NOTHING, ALWAYS, 0, 0, ANY}
-/* Inductor's kernels: logits read for their maximum, for the sum, and again in the backward, which writes the gradient;
- * less our 4. It overwrites logits that its own graph made (donated_buffer of torch/_functorch/config.py, on from 2.6;
- * the code that Inductor 2.6 wrote for a CPU says so), and has a tensor of its own where they came from elsewhere. */
-#define LOSS_BY_INDUCTOR                                                                                               \
-    {SL_OP_CLASSIFIER,       OP,      4,    2,       2,      0,   NOTHING, SL_IF_LOSS_APART, 0, 0, ANY},               \
-    {SL_OP_CLASSIFIER,       OP,      4,    2,       0,      0,   NOTHING, SL_UNLESS_LOSS_APART, 0, 0, ANY},           \
-    {SL_OP_CLASSIFIER_SHARD, OP,      4,    4,       2,      0,   NOTHING, SL_IF_LOSS_APART, 0, 0, ANY},               \
-    {SL_OP_CLASSIFIER_SHARD, OP,      4,    4,       0,      0,   NOTHING, SL_UNLESS_LOSS_APART, 0, 0, ANY}
-
-/* transformers' NewGELUActivation (activations.py), gelu_new, in Python: cubed (4 bytes), scaled (4), added to x
- * (6), scaled (4), tanh (4), 1 added (4), x halved (4), their product (6), less our 4; tanh, the two factors of the
- * product are kept beside x. The backward: gradients of both factors (12), x halved (4), tanh's (6), scaled (4), of
- * the cube: x squared (4), times 3 (4), times the gradient (6) scaled (4), and two sums of gradients (12), less our
- * 6. gelu_fast and gelu_pytorch_tanh are read as the same function, and counted so. torch.autocast has pow on its
- * list of fp32, which all that follows is then: to fp32 (6), cubed (8), scaled (8), added to x (10), scaled (8),
- * tanh (8), 1 added (8), x halved (4), their product (10), to 16 bits for the product behind (6), less our 4; x in
- * fp32, tanh and the second factor are kept in fp32, the first in 16 bits. The backward: to fp32 (6), gradients of
- * both factors (10, 12), that of the first to 16 bits (6), x halved (4), tanh's (12), scaled (8), x squared (8),
- * times 3 (8), times the gradient (12), scaled (8), both gradients of x to 16 bits (12), two sums (12), less our 6. */
-#define GELU_IN_PYTHON                                                                                                 \
-    {SL_OP_GELU_FWD,         OP,      32,   7,       4,      6,   SL_OP_GELU_BWD, ALWAYS, 0, 0, WITHOUT},              \
-    {SL_OP_GELU_BWD,         OP,      50,   10,      6,      0,   NOTHING, ALWAYS, 0, 0, WITHOUT},                     \
-    {SL_OP_GELU_FWD,         OP,      72,   9,       8,      12,  SL_OP_GELU_BWD, ALWAYS, 0, 0, UNDER},                \
-    {SL_OP_GELU_BWD,         OP,      112,  14,      12,     0,   NOTHING, ALWAYS, 0, 0, UNDER}
-/* megatron/core/transformer/attention.py, get_query_key_value_tensors: SplitAlongDim of Transformer Engine returns views,
- * of which the queries of a group are copied by a reshape and the values by what attention asks for (4 in all an element
- * of q and v; with rotary positions q and k are new tensors anyway); its backward joins the three gradients (4). Without
- * rotary positions attention reads and writes the product's own tensor. Of context parallelism (Transformer Engine's,
- * whose calls take k and v of each rank) these copies are an op of the program. */
-#define COPIES_BESIDE_ROTARY                                                                                           \
-    {SL_OP_ROPE,             OP,      4,    2,       0,      0,   NOTHING, SL_UNLESS_CONTEXT, 0, 0, ANY}
 
 static const struct sl_kernel_row shardlab[] = {END};
 #define MEGATRON_FUSED                                                                                                 \
@@ -255,11 +16,13 @@ static const struct sl_kernel_row megatron_deepspeed[] = {MEGATRON_FUSED, LOSS_O
 #undef MEGATRON_FUSED
 static const struct sl_kernel_row megatron_unfused[] = {
     COPIES_OF_QKV, DROPOUT_OF_SCORES, SOFTMAX_OF_MEGATRON(SL_UNLESS_FUSED_SOFTMAX), FUSED_SOFTMAX(SL_IF_FUSED_SOFTMAX),
-    RMSNORM_IN_PYTHON(SL_UNLESS_FUSED_NORM), LAYERNORM_OF_TORCH(SL_UNLESS_FUSED_NORM), ROTARY_IN_PYTHON, SWIGLU_IN_PYTHON,
+    RMSNORM_IN_PYTHON(SL_UNLESS_FUSED_NORM), RMSNORM_OF_FP32(SL_UNLESS_FUSED_NORM), LAYERNORM_OF_TORCH(SL_UNLESS_FUSED_NORM), ROTARY_IN_PYTHON, SWIGLU_IN_PYTHON,
     GRADIENTS_ADDED, LOSS_OF_MEGATRON(ALWAYS), ADAM_OF_MEGATRON, END};
 static const struct sl_kernel_row torch_eager[] = {
-    COPIES_OF_QKV, RING_OF_TORCH, DROPOUT_OF_SCORES, SOFTMAX_OF_TORCH(ALWAYS), RMSNORM_IN_PYTHON(ALWAYS), LAYERNORM_OF_TORCH(ALWAYS),
-    ROTARY_OF_TRANSFORMERS, SWIGLU_IN_PYTHON, GELU_IN_PYTHON, GRADIENTS_ADDED, LOSS_OF_TORCH, GRAD_SCALER, END};
+    COPIES_OF_QKV, RING_OF_TORCH, CAPPED_SCORES, DROPOUT_OF_SCORES,
+    SOFTMAX_OF_TORCH(SL_UNLESS_SOFTMAX_IN_16_BITS), SOFTMAX_OF_GPT2(SL_IF_SOFTMAX_IN_16_BITS), RMSNORM_IN_PYTHON(SL_UNLESS_SCALED_IN_FP32),
+    RMSNORM_SCALED_IN_FP32(SL_IF_SCALED_IN_FP32), RMSNORM_OF_FP32(ALWAYS), LAYERNORM_OF_TORCH(ALWAYS), ROTARY_OF_TRANSFORMERS,
+    SWIGLU_IN_PYTHON, GELU_IN_PYTHON, GRADIENTS_ADDED, LOSS_OF_TORCH, GRAD_SCALER, END};
 static const struct sl_kernel_row torch_compile[] = {
     BLOCK_BY_INDUCTOR, RING_OF_TORCH, FUSED_SOFTMAX(ALWAYS), LOSS_BY_INDUCTOR, GRAD_SCALER, END};
 static const struct sl_kernel_row torch_compile_blocks[] = {
@@ -271,7 +34,7 @@ static const struct sl_kernel_row nanotron[] = {
     ATTENTION_OF_NANOTRON, SOFTMAX_OF_TORCH(ALWAYS), SWIGLU_IN_PYTHON, GRADIENTS_ADDED, LOSS_OF_NANOTRON, END};
 static const struct sl_kernel_row aleph_alpha_scaling[] = {
     COPIES_OF_QKV, DROPOUT_OF_SCORES, SOFTMAX_OF_TORCH(SL_UNLESS_FUSED_SOFTMAX), FUSED_SOFTMAX(SL_IF_FUSED_SOFTMAX),
-    RMSNORM_IN_PYTHON(SL_UNLESS_FUSED_NORM), LAYERNORM_OF_TORCH(SL_UNLESS_FUSED_NORM), ROTARY_IN_PYTHON, SWIGLU_IN_PYTHON,
+    RMSNORM_OF_SCALING(SL_UNLESS_FUSED_NORM), RMSNORM_OF_FP32(SL_UNLESS_FUSED_NORM), LAYERNORM_OF_TORCH(SL_UNLESS_FUSED_NORM), ROTARY_IN_PYTHON, SWIGLU_IN_PYTHON,
     GRADIENTS_ADDED, LOSS_OF_SCALING, END};
 
 static const struct sl_kernel_row megatron_core[] = {
@@ -302,7 +65,8 @@ static const struct sl_kernel_set sets[] = {
         .source = "the forms of transformers' modeling_llama.py and activations.py, counted op by op; torch's checkpoint stops early, and keeps "
                   "what its policy chose (torch/utils/checkpoint.py, _CachingTorchDispatchMode); gathered inputs are what a "
                   "product of DTensors keeps",
-        .accumulation = SL_ACCUMULATE_APART, .keeps_gathered = true, .rearranges_gathered = true, .exchanges_repeated = true, .keeps_products = true, .cublas_workspaces = true, .rows = torch_eager},
+        .accumulation = SL_ACCUMULATE_APART, .keeps_gathered = true, .rearranges_gathered = true, .exchanges_repeated = true,
+        .torch_attention = true, .keeps_products = true, .cublas_workspaces = true, .rows = torch_eager},
     [SL_KERNELS_TORCH_COMPILE] = {.name = "torch-compile",
         .source = "torchtitan of June 2025: each TransformerBlock compiled (models/llama3/parallelize_llama.py, apply_compile) "
                   "and the loss, too (components/loss.py); gathered inputs are what torch.mm keeps",
@@ -361,9 +125,24 @@ static bool compiles_loss_apart(const struct sl_config *config) {
   return sl_strategy_find_preset(&preset, config) == SL_OK && preset.family == SL_FAMILY_FSDP2;
 }
 
-static bool holds(const struct sl_kernel_row *row, const struct sl_config *config, const struct sl_op *op) {
-  if (row->autocast == SL_UNDER_AUTOCAST && config->autocast_dtype == SL_F32) return false;
-  if (row->autocast == SL_WITHOUT_AUTOCAST && config->autocast_dtype != SL_F32) return false;
+/* Are norms multiplied by their weights before they are cast back? transformers' GemmaRMSNorm, Olmo2RMSNorm. */
+static bool scales_in_fp32(const struct sl_form *form) {
+  return form->norms_from_one || form->norms == SL_NORMS_AFTER;
+}
+
+static unsigned types_of(const struct sl_config *config) {
+  if (config->autocast_dtype != SL_F32) return SL_UNDER_AUTOCAST;
+  return config->param_dtype == SL_F32 ? SL_IN_FP32 : SL_IN_16_BITS;
+}
+
+/* torch.autocast has softmax on its list of fp32. */
+static bool softmax_in_16_bits(const struct sl_config *config, const struct sl_form *form) {
+  return form->softmax_of_scores && types_of(config) == SL_IN_16_BITS;
+}
+
+static bool holds(const struct sl_kernel_row *row, const struct sl_config *config, const struct sl_form *form,
+                  const struct sl_op *op) {
+  if (!(row->types & types_of(config))) return false;
   switch (row->when) {
   case SL_UNLESS_FUSED_NORM:
     return !config->sl.fused_norm;
@@ -395,15 +174,27 @@ static bool holds(const struct sl_kernel_row *row, const struct sl_config *confi
     return !compiles_loss_apart(config);
   case SL_IF_GATE_PACKED:
     return op->flags & SL_OP_PACKED_GATE;
+  case SL_IF_GELU_IN_PYTHON:
+    return form->activation == SL_ACTIVATION_GELU_TANH && !form->gelu_of_torch;
+  case SL_IF_SOFTMAX_IN_16_BITS:
+    return softmax_in_16_bits(config, form);
+  case SL_UNLESS_SOFTMAX_IN_16_BITS:
+    return !softmax_in_16_bits(config, form);
+  case SL_IF_CAPPED:
+    return form->attention_cap > 0;
+  case SL_IF_SCALED_IN_FP32:
+    return scales_in_fp32(form);
+  case SL_UNLESS_SCALED_IN_FP32:
+    return !scales_in_fp32(form);
   case SL_ALWAYS:
     break;
   }
   return true;
 }
 
-const struct sl_kernel_row *sl_kernel_row(const struct sl_config *config, const struct sl_op *op,
-                                          const struct sl_kernel_row *row) {
+const struct sl_kernel_row *sl_kernel_row(const struct sl_config *config, const struct sl_form *form,
+                                          const struct sl_op *op, const struct sl_kernel_row *row) {
   for (row = row != NULL ? row + 1 : sl_kernel_set(config->sl.kernels)->rows; row->kind != SL_OP_COUNT; row++)
-    if (row->kind == op->kind && holds(row, config, op)) return row;
+    if (row->kind == op->kind && holds(row, config, form, op)) return row;
   return NULL;
 }

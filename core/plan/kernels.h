@@ -12,6 +12,7 @@
 #pragma once
 
 #include "core/config/config.h"
+#include "core/model/form.h"
 #include "core/op/op.h"
 
 /* What an element of a row is: one of the op; for attention, one of q, of k and v, or of q, k and v together; or one of
@@ -47,7 +48,8 @@ enum sl_accumulation {
 /* When a row applies: always; depending on shardlab.fused_norm, fused_softmax or cross_entropy_loss_fusion, for a
  * set that has both forms; for an op with dropout; for fp16, in parameters or by GradScaler; with recomputation by op; for
  * attention over more than one sequence; under context parallelism, or only without it; where the loss is compiled apart,
- * or only where it is not; or for a gate and what it gates in one tensor. */
+ * or only where it is not; for a gate and what it gates in one tensor; or by how transformers
+ * computes what the model has: tanh GELU, softmax, caps, RMSNorm. */
 enum sl_kernel_when {
   SL_ALWAYS,
   SL_UNLESS_FUSED_NORM,
@@ -64,12 +66,18 @@ enum sl_kernel_when {
   SL_UNLESS_CONTEXT,
   SL_IF_LOSS_APART, /* compiled apart from the model, as torchtitan does under FSDP2 */
   SL_UNLESS_LOSS_APART,
-  SL_IF_GATE_PACKED
+  SL_IF_GATE_PACKED,
+  SL_IF_GELU_IN_PYTHON,
+  SL_IF_SOFTMAX_IN_16_BITS,
+  SL_UNLESS_SOFTMAX_IN_16_BITS,
+  SL_IF_CAPPED,         /* attention's scores are */
+  SL_IF_SCALED_IN_FP32, /* norms are multiplied by their weights in fp32 */
+  SL_UNLESS_SCALED_IN_FP32
 };
 
-/* Does a row apply whatever the types are, only to kernels of one 16-bit type, or only under torch.autocast, where
- * norms and the residual stream are in fp32? */
-enum sl_kernel_autocast { SL_WITH_ANY_TYPES, SL_WITHOUT_AUTOCAST, SL_UNDER_AUTOCAST };
+/* The types of activations that a row is for, as bits: 16 bits; fp32; or those of torch.autocast, where norms and the
+ * residual stream are in fp32 and products in 16 bits. */
+enum sl_kernel_types { SL_IN_16_BITS = 1, SL_IN_FP32 = 2, SL_UNDER_AUTOCAST = 4 };
 
 /* What a framework launches in addition to an op of `kind`. Bytes are per element. A kind may have several rows; of an
  * optimizer's only bytes and launches count (lower/update.c). */
@@ -86,7 +94,7 @@ struct sl_kernel_row {
    * input's. torch/distributed/pipelining/_backward.py divides the nodes of autograd so: those between output and input
    * run in stage_backward_input, the weights' gradients, with what only they need, in stage_backward_weight. */
   int weight_bytes, weight_launches;
-  enum sl_kernel_autocast autocast;
+  unsigned types; /* enum sl_kernel_types */
 };
 
 /* Products of one input that a framework computes as one, with one parameter (plan/packing.h). */
@@ -134,6 +142,9 @@ struct sl_kernel_set {
   /* "flash-on-gpu" is cuDNN's attention from this compute capability on; 0: on no device. Transformer Engine's choice
    * (pytorch/attention/dot_product_attention/utils.py, get_attention_backend: Hopper and later). */
   double cudnn_from;
+  /* Attention is called as transformers does (integrations/sdpa_attention.py, and eager_attention_forward of its models):
+   * models/kept.h says what torch keeps of that beside its inputs and its output. */
+  bool torch_attention;
   bool keeps_products; /* recomputation by op keeps the tensors that it selected even where no backward reads them */
   bool recomputes_all; /* full recomputation repeats a block to its end, otherwise only as far as its backward needs */
   bool repeats_flash;  /* selective recomputation repeats flash attention, too, though it keeps no probabilities */
@@ -148,7 +159,7 @@ struct sl_kernel_set {
 
 /* The kernel set of a configuration (shardlab.kernels). Borrowed. */
 const struct sl_kernel_set *sl_kernel_set(enum sl_kernel_choice kernels);
-/* The row after `row` (NULL: the first one) of the configuration's set that applies to an op like `op`; NULL after the
- * last. Reads the op's kind, dropout, flags and dimensions. */
-const struct sl_kernel_row *sl_kernel_row(const struct sl_config *config, const struct sl_op *op,
-                                          const struct sl_kernel_row *row);
+/* The row after `row` (NULL: the first one) of the configuration's set that applies to an op like `op` of a model of
+ * this form; NULL after the last. Reads the op's kind, dropout, flags and dimensions. */
+const struct sl_kernel_row *sl_kernel_row(const struct sl_config *config, const struct sl_form *form,
+                                          const struct sl_op *op, const struct sl_kernel_row *row);

@@ -1,4 +1,4 @@
 # Every GELU is written in Python.
-# file: core/models/passes.c
+# file: core/plan/kernels.c
 # tests: test_kernel_set_rows
-s/if (activation \&\& p->l/if (activation \&\& false \&\& p->l/
+s/return form->activation == SL_ACTIVATION_GELU_TANH \&\& !form->gelu_of_torch;/return true;/

@@ -1,4 +1,4 @@
-# Every pass behind a backward op reads what was kept, also that of the op before.
+# A backward reads also what was kept for the op before.
 # file: core/models/passes.c
 # tests: test_kernel_sets
-/      first = false;/d
+s/ || (r->op >= 0 \&\& k.op != r->op)) continue;/) continue;/

@@ -94,7 +94,8 @@ static int scratch_of_loss(const char *kernels, const char *keys) {
   const struct sl_program *p = fixture_step(&f);
   for (size_t i = 0; i < p->op_count; i++) {
     if (p->ops[i].kind != SL_OP_CLASSIFIER) continue;
-    for (const struct sl_kernel_row *row = NULL; (row = sl_kernel_row(f.plan.config, &p->ops[i], row)) != NULL;)
+    for (const struct sl_kernel_row *row = NULL;
+         (row = sl_kernel_row(f.plan.config, &f.model.form, &p->ops[i], row)) != NULL;)
       bytes += row->scratch;
   }
   fixture_close(&f);

@@ -25,7 +25,7 @@ static int scratch_of_loss(const char *kernels, const char *preset, enum sl_op_k
   if (sl_config_parse(&config, "config.json", text, (size_t)length, true) != SL_OK) fail_msg("%s", sl_error_message());
   const struct sl_op op = {.kind = kind, .dtype = SL_BF16};
   int scratch = 0;
-  for (const struct sl_kernel_row *row = NULL; (row = sl_kernel_row(&config, &op, row)) != NULL;)
+  for (const struct sl_kernel_row *row = NULL; (row = sl_kernel_row(&config, &(struct sl_form){0}, &op, row)) != NULL;)
     scratch += row->scratch;
   sl_config_free(&config);
   return scratch;

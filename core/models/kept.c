@@ -1,0 +1,70 @@
+/* The rule of what is kept although nothing reads it; see kept.h. */
+#include "core/models/kept.h"
+
+#include "core/models/context.h"
+#include "core/plan/kernels.h"
+
+static const struct sl_kernel_set *set_of(const struct sl_transformer *g) {
+  return sl_kernel_set(g->l->plan->config->sl.kernels);
+}
+
+static int layer_of(const struct sl_tape *t) {
+  return t->sections[t->section_count - 1].layer;
+}
+
+/* ---- the rule ---- */
+
+static enum sl_status pass(struct sl_tape *t, const struct sl_node *n, unsigned flags, struct sl_operand kept) {
+  struct sl_op pass = sl_transformer_op(&t->g, SL_OP_PASS, n->layer, -1);
+  pass.dtype = SL_U8;
+  pass.dim[0] = pass.dim[1] = n->kind; /* which take as long as a launch, or no time */
+  pass.flags = flags;
+  return SL_BUILD_DRAFT(t->g.drafts, pass, kept);
+}
+
+static enum sl_status forward(struct sl_tape *t, const struct sl_node *n) {
+  struct sl_operand kept;
+  SL_TRY(sl_tape_make(t, n, 0, &kept));
+  return pass(t, n, SL_OP_KEEPS, kept);
+}
+
+static enum sl_status backward(struct sl_tape *t, const struct sl_node *n) {
+  return pass(t, n, SL_OP_READS_KEPT, sl_tape_at(t, n->out[0]));
+}
+
+static void keep(struct sl_tape *t, const struct sl_rule *rule, int launches, const char *name, int64_t bytes,
+                 enum sl_made made) {
+  const int kept = sl_tape_value(t, (struct sl_value){.name = name, .dtype = SL_U8, .count = bytes, .made = made});
+  sl_tape_node(t, (struct sl_node){.rule = rule, .out = {kept}, .kind = launches});
+}
+
+/* ---- the last product ---- */
+
+void sl_keep_product(struct sl_tape *t) {
+  static const struct sl_rule rule = {.reads_out = 1, .ends_branch = true, .forward = forward, .backward = backward};
+  const struct sl_transformer *g = &t->g;
+  if (sl_recompute_of(g, layer_of(t)) != SL_RECOMPUTE_SELECTIVE_OP || !set_of(g)->keeps_products) return;
+  keep(t, &rule, 1, "mlp.out", sl_dtype_bytes(g->l->dtype) * g->s * g->c, SL_MADE_OUTPUT);
+}
+
+/* ---- attention ---- */
+
+/* Elements that are kept beside attention's inputs and output. */
+static int64_t beside_attention(const struct sl_transformer *g, const struct sl_qkv *in, int layer) {
+  const struct sl_model *model = g->l->plan->model;
+  const struct sl_context_share share = sl_context_share(g);
+  const bool flash = g->l->plan->config->sl.attention != SL_ATTENTION_MATERIALISED;
+  const int64_t window = sl_model_window(model, layer), q = g->h * g->d, kv = g->g * g->d;
+  const bool masked = flash && window > 0 && window < share.t, repeats = (masked || !flash) && q > kv;
+  const bool rotary = model->form.positions == SL_POSITIONS_ROTARY, packed = in->k == 0;
+  int64_t of_row = repeats ? 2 * (q - kv) : flash && rotary && packed ? q + kv : 0;
+  if (flash && rotary && model->form.rotary.joined && !masked && g->l->compute != SL_F32) of_row += q;
+  return sl_product(g->r, of_row) + (masked ? sl_product(g->b, sl_product(share.t, share.t)) : 0);
+}
+
+void sl_keep_beside_attention(struct sl_tape *t, struct sl_qkv in) {
+  static const struct sl_rule rule = {.reads_out = 1, .forward = forward, .backward = backward};
+  const struct sl_transformer *g = &t->g;
+  const int64_t count = set_of(g)->torch_attention ? beside_attention(g, &in, layer_of(t)) : 0;
+  if (count > 0) keep(t, &rule, 0, "attn.kept", sl_product(sl_dtype_bytes(g->l->compute), count), SL_MADE_ELEMENTWISE);
+}

@@ -1,0 +1,85 @@
+/* label: unit
+ * What a block of the kernel set torch-eager keeps for its backward, against what PyTorch keeps of transformers' own
+ * models (tests/golden/make_kept.py), to the byte. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <jansson.h>
+
+#include "core/program/memory_report.h"
+#include "tests/support/job_fixture.h"
+
+/* Bytes of activations that the forward writes and the backward reads. */
+static int64_t kept_bytes(const struct fixture *f) {
+  const struct sl_class *c = &f->job.classes[0];
+  const struct sl_program *p = fixture_step(f);
+  bool *kept = calloc(c->buffer_count, sizeof *kept);
+  int64_t bytes = 0;
+  assert_non_null(kept);
+  for (size_t i = 0; i < p->op_count; i++)
+    for (int k = 0; k < p->ops[i].slice_count; k++) {
+      const struct sl_slice *s = &sl_op_slices(p, &p->ops[i])[k];
+      if (c->buffers[s->buffer].category != SL_CATEGORY_ACTIVATION) continue;
+      if (p->ops[i].phase == SL_PHASE_FORWARD && s->access != SL_READ) kept[s->buffer] = true;
+      if (p->ops[i].phase != SL_PHASE_BACKWARD || s->access == SL_WRITE || !kept[s->buffer]) continue;
+      bytes += c->buffers[s->buffer].bytes;
+      kept[s->buffer] = false;
+    }
+  free(kept);
+  return bytes;
+}
+
+/* The same of a model, in "TYPE ATTENTION". */
+static int64_t kept_of(const json_t *model, const char *how, int64_t batch, int64_t seq) {
+  char config[512];
+  struct fixture f;
+  char *text = json_dumps(model, JSON_COMPACT);
+  const char *attention = strchr(how, ' ') + 1;
+  const char *types = how[0] == 'b'   ? "\"bf16\": {\"enabled\": true}, "
+                      : how[0] == 'a' ? "\"torch_autocast\": {\"enabled\": true, \"dtype\": \"bfloat16\"}, "
+                                      : "";
+  snprintf(config, sizeof config,
+           "{\"train_micro_batch_size_per_gpu\": %lld, %s\"optimizer\": {\"type\": "
+           "\"AdamW\"}, \"shardlab\": {\"seq_len\": %lld, \"attention\": \"%s\", \"kernels\": \"torch-eager\"}}",
+           (long long)batch, types, (long long)seq, attention);
+  if (fixture_open(&f, text, config, "dgx-h100", 1, NULL) != SL_OK) fail_msg("%s: %s", text, sl_error_message());
+  const int64_t bytes = kept_bytes(&f);
+  fixture_close(&f);
+  free(text);
+  return bytes;
+}
+
+static void a_block_keeps_what_pytorch_keeps(void **state) {
+  (void)state;
+  json_t *doc = json_load_file(SL_SOURCE_DIR "/tests/golden/transformers_kept.json", 0, NULL);
+  const int64_t batch = json_integer_value(json_object_get(doc, "batch")),
+                seq = json_integer_value(json_object_get(doc, "seq"));
+  const char *name, *how;
+  json_t *model, *want;
+  int wrong = 0, all = 0;
+  json_object_foreach(json_object_get(doc, "models"), name, model) {
+    json_object_foreach(json_object_get(model, "bytes"), how, want) {
+      const int64_t more = kept_of(json_object_get(model, "more"), how, batch, seq),
+                    few = kept_of(json_object_get(model, "few"), how, batch, seq);
+      all++;
+      if (more - few == json_integer_value(want)) continue;
+      wrong++;
+      print_error("%s, %s: two blocks keep %lld bytes, PyTorch's %lld\n", name, how, (long long)(more - few),
+                  (long long)json_integer_value(want));
+    }
+  }
+  assert_int_equal(wrong, 0);
+  assert_true(all > 100);
+  json_decref(doc);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(a_block_keeps_what_pytorch_keeps)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
