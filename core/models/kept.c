@@ -52,19 +52,19 @@ void sl_keep_product(struct sl_tape *t) {
 /* Elements that are kept beside attention's inputs and output. */
 static int64_t beside_attention(const struct sl_transformer *g, const struct sl_qkv *in, int layer) {
   const struct sl_model *model = g->l->plan->model;
-  const struct sl_context_share share = sl_context_share(g);
-  const bool flash = g->l->plan->config->sl.attention != SL_ATTENTION_MATERIALISED;
-  const int64_t window = sl_model_window(model, layer), q = g->h * g->d, kv = g->g * g->d;
-  const bool masked = flash && window > 0 && window < share.t, repeats = (masked || !flash) && q > kv;
-  const bool rotary = model->form.positions == SL_POSITIONS_ROTARY, packed = in->k == 0;
-  int64_t of_row = repeats ? 2 * (q - kv) : flash && rotary && packed ? q + kv : 0;
-  if (flash && rotary && model->form.rotary.joined && !masked && g->l->compute != SL_F32) of_row += q;
-  return sl_product(g->r, of_row) + (masked ? sl_product(g->b, sl_product(share.t, share.t)) : 0);
+  const int64_t t = sl_context_share(g).t, window = sl_model_window(model, layer), q = g->h * g->d, kv = g->g * g->d;
+  const bool eager = set_of(g)->torch_attention, flash = g->l->plan->config->sl.attention != SL_ATTENTION_MATERIALISED;
+  const bool masked = eager && flash && window > 0 && window < t;
+  const bool repeats = q > kv && (masked || (eager && !flash) || set_of(g)->torch_blocks);
+  const bool rotates = eager && flash && model->form.positions == SL_POSITIONS_ROTARY, packed = in->k == 0;
+  int64_t of_row = repeats ? 2 * (q - kv) : rotates && packed ? q + kv : 0;
+  if (rotates && model->form.rotary.joined && !masked && g->l->compute != SL_F32) of_row += q;
+  return sl_product(g->r, of_row) + (masked ? sl_product(g->b, sl_product(t, t)) : 0);
 }
 
 void sl_keep_beside_attention(struct sl_tape *t, struct sl_qkv in) {
   static const struct sl_rule rule = {.reads_out = 1, .forward = forward, .backward = backward};
   const struct sl_transformer *g = &t->g;
-  const int64_t count = set_of(g)->torch_attention ? beside_attention(g, &in, layer_of(t)) : 0;
+  const int64_t count = beside_attention(g, &in, layer_of(t));
   if (count > 0) keep(t, &rule, 0, "attn.kept", sl_product(sl_dtype_bytes(g->l->compute), count), SL_MADE_ELEMENTWISE);
 }

@@ -7,14 +7,15 @@
  * and a framework may hold it though nothing reads it again. For others this adds nothing. */
 void sl_keep_product(struct sl_tape *tape);
 /* What torch keeps beside `in`, the inputs of attention, and beside its output, where a kernel set's attention is that
- * of transformers (core/plan/kernels.h, torch_attention):
+ * of transformers (core/plan/kernels.h, torch_attention), called eagerly:
  *   - Keys and values that are repeated for every query head: of materialised attention, and where a window gives
- *     scaled_dot_product_attention a mask (integrations/sdpa_attention.py, use_gqa_in_sdpa).
+ *     scaled_dot_product_attention a mask (integrations/sdpa_attention.py, use_gqa_in_sdpa). torchtitan's compiled blocks
+ *     (models/llama/model.py, repeat_kv) keep them always, and nothing else of what follows.
  *   - That mask, which every layer converts to the type of q (aten/src/ATen/native/transformers/attention.cpp,
  *     convert_boolean_attn_mask).
  *   - Of packed rows, q and k as they were before rotation: the rotated ones are new tensors, and v, a view, keeps all
  *     of the product's output.
- *   - The output in the order of (tokens, heads), if q was concatenated of what is rotated and what is not: that is laid
- *     out as (heads, tokens), flash attention's output with it, and the next product needs a copy. The kernel that
+ *   - The output in the order of (tokens, heads), if q was concatenated of what is rotated and what is not: that is
+ *     laid out as (heads, tokens), flash attention's output with it, and the next product needs a copy. The kernel that
  *     takes masks and fp32 writes (tokens, heads) itself. */
 void sl_keep_beside_attention(struct sl_tape *tape, struct sl_qkv in);

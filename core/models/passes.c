@@ -22,8 +22,9 @@ struct kept {
 struct passes {
   struct sl_lowering *l;
   const struct sl_kernel_set *set;
-  uint64_t *replayed; /* per layer, bit k: the backward also contains the op of row k of the set */
-  struct kept *kept;  /* not read yet, the newest last */
+  size_t rows;       /* of the set */
+  bool *replayed;    /* per layer and row of the set: the backward also contains the op of that row */
+  struct kept *kept; /* not read yet, the newest last */
   size_t count, capacity;
   int ops; /* so many have had their passes */
 };
@@ -43,8 +44,8 @@ static int layer_index(const struct passes *p, const struct sl_op *op) {
   return op->layer < 0 ? (int)p->l->plan->model->n_layer + 1 : op->layer;
 }
 
-static uint64_t bit_of(const struct passes *p, const struct sl_kernel_row *row) {
-  return UINT64_C(1) << (row - p->set->rows);
+static bool *replayed_at(const struct passes *p, const struct sl_op *op, const struct sl_kernel_row *row) {
+  return &p->replayed[(size_t)layer_index(p, op) * p->rows + (size_t)(row - p->set->rows)];
 }
 
 /* The number of elements of `op` to which a row's bytes refer. */
@@ -77,7 +78,7 @@ static enum sl_status bytes_buffer(const struct passes *p, int32_t *out, int64_t
 static enum sl_status keep(struct passes *p, const struct sl_kernel_row *row, const struct sl_op *op, bool backward,
                            struct sl_op *pass, struct sl_operand *operand, int *n) {
   int32_t buffer;
-  if (!backward && (p->replayed[layer_index(p, op)] & bit_of(p, row))) return SL_OK;
+  if (!backward && *replayed_at(p, op, row)) return SL_OK;
   SL_TRY(bytes_buffer(p, &buffer, row->kept * elements_of(row, op), op, "kept"));
   if (!backward) sl_build_slots(p->l, buffer, SL_SLOT_ACTIVATION);
   if (backward && p->l->stage->split) sl_build_slots(p->l, buffer, SL_SLOT_WEIGHT);
@@ -113,9 +114,9 @@ static int part_of(const struct sl_op *op, int whole, int weights) {
   return op->flags & SL_OP_WEIGHT_GRAD ? weights : whole;
 }
 
-/* Does a framework launch anything beside `op`? */
+/* Does a framework launch anything beside `op`, or has our kernel another's memory? */
 static bool launches(const struct sl_kernel_row *row, const struct sl_op *op) {
-  return elements_of(row, op) > 0 && part_of(op, row->launches, row->weight_launches) > 0;
+  return elements_of(row, op) > 0 && (row->launches == 0 || part_of(op, row->launches, row->weight_launches) > 0);
 }
 
 /* `op` is that of `beside`, or a part of it. */
@@ -183,12 +184,13 @@ static enum sl_status add_all(struct passes *p, struct sl_drafts *drafts, bool b
 enum sl_status sl_models_add_passes(struct sl_lowering *l) {
   struct passes p = {.l = l, .set = sl_kernel_set(l->plan->config->sl.kernels)};
   enum sl_status status;
-  if (p.set->rows[0].kind == SL_OP_COUNT) return SL_OK;
-  SL_TRY(sl_calloc(&p.replayed, (size_t)l->plan->model->n_layer + 2, sizeof *p.replayed));
+  while (p.set->rows[p.rows].kind != SL_OP_COUNT) p.rows++;
+  if (p.rows == 0) return SL_OK;
+  SL_TRY(sl_calloc(&p.replayed, (size_t)l->plan->model->n_layer + 2, p.rows * sizeof *p.replayed));
   for (size_t i = 0; i < l->stage->backward.count; i++) {
     const struct sl_op *op = &l->stage->backward.items[i].op;
     for (const struct sl_kernel_row *row = NULL; (row = row_after(&p, op, row)) != NULL;)
-      p.replayed[layer_index(&p, op)] |= bit_of(&p, row);
+      *replayed_at(&p, op, row) = true;
   }
   SL_GO(add_all(&p, &l->stage->forward, false));
   SL_GO(add_all(&p, &l->stage->backward, true));

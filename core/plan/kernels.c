@@ -22,7 +22,7 @@ static const struct sl_kernel_row torch_eager[] = {
     COPIES_OF_QKV, RING_OF_TORCH, CAPPED_SCORES, DROPOUT_OF_SCORES,
     SOFTMAX_OF_TORCH(SL_UNLESS_SOFTMAX_IN_16_BITS), SOFTMAX_OF_GPT2(SL_IF_SOFTMAX_IN_16_BITS), RMSNORM_IN_PYTHON(SL_UNLESS_SCALED_IN_FP32),
     RMSNORM_SCALED_IN_FP32(SL_IF_SCALED_IN_FP32), RMSNORM_OF_FP32(ALWAYS), LAYERNORM_OF_TORCH(ALWAYS), ROTARY_OF_TRANSFORMERS,
-    SWIGLU_IN_PYTHON, GELU_IN_PYTHON, GRADIENTS_ADDED, LOSS_OF_TORCH, GRAD_SCALER, END};
+    SWIGLU_IN_PYTHON, GELU_IN_PYTHON, RELU_OF_TORCH, GRADIENTS_ADDED, LOSS_OF_TORCH, GRAD_SCALER, END};
 static const struct sl_kernel_row torch_compile[] = {
     BLOCK_BY_INDUCTOR, RING_OF_TORCH, FUSED_SOFTMAX(ALWAYS), LOSS_BY_INDUCTOR, GRAD_SCALER, END};
 static const struct sl_kernel_row torch_compile_blocks[] = {
@@ -176,6 +176,10 @@ static bool holds(const struct sl_kernel_row *row, const struct sl_config *confi
     return op->flags & SL_OP_PACKED_GATE;
   case SL_IF_GELU_IN_PYTHON:
     return form->activation == SL_ACTIVATION_GELU_TANH && !form->gelu_of_torch;
+  case SL_IF_RELU:
+    return form->activation == SL_ACTIVATION_RELU;
+  case SL_IF_RELU2:
+    return form->activation == SL_ACTIVATION_RELU2;
   case SL_IF_SOFTMAX_IN_16_BITS:
     return softmax_in_16_bits(config, form);
   case SL_UNLESS_SOFTMAX_IN_16_BITS:

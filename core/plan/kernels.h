@@ -49,7 +49,7 @@ enum sl_accumulation {
  * set that has both forms; for an op with dropout; for fp16, in parameters or by GradScaler; with recomputation by op; for
  * attention over more than one sequence; under context parallelism, or only without it; where the loss is compiled apart,
  * or only where it is not; for a gate and what it gates in one tensor; or by how transformers
- * computes what the model has: tanh GELU, softmax, caps, RMSNorm. */
+ * computes what the model has: GELU and ReLU, softmax, caps, RMSNorm. */
 enum sl_kernel_when {
   SL_ALWAYS,
   SL_UNLESS_FUSED_NORM,
@@ -68,6 +68,8 @@ enum sl_kernel_when {
   SL_UNLESS_LOSS_APART,
   SL_IF_GATE_PACKED,
   SL_IF_GELU_IN_PYTHON,
+  SL_IF_RELU,
+  SL_IF_RELU2,
   SL_IF_SOFTMAX_IN_16_BITS,
   SL_UNLESS_SOFTMAX_IN_16_BITS,
   SL_IF_CAPPED,         /* attention's scores are */

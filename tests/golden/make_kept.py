@@ -1,4 +1,5 @@
-"""Bytes that PyTorch's autograd keeps of a block of transformers' own models: writes transformers_kept.json (see README.md).
+"""Bytes that PyTorch's autograd keeps of a block of transformers' own models, and the most that a step of them needs: writes
+transformers_kept.json and transformers_peaks.json (see README.md).
 
     python make_kept.py
 
@@ -12,13 +13,20 @@ blocks less those with fewer. A GPU keeps the same but for four things, which ar
     that are not counted under autocast.
   - Tensors of fewer numbers than there are tokens are left out: 1 + weight, and scalars.
 Left out are models of which what is predicted is known to differ: Falcon, which has a mask always, GPT-J, which casts q and k to
-fp32, and Qwen 3 under autocast, whose norms of q and k scale in 16 bits.
+fp32, and Qwen 3 under autocast, whose norms of q and k scale in 16 bits. A compiled block is torchtitan's, written out here.
+
+The peak is that of the bytes of all storages that a forward and backward has alive, with gradient checkpointing, parameters and
+gradients included, each storage in whole blocks of 512 bytes. JOINED are counted in 16 bits alone, as above; models with RMSNorm
+in fp32 alone, since of a block that is recomputed the 16-bit input is kept beside its fp32 copy, which is not predicted.
 """
 import contextlib
 import json
+import weakref
 from pathlib import Path
 
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_flatten
 from transformers import AutoConfig, AutoModelForCausalLM
 
 import golden
@@ -90,8 +98,148 @@ def of_a_model(config):
     return out
 
 
+# ---- compiled blocks ----
+
+class RMSNorm(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.ones(COMPILED["hidden_size"]))
+
+    def forward(self, x):
+        return torch.nn.functional.rms_norm(x, x.shape[-1:], self.weight, 1e-5)
+
+
+class Block(torch.nn.Module):
+    """A block of torchtitan's Llama: rotation by complex numbers, keys and values repeated for every query head."""
+
+    def __init__(self):
+        super().__init__()
+        width, inner = COMPILED["hidden_size"], COMPILED["intermediate_size"]
+        self.heads, self.kv_heads = COMPILED["num_attention_heads"], COMPILED["num_key_value_heads"]
+        self.head = width // self.heads
+        self.norm_1, self.norm_2 = RMSNorm(), RMSNorm()
+        sizes = {"q": (width, width), "k": (width, self.kv_heads * self.head), "v": (width, self.kv_heads * self.head), "o": (width, width),
+                 "gate": (width, inner), "up": (width, inner), "down": (inner, width)}
+        for name, (n_in, n_out) in sizes.items():
+            setattr(self, name, torch.nn.Linear(n_in, n_out, bias=False))
+
+    def turned(self, x, angles):
+        pairs = torch.view_as_complex(x.float().reshape(*x.shape[:-1], -1, 2))
+        return torch.view_as_real(pairs * angles).flatten(3).type_as(x)
+
+    def repeated(self, x):
+        each = self.heads // self.kv_heads
+        return x[:, :, :, None, :].expand(B, T, self.kv_heads, each, self.head).reshape(B, T, self.heads, self.head)
+
+    def forward(self, x, angles):
+        normed = self.norm_1(x)
+        q, k, v = (part(normed).view(B, T, -1, self.head) for part in (self.q, self.k, self.v))
+        q, k, v = self.turned(q, angles), self.repeated(self.turned(k, angles)), self.repeated(v)
+        out = torch.nn.functional.scaled_dot_product_attention(*(y.transpose(1, 2) for y in (q, k, v)), is_causal=True)
+        x = x + self.o(out.transpose(1, 2).contiguous().view(B, T, -1))
+        normed = self.norm_2(x)
+        return x + self.down(torch.nn.functional.silu(self.gate(normed)) * self.up(normed))
+
+
+COMPILED = {"model_type": "llama", "hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 160,
+            "vocab_size": 100, "max_position_embeddings": T}
+
+
+def compiled_bytes(blocks):
+    """torch.compile's own division into forward and backward; kernels would not change it."""
+    torch._dynamo.reset()
+    modules = torch.nn.ModuleList(Block() for _ in range(blocks)).to(torch.bfloat16)
+    angles = torch.polar(torch.ones(T, 1, modules[0].head // 2), torch.randn(T, 1, modules[0].head // 2))
+    known = {t.untyped_storage().data_ptr() for t in [*modules.parameters(), angles]}
+    saved = {}
+
+    def pack(t):
+        saved[t.untyped_storage().data_ptr()] = t
+        return t
+
+    x = torch.randn(B, T, COMPILED["hidden_size"], dtype=torch.bfloat16, requires_grad=True)
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda t: t):
+        for module in modules:
+            x = torch.compile(module, backend="aot_eager_decomp_partition", fullgraph=True)(x, angles)
+    return sum(bytes_of(t) for at, t in saved.items() if at not in known)
+
+
+def of_compiled():
+    few, more = (dict(COMPILED, num_hidden_layers=n) for n in (2, 4))
+    return {"few": few, "more": more, "kernels": "torch-compile", "bytes": {"bf16 flash": compiled_bytes(4) - compiled_bytes(2)}}
+
+
+# ---- peaks ----
+
+class Alive(TorchDispatchMode):
+    """Counts the storages that ops make, until they are freed."""
+
+    def __init__(self, known):
+        super().__init__()
+        self.bytes = self.peak = 0
+        self.known = {t.untyped_storage()._cdata for t in known}
+
+    def free(self, key, size):
+        self.bytes -= size
+        self.known.discard(key)
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        out = func(*args, **(kwargs or {}))
+        for t in tree_flatten(out)[0]:
+            if not isinstance(t, torch.Tensor) or t.untyped_storage()._cdata in self.known:
+                continue
+            storage, size = t.untyped_storage(), blocks_of(t)
+            self.known.add(storage._cdata)
+            self.bytes += size
+            self.peak = max(self.peak, self.bytes)
+            weakref.finalize(storage, self.free, storage._cdata, size)
+        return out
+
+
+def blocks_of(t):
+    return -(-t.untyped_storage().nbytes() // 512) * 512
+
+
+def peak_bytes(config, type_name):
+    model = AutoModelForCausalLM.from_config(AutoConfig.for_model(**config), attn_implementation="sdpa", dtype=TYPES[type_name]).train()
+    model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+    ids = torch.randint(0, config["vocab_size"], (PEAK_B, PEAK_T))
+    alive = Alive([*model.parameters(), *model.buffers()])
+    with alive:
+        for _ in range(2):  # as in every step but the first
+            alive.peak = alive.bytes
+            model(input_ids=ids, labels=ids, use_cache=False).loss.backward()
+            model.zero_grad(set_to_none=True)
+    return alive.peak + sum(blocks_of(p) for p in model.parameters())
+
+
+PEAK_B, PEAK_T = 4, 256
+SIZES = {"vocab_size": 1000, "hidden_size": 256, "num_hidden_layers": 6, "num_attention_heads": 8, "max_position_embeddings": 512,
+         "tie_word_embeddings": False}
+GATED = dict(SIZES, num_key_value_heads=2, intermediate_size=704)
+PEAKS = {  # model: its types
+    "llama": (GATED, ["fp32"]), "qwen3": (dict(GATED, head_dim=32), ["fp32"]), "gemma": (dict(GATED, head_dim=32), ["fp32"]),
+    "olmo2": (GATED, ["fp32", "bf16"]), "arcee": (GATED, ["fp32"]), "phi": (GATED, ["bf16"]), "stablelm": (GATED, ["bf16"]),
+    "gpt_neox": (dict(SIZES, intermediate_size=1024), ["bf16"]),
+    "opt": (dict(SIZES, ffn_dim=1024, word_embed_proj_dim=256, dropout=0.0), ["fp32", "bf16"]),
+    "gpt2": ({"vocab_size": 1000, "n_embd": 256, "n_layer": 6, "n_head": 8, "n_positions": 512, "attn_pdrop": 0.0, "embd_pdrop": 0.0,
+              "resid_pdrop": 0.0}, ["fp32", "bf16"]),
+}
+
+
+def write_peaks():
+    out = {"made_with": golden.made_with("make_kept.py"), "batch": PEAK_B, "seq": PEAK_T, "models": {}}
+    for name, (sizes, types) in PEAKS.items():
+        config = dict(sizes, model_type=name)
+        none = dict(config, bos_token_id=None, eos_token_id=None, pad_token_id=None)
+        out["models"][name] = {"model": config, "bytes": {each: peak_bytes(none, each) for each in types}}
+        print(name, out["models"][name]["bytes"], flush=True)
+    golden.write_json(HERE / "transformers_peaks.json", out)
+
+
 def main():
     golden.setup()
+    write_peaks()
     out = {"made_with": golden.made_with("make_kept.py"), "batch": B, "seq": T, "models": {}}
     configs = {path.parent.name: json.loads(path.read_text()) for path in sorted(HERE.glob("families/*/config.json"))}
     for name, config in {**GPT2S, **configs}.items():
@@ -99,6 +247,8 @@ def main():
             continue
         out["models"][name] = of_a_model(config)
         print(name, out["models"][name]["bytes"], flush=True)
+    out["models"]["compiled llama"] = of_compiled()
+    print("compiled", out["models"]["compiled llama"]["bytes"])
     golden.write_json(HERE / "transformers_kept.json", out)
 
 

@@ -1,6 +1,6 @@
 /* label: unit
- * What a block of the kernel set torch-eager keeps for its backward, against what PyTorch keeps of transformers' own
- * models (tests/golden/make_kept.py), to the byte. */
+ * Memory of the kernel set torch-eager against PyTorch's of transformers' own models (tests/golden/make_kept.py): what a
+ * block keeps for its backward, to the byte, and the peak of a step with gradient checkpointing. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -36,7 +36,7 @@ static int64_t kept_bytes(const struct fixture *f) {
 }
 
 /* The same of a model, in "TYPE ATTENTION". */
-static int64_t kept_of(const json_t *model, const char *how, int64_t batch, int64_t seq) {
+static int64_t kept_of(const json_t *model, const char *kernels, const char *how, int64_t batch, int64_t seq) {
   char config[512];
   struct fixture f;
   char *text = json_dumps(model, JSON_COMPACT);
@@ -46,8 +46,8 @@ static int64_t kept_of(const json_t *model, const char *how, int64_t batch, int6
                                       : "";
   snprintf(config, sizeof config,
            "{\"train_micro_batch_size_per_gpu\": %lld, %s\"optimizer\": {\"type\": "
-           "\"AdamW\"}, \"shardlab\": {\"seq_len\": %lld, \"attention\": \"%s\", \"kernels\": \"torch-eager\"}}",
-           (long long)batch, types, (long long)seq, attention);
+           "\"AdamW\"}, \"shardlab\": {\"seq_len\": %lld, \"attention\": \"%s\", \"kernels\": \"%s\"}}",
+           (long long)batch, types, (long long)seq, attention, kernels);
   if (fixture_open(&f, text, config, "dgx-h100", 1, NULL) != SL_OK) fail_msg("%s: %s", text, sl_error_message());
   const int64_t bytes = kept_bytes(&f);
   fixture_close(&f);
@@ -64,9 +64,10 @@ static void a_block_keeps_what_pytorch_keeps(void **state) {
   json_t *model, *want;
   int wrong = 0, all = 0;
   json_object_foreach(json_object_get(doc, "models"), name, model) {
+    const char *other = json_string_value(json_object_get(model, "kernels")), *kernels = other ? other : "torch-eager";
     json_object_foreach(json_object_get(model, "bytes"), how, want) {
-      const int64_t more = kept_of(json_object_get(model, "more"), how, batch, seq),
-                    few = kept_of(json_object_get(model, "few"), how, batch, seq);
+      const int64_t more = kept_of(json_object_get(model, "more"), kernels, how, batch, seq),
+                    few = kept_of(json_object_get(model, "few"), kernels, how, batch, seq);
       all++;
       if (more - few == json_integer_value(want)) continue;
       wrong++;
@@ -79,7 +80,54 @@ static void a_block_keeps_what_pytorch_keeps(void **state) {
   json_decref(doc);
 }
 
+/* ---- the peak ---- */
+
+/* The most that is live, but for an optimizer's states, which the other side does not have. */
+static double peak_of(const json_t *model, bool bf16, int64_t batch, int64_t seq) {
+  char config[512];
+  struct fixture f;
+  char *text = json_dumps(model, JSON_COMPACT);
+  snprintf(
+      config, sizeof config,
+      "{\"train_micro_batch_size_per_gpu\": %lld, %s\"optimizer\": {\"type\": \"SGD\"}, \"shardlab\": {\"preset\": "
+      "\"ddp\", \"seq_len\": %lld, \"recompute\": \"full\", \"kernels\": \"torch-eager\"}}",
+      (long long)batch, bf16 ? "\"bf16\": {\"enabled\": true}, \"data_types\": {\"grad_accum_dtype\": \"bf16\"}, " : "",
+      (long long)seq);
+  if (fixture_open(&f, text, config, "dgx-h100", 1, NULL) != SL_OK) fail_msg("%s: %s", text, sl_error_message());
+  const struct sl_memory_report *m = &f.job.classes[0].memory[SL_SPACE_DEVICE];
+  const double bytes = (double)(m->live_peak_bytes - m->at_peak[SL_CATEGORY_OPTIMIZER]);
+  fixture_close(&f);
+  free(text);
+  return bytes;
+}
+
+/* PyTorch's has the tables of rotary positions, too, of 0.1 % at most. */
+static void a_step_needs_what_pytorch_needs(void **state) {
+  (void)state;
+  json_t *doc = json_load_file(SL_SOURCE_DIR "/tests/golden/transformers_peaks.json", 0, NULL);
+  const int64_t batch = json_integer_value(json_object_get(doc, "batch")),
+                seq = json_integer_value(json_object_get(doc, "seq"));
+  const char *name, *type;
+  json_t *model, *want;
+  int wrong = 0, all = 0;
+  json_object_foreach(json_object_get(doc, "models"), name, model) {
+    json_object_foreach(json_object_get(model, "bytes"), type, want) {
+      const double wanted = json_number_value(want),
+                   got = peak_of(json_object_get(model, "model"), strcmp(type, "bf16") == 0, batch, seq);
+      all++;
+      if (got > 0.998 * wanted && got < 1.001 * wanted) continue;
+      wrong++;
+      print_error("%s, %s: a step needs %.0f bytes, PyTorch's %.0f (%+.2f %%)\n", name, type, got, wanted,
+                  100 * (got / wanted - 1));
+    }
+  }
+  assert_int_equal(wrong, 0);
+  assert_true(all > 10);
+  json_decref(doc);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(a_block_keeps_what_pytorch_keeps)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(a_block_keeps_what_pytorch_keeps),
+                                     cmocka_unit_test(a_step_needs_what_pytorch_needs)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
