@@ -7,11 +7,11 @@
  * and a framework may hold it though nothing reads it again. For others this adds nothing. */
 void sl_keep_product(struct sl_tape *tape);
 /* What torch keeps beside `in`, the inputs of attention, and beside its output, where a kernel set's attention is that
- * of transformers (core/plan/kernels.h, torch_attention), called eagerly:
+ * of transformers (core/plan/kernels.h, torch_attention), or of compiled blocks:
  *   - Keys and values that are repeated for every query head: of materialised attention, and where a window gives
  *     scaled_dot_product_attention a mask (integrations/sdpa_attention.py, use_gqa_in_sdpa). torchtitan's compiled blocks
- *     (models/llama/model.py, repeat_kv) keep them always, and nothing else of what follows.
- *   - That mask, which every layer converts to the type of q (aten/src/ATen/native/transformers/attention.cpp,
+ *     (models/llama/model.py, repeat_kv) keep them always.
+ *   - That mask, unless compiled, which every layer converts to the type of q (ATen/native/transformers/attention.cpp,
  *     convert_boolean_attn_mask).
  *   - Of packed rows, q and k as they were before rotation: the rotated ones are new tensors, and v, a view, keeps all
  *     of the product's output.

@@ -13,12 +13,14 @@ blocks less those with fewer. A GPU keeps the same but for four things, which ar
     that are not counted under autocast.
   - Tensors of fewer numbers than there are tokens are left out: 1 + weight, and scalars.
 Left out are models of which what is predicted is known to differ: Falcon, which has a mask always, GPT-J, which casts q and k to
-fp32, and Qwen 3 under autocast, whose norms of q and k scale in 16 bits. A compiled block is torchtitan's, written out here.
+fp32, and Qwen 3 under autocast, whose norms of q and k scale in 16 bits. Of compiled models those with as many heads of keys as
+of queries are transformers'; the other is torchtitan's block, written out here.
 
 The peak is that of the bytes of all storages that a forward and backward has alive, with gradient checkpointing, parameters and
 gradients included, each storage in whole blocks of 512 bytes. JOINED are counted in 16 bits alone, as above; models with RMSNorm
 in fp32 alone, since of a block that is recomputed the 16-bit input is kept beside its fp32 copy, which is not predicted.
 """
+import collections
 import contextlib
 import json
 import weakref
@@ -27,6 +29,7 @@ from pathlib import Path
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten
+from torch.utils.checkpoint import CheckpointPolicy, checkpoint, create_selective_checkpoint_contexts
 from transformers import AutoConfig, AutoModelForCausalLM
 
 import golden
@@ -53,6 +56,10 @@ def with_layers(config, layers):
     return config
 
 
+def without_none(config):
+    return {key: value for key, value in config.items() if value is not None}
+
+
 def bytes_of(t):
     fp32_on_gpu = t.numel() == B * T and t.dtype == torch.bfloat16
     return 0 if t.numel() < B * T else t.untyped_storage().nbytes() * (2 if fp32_on_gpu else 1)
@@ -66,10 +73,13 @@ def counts(config, type_name, attention):
     return config["model_type"] not in JOINED or attention != "flash" or type_name != "fp32"
 
 
-def kept_bytes(config, type_name, attention):
+def kept_bytes(config, type_name, attention, compiles=False):
     model = AutoModelForCausalLM.from_config(AutoConfig.for_model(**config), attn_implementation=attention, dtype=TYPES[type_name]).train()
     known = {t.untyped_storage().data_ptr() for t in [*model.parameters(), *model.buffers()]}
     saved = {}
+    if compiles:
+        torch._dynamo.reset()
+        model = torch.compile(model, backend=DIVIDES)
 
     def pack(t):
         saved[t.untyped_storage().data_ptr()] = t
@@ -85,7 +95,7 @@ def kept_bytes(config, type_name, attention):
 
 def of_a_model(config):
     few, more = with_layers(config, 2), with_layers(config, 4)
-    out = {**{k: {key: v for key, v in c.items() if v is not None} for k, c in (("few", few), ("more", more))}, "bytes": {}}
+    out = {"few": without_none(few), "more": without_none(more), "shardlab": {"kernels": "torch-eager"}, "bytes": {}}
     for name in TYPES:
         for attention, implementation in ATTENTIONS.items():
             if not counts(few, name, attention):
@@ -141,15 +151,20 @@ class Block(torch.nn.Module):
         return x + self.down(torch.nn.functional.silu(self.gate(normed)) * self.up(normed))
 
 
+DIVIDES = "aot_eager_decomp_partition"  # what torch.compile divides into forward and backward; kernels would not change it
 COMPILED = {"model_type": "llama", "hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 160,
             "vocab_size": 100, "max_position_embeddings": T}
 
 
+def blocks_of_titan(count):
+    modules = torch.nn.ModuleList(Block() for _ in range(count)).to(torch.bfloat16)
+    half = modules[0].head // 2
+    return modules, torch.polar(torch.ones(T, 1, half), torch.randn(T, 1, half))
+
+
 def compiled_bytes(blocks):
-    """torch.compile's own division into forward and backward; kernels would not change it."""
     torch._dynamo.reset()
-    modules = torch.nn.ModuleList(Block() for _ in range(blocks)).to(torch.bfloat16)
-    angles = torch.polar(torch.ones(T, 1, modules[0].head // 2), torch.randn(T, 1, modules[0].head // 2))
+    modules, angles = blocks_of_titan(blocks)
     known = {t.untyped_storage().data_ptr() for t in [*modules.parameters(), angles]}
     saved = {}
 
@@ -160,13 +175,15 @@ def compiled_bytes(blocks):
     x = torch.randn(B, T, COMPILED["hidden_size"], dtype=torch.bfloat16, requires_grad=True)
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda t: t):
         for module in modules:
-            x = torch.compile(module, backend="aot_eager_decomp_partition", fullgraph=True)(x, angles)
+            x = torch.compile(module, backend=DIVIDES, fullgraph=True)(x, angles)
     return sum(bytes_of(t) for at, t in saved.items() if at not in known)
 
 
-def of_compiled():
-    few, more = (dict(COMPILED, num_hidden_layers=n) for n in (2, 4))
-    return {"few": few, "more": more, "kernels": "torch-compile", "bytes": {"bf16 flash": compiled_bytes(4) - compiled_bytes(2)}}
+def of_compiled(config):
+    """config None: torchtitan's block."""
+    few, more = (with_layers(config or dict(COMPILED, num_hidden_layers=0), n) for n in (2, 4))
+    sizes = [kept_bytes(c, "bf16", "sdpa", True) for c in (few, more)] if config else [compiled_bytes(n) for n in (2, 4)]
+    return {"few": without_none(few), "more": without_none(more), "shardlab": {"kernels": "torch-compile"}, "bytes": {"bf16 flash": sizes[1] - sizes[0]}}
 
 
 # ---- peaks ----
@@ -194,6 +211,32 @@ class Alive(TorchDispatchMode):
             self.peak = max(self.peak, self.bytes)
             weakref.finalize(storage, self.free, storage._cdata, size)
         return out
+
+
+def recomputed_by_op():
+    """torchtitan's activation checkpointing by op (distributed/activation_checkpoint.py): attention and every other product."""
+    products = collections.Counter()
+
+    def policy(context, func, *_, **__):
+        product = func == torch.ops.aten.mm.default
+        products[context.is_recompute] += product
+        saves = products[context.is_recompute] % 2 == 1 if product else func == ATTENTION_OF_CPU
+        return CheckpointPolicy.MUST_SAVE if saves else CheckpointPolicy.PREFER_RECOMPUTE
+
+    return create_selective_checkpoint_contexts(policy)
+
+
+ATTENTION_OF_CPU = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu.default
+
+
+def selective_bytes(blocks):
+    modules, angles = blocks_of_titan(blocks)
+    alive = Alive([*modules.parameters(), angles])
+    x = torch.randn(B, T, COMPILED["hidden_size"], dtype=torch.bfloat16, requires_grad=True)
+    with alive:
+        for module in modules:
+            x = checkpoint(module, x, angles, use_reentrant=False, context_fn=recomputed_by_op)
+        return alive.bytes
 
 
 def blocks_of(t):
@@ -247,8 +290,16 @@ def main():
             continue
         out["models"][name] = of_a_model(config)
         print(name, out["models"][name]["bytes"], flush=True)
-    out["models"]["compiled llama"] = of_compiled()
-    print("compiled", out["models"]["compiled llama"]["bytes"])
+    compiled = {"llama": None, "opt": configs["opt"], **{name: c for name, c in GPT2S.items() if name != "gpt2_relu"}}
+    for name, config in compiled.items():
+        out["models"]["compiled " + name] = of_compiled(config)
+        print("compiled", name, out["models"]["compiled " + name]["bytes"], flush=True)
+    few, more = (with_layers(dict(COMPILED, num_hidden_layers=0), n) for n in (2, 4))
+    out["models"]["llama by op"] = {
+        "few": without_none(few), "more": without_none(more),
+        "shardlab": {"kernels": "torch-eager", "recompute": "selective_op"},
+        "bytes": {"bf16 flash": selective_bytes(4) - selective_bytes(2)}}
+    print("by op", out["models"]["llama by op"]["bytes"])
     golden.write_json(HERE / "transformers_kept.json", out)
 
 

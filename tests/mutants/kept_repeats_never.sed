@@ -1,4 +1,4 @@
 # Keys and values are never repeated.
 # file: core/models/kept.c
 # tests: test_kept
-s|(masked .. (eager \&\& !flash) .. set_of(g)->torch_blocks)|false|
+s/q > kv \&\& (masked .. (eager \&\& !flash) .. compiled)/q > kv \&\& compiled/

@@ -144,7 +144,8 @@ static double activation_bytes(const struct fixture *f) {
   return (double)f->job.classes[0].memory[SL_SPACE_DEVICE].category_max[SL_CATEGORY_ACTIVATION];
 }
 
-/* Eager RMSNorm keeps 4 bytes an element more than ours, twice a layer and once at the end, unless the layer is made again. */
+/* Eager RMSNorm keeps 4 bytes an element more than ours, twice a layer and once at the end, unless the layer is made
+ * again. At the peak its backward may run, which needs 18. */
 static void what_is_kept_lives_until_its_backward(void **state) {
   (void)state;
   const char *const recompute[] = {"none", "full"};
@@ -153,9 +154,9 @@ static void what_is_kept_lives_until_its_backward(void **state) {
     open_job(&fused, "megatron-fused", "flash", recompute[i]);
     open_job(&eager, "megatron-unfused", "flash", recompute[i]);
     const double more = activation_bytes(&eager) - activation_bytes(&fused);
-    const double layer = 2.0 * 4 * R * C, all = LAYERS * layer + 4.0 * R * C;
-    if (i == 0) assert_true(more >= all && more < all + layer);
-    if (i == 1) assert_true(more >= 4.0 * R * C && more < 2.5 * layer);
+    const double layer = 2.0 * 4 * R * C, all = LAYERS * layer + 4.0 * R * C, running = 18.0 * R * C;
+    if (i == 0) assert_true(more >= all && more < all + running);
+    if (i == 1) assert_true(more >= 4.0 * R * C && more < layer + running);
     if (sl_check(&eager.job) != SL_OK) fail_msg("%s", sl_error_message());
     fixture_close(&fused);
     fixture_close(&eager);
