@@ -19,7 +19,7 @@ static const struct sl_model_key keys[] = {
 
 static enum sl_status read_config(struct sl_model *model, const struct sl_json_object *in) {
   struct sl_form *f = &model->form;
-  f->gelu_of_torch = true; /* it keeps no more than that: modeling_bloom.py, GeLUFunction, a kernel of its own by TorchScript */
+  f->gelu_of_torch = true; /* modeling_bloom.py, GeLUFunction: it keeps its input alone */
   f->out_in = f->embedding_norm = f->qkv_bias = f->out_bias = f->mlp_bias = true;
   f->qkv = SL_QKV_BY_GROUP, f->positions = SL_POSITIONS_ALIBI, f->alibi_max = 8;
   SL_TRY(sl_transformer_keys(model, in));

@@ -7,10 +7,10 @@
 
 /* A family's names for these keys, part of its row. */
 struct sl_rotary_keys {
-  const char *base;     /* NULL: "rope_theta" */
-  const char *share;    /* the share of a head that is rotated; NULL: "partial_rotary_factor" */
-  double default_share; /* 0: 1 */
-  double default_base;  /* 0: 10000 */
+  const char *base;         /* NULL: "rope_theta" */
+  const char *share;        /* the share of a head that is rotated; NULL: "partial_rotary_factor" */
+  double default_share;     /* 0: 1 */
+  double default_base;      /* 0: 10000 */
   bool interleaved, joined; /* as in struct sl_rotary */
 };
 

@@ -9,8 +9,8 @@ void sl_keep_product(struct sl_tape *tape);
 /* What torch keeps beside `in`, the inputs of attention, and beside its output, where a kernel set's attention is that
  * of transformers (core/plan/kernels.h, torch_attention), or of compiled blocks:
  *   - Keys and values that are repeated for every query head: of materialised attention, and where a window gives
- *     scaled_dot_product_attention a mask (integrations/sdpa_attention.py, use_gqa_in_sdpa). torchtitan's compiled blocks
- *     (models/llama/model.py, repeat_kv) keep them always.
+ *     scaled_dot_product_attention a mask (integrations/sdpa_attention.py, use_gqa_in_sdpa). Compiled blocks, which are
+ *     torchtitan's (models/llama/model.py, repeat_kv), keep them always.
  *   - That mask, unless compiled, which every layer converts to the type of q (ATen/native/transformers/attention.cpp,
  *     convert_boolean_attn_mask).
  *   - Of packed rows, q and k as they were before rotation: the rotated ones are new tensors, and v, a view, keeps all

@@ -114,6 +114,15 @@ static enum sl_status column_weights_bwd(struct sl_tape *t, const struct sl_node
   return SL_OK;
 }
 
+/* autograd adds the gradients of one input, of which every product makes its own, by kernels of their own. */
+static enum sl_status add_apart(struct sl_transformer *g, const struct sl_node *n) {
+  struct sl_op sum = sl_transformer_op(g, SL_OP_PASS, n->layer, -1);
+  if (!set_of(g)->adds_apart) return SL_OK;
+  sum.dtype = SL_U8;
+  sum.dim[0] = 3 * sl_dtype_bytes(g->l->compute) * sl_product(g->r, g->c), sum.dim[1] = 1;
+  return sl_transformer_add(g, SL_HALF_INPUT, sum, 0, NULL);
+}
+
 /* The gradient of x from columns first ... end - 1, before the sum over the group: of a single column in its final
  * place, of several in a buffer called `name`. */
 static enum sl_status column_inputs_bwd(struct sl_tape *t, const struct sl_node *n, const char *name, int first,
@@ -126,9 +135,11 @@ static enum sl_status column_inputs_bwd(struct sl_tape *t, const struct sl_node 
     SL_TRY(sl_transformer_temporary(g, &buffer, g->r * g->c, n->layer, name));
     *partial = sl_build_write(g->l, buffer);
   }
-  for (int i = first; i < end && n->out[i] != 0; i++)
+  for (int i = first; i < end && n->out[i] != 0; i++) {
     SL_TRY(input_gradient(g, n, i, sl_gradient_of(t, n->out[i]),
                           i == first ? *partial : sl_build_as(*partial, SL_READ_WRITE), width_of(t, n, i), g->c));
+    if (i > first) SL_TRY(add_apart(g, n));
+  }
   return SL_OK;
 }
 

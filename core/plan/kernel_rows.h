@@ -27,15 +27,27 @@
 /*  kind                     element bytes launches scratch kept kept by   when, weight bytes and launches, types */
 
 /* q, k and v are copied apart before the kernel, as are their gradients after it: read and written once. */
+#define COPIES_FOR_PRODUCTS                                                                                            \
+    {SL_OP_ATTENTION_FWD,    QKV,     4,    3,       0,      0,   NOTHING, ALWAYS, 0, 0, NOT_32},                      \
+    {SL_OP_ATTENTION_BWD,    QKV,     4,    3,       0,      0,   NOTHING, ALWAYS, 0, 0, NOT_32},                      \
+    {SL_OP_ATTENTION_FWD,    QKV,     8,    3,       0,      0,   NOTHING, ALWAYS, 0, 0, IN_32},                       \
+    {SL_OP_ATTENTION_BWD,    QKV,     8,    3,       0,      0,   NOTHING, ALWAYS, 0, 0, IN_32}
 #define COPIES_OF_QKV                                                                                                  \
     {SL_OP_FLASH_FWD,        QKV,     4,    3,       0,      0,   NOTHING, ALWAYS, 0, 0, NOT_32},                      \
     {SL_OP_FLASH_BWD,        QKV,     4,    3,       0,      0,   NOTHING, ALWAYS, 0, 0, NOT_32},                      \
-    {SL_OP_ATTENTION_FWD,    QKV,     4,    3,       0,      0,   NOTHING, ALWAYS, 0, 0, NOT_32},                      \
-    {SL_OP_ATTENTION_BWD,    QKV,     4,    3,       0,      0,   NOTHING, ALWAYS, 0, 0, NOT_32},                      \
     {SL_OP_FLASH_FWD,        QKV,     8,    3,       0,      0,   NOTHING, ALWAYS, 0, 0, IN_32},                       \
     {SL_OP_FLASH_BWD,        QKV,     8,    3,       0,      0,   NOTHING, ALWAYS, 0, 0, IN_32},                       \
-    {SL_OP_ATTENTION_FWD,    QKV,     8,    3,       0,      0,   NOTHING, ALWAYS, 0, 0, IN_32},                       \
-    {SL_OP_ATTENTION_BWD,    QKV,     8,    3,       0,      0,   NOTHING, ALWAYS, 0, 0, IN_32}
+    COPIES_FOR_PRODUCTS
+/* scaled_dot_product_attention reads q, k and v where they are. Behind its backward the gradients of what was rotated
+ * lie as (heads, tokens) and are copied for the products before (dq: 4; dk, half of k and v: 2), and those of packed
+ * rows are concatenated (4). In fp32 all of it is twice that. */
+#define GRADIENTS_OF_QKV                                                                                               \
+    {SL_OP_FLASH_BWD,        Q,       4,    1,       0,      0,   NOTHING, SL_IF_ROTARY, 0, 0, NOT_32},                \
+    {SL_OP_FLASH_BWD,        KV,      2,    1,       0,      0,   NOTHING, SL_IF_ROTARY, 0, 0, NOT_32},                \
+    {SL_OP_FLASH_BWD,        QKV,     4,    1,       0,      0,   NOTHING, SL_IF_QKV_PACKED, 0, 0, NOT_32},            \
+    {SL_OP_FLASH_BWD,        Q,       8,    1,       0,      0,   NOTHING, SL_IF_ROTARY, 0, 0, IN_32},                 \
+    {SL_OP_FLASH_BWD,        KV,      4,    1,       0,      0,   NOTHING, SL_IF_ROTARY, 0, 0, IN_32},                 \
+    {SL_OP_FLASH_BWD,        QKV,     8,    1,       0,      0,   NOTHING, SL_IF_QKV_PACKED, 0, 0, IN_32}
 /* t cos (4 bytes), rotate_half (half of it negated, 2; concatenated, 4), times sin (4), their sum (6), concatenated
  * with what is not rotated (4), less our 4; the backward undoes them one by one. In fp32 all of it is twice that. */
 #define ROTARY_IN_PYTHON                                                                                               \
@@ -49,9 +61,9 @@
     {SL_OP_ROPE,             OP,      40,   5,       12,     0,   NOTHING, ALWAYS, 0, 0, IN_32},                       \
     {SL_OP_ROPE,             OP,      40,   6,       12,     0,   NOTHING, ALWAYS, 0, 0, UNDER}
 /* silu(gate) (4) is a tensor of its own, kept for the product (6), less our 6. The backward: gradients of both factors
- * (12) and that of silu (6), less our 10; those of the factors and of their product are live at once (6). Where gate and
- * up are the halves of one tensor, the backward of torch.chunk concatenates their gradients (8). In fp32 all of it is
- * twice that. */
+ * (12) and that of silu (6), less our 10; those of the factors and of their product are live at once (6). Where gate
+ * and up are the halves of one tensor, the backward of torch.chunk concatenates their gradients (8). In fp32 all of it
+ * is twice that. */
 #define SWIGLU_IN_PYTHON                                                                                               \
     {SL_OP_SWIGLU_FWD,       OP,      4,    1,       0,      2,   SL_OP_SWIGLU_BWD, ALWAYS, 0, 0, NOT_32},             \
     {SL_OP_SWIGLU_BWD,       OP,      8,    2,       6,      0,   NOTHING, ALWAYS, 0, 0, NOT_32},                      \
@@ -129,16 +141,16 @@
     {SL_OP_ATTENTION_BWD,    OP,      20,   3,       6,      0,   NOTHING, when, 0, 0, NOT_32},                        \
     {SL_OP_ATTENTION_FWD,    OP,      28,   3,       8,      0,   NOTHING, when, 0, 0, IN_32},                         \
     {SL_OP_ATTENTION_BWD,    OP,      20,   2,       8,      0,   NOTHING, when, 0, 0, IN_32}
-/* transformers' GPT-2 computes it in the type of the scores (modeling_gpt2.py of 2021 to 2025, _attn): divided (4), chosen
- * by the causal mask (5), the padding's added (4), softmax (4); the backward: softmax's (6), chosen (5), divided (4). In
- * fp32 it is counted as above. */
+/* transformers' GPT-2 computes it in the type of the scores (modeling_gpt2.py of 2021 to 2025, _attn): divided (4),
+ * chosen by the causal mask (5), the padding's added (4), softmax (4); the backward: softmax's (6), chosen (5),
+ * divided (4). In fp32 it is counted as above. */
 #define SOFTMAX_OF_GPT2(when)                                                                                          \
     {SL_OP_ATTENTION_FWD,    OP,      17,   4,       4,      0,   NOTHING, when, 0, 0, IN_16},                         \
     {SL_OP_ATTENTION_BWD,    OP,      15,   3,       4,      0,   NOTHING, when, 0, 0, IN_16}
 /* Cast to fp32 (6), squared (8), averaged (4), scaled (8), cast back (6), times the weight (4), less our 4; the
  * backward mirrors these with twice as many operands. x in fp32 (4) and the scaled x in 16 bits (2) are kept, but not
- * x itself (2), which we do. Five fp32 tensors of the backward are live at once, less ours. The weight's are the product
- * of its gradient and the scaled x (6) and the sum of that (2), less the 4 that our own half reads.
+ * x itself (2), which we do. Five fp32 tensors of the backward are live at once, less ours. The weight's are the
+ * product of its gradient and the scaled x (6) and the sum of that (2), less the 4 that our own half reads.
  * Of fp32 x nothing is cast: squared (8), averaged (4), scaled (8), times the weight (8), less our 8; of the
  * backward the two casts (12) are gone, what was in 16 bits is twice that (12), and ours is 6 more. Only the scaled
  * x is kept beside x, in fp32. */

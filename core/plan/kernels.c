@@ -19,7 +19,7 @@ static const struct sl_kernel_row megatron_unfused[] = {
     RMSNORM_IN_PYTHON(SL_UNLESS_FUSED_NORM), RMSNORM_OF_FP32(SL_UNLESS_FUSED_NORM), LAYERNORM_OF_TORCH(SL_UNLESS_FUSED_NORM), ROTARY_IN_PYTHON, SWIGLU_IN_PYTHON,
     GRADIENTS_ADDED, LOSS_OF_MEGATRON(ALWAYS), ADAM_OF_MEGATRON, END};
 static const struct sl_kernel_row torch_eager[] = {
-    COPIES_OF_QKV, RING_OF_TORCH, CAPPED_SCORES, DROPOUT_OF_SCORES,
+    COPIES_FOR_PRODUCTS, GRADIENTS_OF_QKV, RING_OF_TORCH, CAPPED_SCORES, DROPOUT_OF_SCORES,
     SOFTMAX_OF_TORCH(SL_UNLESS_SOFTMAX_IN_16_BITS), SOFTMAX_OF_GPT2(SL_IF_SOFTMAX_IN_16_BITS), RMSNORM_IN_PYTHON(SL_UNLESS_SCALED_IN_FP32),
     RMSNORM_SCALED_IN_FP32(SL_IF_SCALED_IN_FP32), RMSNORM_OF_FP32(ALWAYS), LAYERNORM_OF_TORCH(ALWAYS), ROTARY_OF_TRANSFORMERS,
     SWIGLU_IN_PYTHON, GELU_IN_PYTHON, RELU_OF_TORCH, GRADIENTS_ADDED, LOSS_OF_TORCH, GRAD_SCALER, END};
@@ -66,7 +66,7 @@ static const struct sl_kernel_set sets[] = {
                   "what its policy chose (torch/utils/checkpoint.py, _CachingTorchDispatchMode); gathered inputs are what a "
                   "product of DTensors keeps",
         .accumulation = SL_ACCUMULATE_APART, .keeps_gathered = true, .rearranges_gathered = true, .exchanges_repeated = true,
-        .torch_attention = true, .keeps_products = true, .cublas_workspaces = true, .rows = torch_eager},
+        .adds_apart = true, .torch_attention = true, .keeps_products = true, .cublas_workspaces = true, .rows = torch_eager},
     [SL_KERNELS_TORCH_COMPILE] = {.name = "torch-compile",
         .source = "torchtitan of June 2025: each TransformerBlock compiled (models/llama3/parallelize_llama.py, apply_compile) "
                   "and the loss, too (components/loss.py); gathered inputs are what torch.mm keeps",
@@ -174,6 +174,10 @@ static bool holds(const struct sl_kernel_row *row, const struct sl_config *confi
     return !compiles_loss_apart(config);
   case SL_IF_GATE_PACKED:
     return op->flags & SL_OP_PACKED_GATE;
+  case SL_IF_QKV_PACKED:
+    return !(op->flags & SL_OP_APART);
+  case SL_IF_ROTARY:
+    return form->positions == SL_POSITIONS_ROTARY;
   case SL_IF_GELU_IN_PYTHON:
     return form->activation == SL_ACTIVATION_GELU_TANH && !form->gelu_of_torch;
   case SL_IF_RELU:

@@ -45,11 +45,11 @@ enum sl_accumulation {
   SL_ACCUMULATE_FUSED_ANY /* by the product, to fp32 or to sums in the type of the factors */
 };
 
-/* When a row applies: always; depending on shardlab.fused_norm, fused_softmax or cross_entropy_loss_fusion, for a
- * set that has both forms; for an op with dropout; for fp16, in parameters or by GradScaler; with recomputation by op; for
- * attention over more than one sequence; under context parallelism, or only without it; where the loss is compiled apart,
- * or only where it is not; for a gate and what it gates in one tensor; or by how transformers
- * computes what the model has: GELU and ReLU, softmax, caps, RMSNorm. */
+/* When a row applies: always; depending on shardlab.fused_norm, fused_softmax or cross_entropy_loss_fusion, for a set
+ * that has both forms; for an op with dropout; for fp16, in parameters or by GradScaler; with recomputation by op; for
+ * attention over more than one sequence; under context parallelism, or only without it; where the loss is compiled
+ * apart, or only where it is not; for a gate and what it gates, or q, k and v, in one tensor; for rotary positions; or
+ * by how transformers computes what the model has: GELU and ReLU, softmax, caps, RMSNorm. */
 enum sl_kernel_when {
   SL_ALWAYS,
   SL_UNLESS_FUSED_NORM,
@@ -67,6 +67,8 @@ enum sl_kernel_when {
   SL_IF_LOSS_APART, /* compiled apart from the model, as torchtitan does under FSDP2 */
   SL_UNLESS_LOSS_APART,
   SL_IF_GATE_PACKED,
+  SL_IF_QKV_PACKED,
+  SL_IF_ROTARY,
   SL_IF_GELU_IN_PYTHON,
   SL_IF_RELU,
   SL_IF_RELU2,
@@ -139,13 +141,15 @@ struct sl_kernel_set {
   /* Tensor-parallel collectives are plain torch.distributed calls inside autograd: both gradients of a product are
    * computed, then the input's is summed over the group, and the compute stream waits for that. */
   bool waits_for_sums;
+  /* products of one input each make its gradient, and these are added by kernels of their own */
+  bool adds_apart;
   /* gate and up are separate modules: each sums the gradient of its input, and then the two are added */
   bool sums_apart;
   /* "flash-on-gpu" is cuDNN's attention from this compute capability on; 0: on no device. Transformer Engine's choice
    * (pytorch/attention/dot_product_attention/utils.py, get_attention_backend: Hopper and later). */
   double cudnn_from;
-  /* Attention is called as transformers does (integrations/sdpa_attention.py, and eager_attention_forward of its models):
-   * models/kept.h says what torch keeps of that beside its inputs and its output. */
+  /* Attention is called as transformers does (integrations/sdpa_attention.py, and eager_attention_forward of its
+   * models): models/kept.h says what torch keeps of that beside its inputs and its output. */
   bool torch_attention;
   bool keeps_products; /* recomputation by op keeps the tensors that it selected even where no backward reads them */
   bool recomputes_all; /* full recomputation repeats a block to its end, otherwise only as far as its backward needs */

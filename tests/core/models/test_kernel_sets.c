@@ -85,7 +85,10 @@ static void expected(const struct sl_plan *plan, bool flash, int64_t *bytes, int
   *bytes = *launches = 0;
   for (size_t i = 0; i < sizeof counted / sizeof *counted; i++) {
     const struct sl_kernel_row *row = NULL;
-    const struct sl_op op = {.kind = counted[i].kind, .dim = {B}, .flags = packed};
+    const bool attends = counted[i].kind == SL_OP_FLASH_FWD || counted[i].kind == SL_OP_FLASH_BWD;
+    const struct sl_op op = {.kind = counted[i].kind,
+                             .dim = {B},
+                             .flags = attends && plan->model->form.qkv == SL_QKV_APART ? SL_OP_APART : packed};
     while ((row = sl_kernel_row(plan->config, &plan->model->form, &op, row)) != NULL) {
       const int64_t of[] = {[SL_ELEMENT_OF_OP] = counted[i].elements,
                             [SL_ELEMENT_OF_Q] = R * HEADS * HEAD,
@@ -97,6 +100,9 @@ static void expected(const struct sl_plan *plan, bool flash, int64_t *bytes, int
       *launches += row->launches * counted[i].ops;
     }
   }
+  if (!sl_kernel_set(plan->config->sl.kernels)->adds_apart) return;
+  *bytes += (2 + 1) * LAYERS * 3 * 2 * R * C; /* the gradients of q's, k's and v's input, and of gate's and up's */
+  *launches += (2 + 1) * LAYERS;
 }
 
 static void passes_are_those_of_the_rows(void **state) {
