@@ -26,7 +26,8 @@ struct passes {
   bool *replayed;    /* per layer and row of the set: the backward also contains the op of that row */
   struct kept *kept; /* not read yet, the newest last */
   size_t count, capacity;
-  int ops; /* so many have had their passes */
+  int ops;    /* so many have had their passes */
+  int remade; /* the layer whose first norm is made again, or was last; -2: none */
 };
 
 /* What the passes of a backward have read of `kept`: of which forward (-1: nothing yet), down to where. */
@@ -74,12 +75,22 @@ static enum sl_status bytes_buffer(const struct passes *p, int32_t *out, int64_t
                          sl_op_name(op->kind), name);
 }
 
+/* Bytes an element that are kept beside those of the row: rows of RMSNorm in 16 bits take it that x itself is not kept
+ * (kernel_rows.h), but the input of a block that is made again is. */
+static int kept_beside(struct passes *p, const struct sl_kernel_row *row, const struct sl_op *op, bool backward) {
+  const bool norm = p->set->torch_attention && op->kind == SL_OP_RMSNORM_FWD && row->types == SL_IN_16_BITS;
+  if (!norm || !backward || p->remade == op->layer || p->l->plan->model->form.norms == SL_NORMS_AFTER) return 0;
+  p->remade = op->layer;
+  return 2;
+}
+
 /* Keeps what the pass after `op` says; nothing if the backward recomputes it. */
 static enum sl_status keep(struct passes *p, const struct sl_kernel_row *row, const struct sl_op *op, bool backward,
                            struct sl_op *pass, struct sl_operand *operand, int *n) {
   int32_t buffer;
   if (!backward && *replayed_at(p, op, row)) return SL_OK;
-  SL_TRY(bytes_buffer(p, &buffer, row->kept * elements_of(row, op), op, "kept"));
+  const int bytes = row->kept + kept_beside(p, row, op, backward);
+  SL_TRY(bytes_buffer(p, &buffer, bytes * elements_of(row, op), op, "kept"));
   if (!backward) sl_build_slots(p->l, buffer, SL_SLOT_ACTIVATION);
   if (backward && p->l->stage->split) sl_build_slots(p->l, buffer, SL_SLOT_WEIGHT);
   SL_TRY(sl_grow(&p->kept, &p->capacity, p->count + 1, sizeof *p->kept));
@@ -182,7 +193,7 @@ static enum sl_status add_all(struct passes *p, struct sl_drafts *drafts, bool b
 }
 
 enum sl_status sl_models_add_passes(struct sl_lowering *l) {
-  struct passes p = {.l = l, .set = sl_kernel_set(l->plan->config->sl.kernels)};
+  struct passes p = {.l = l, .set = sl_kernel_set(l->plan->config->sl.kernels), .remade = -2};
   enum sl_status status;
   while (p.set->rows[p.rows].kind != SL_OP_COUNT) p.rows++;
   if (p.rows == 0) return SL_OK;

@@ -17,8 +17,7 @@ fp32, and Qwen 3 under autocast, whose norms of q and k scale in 16 bits. Of com
 of queries are transformers'; the other is torchtitan's block, written out here.
 
 The peak is that of the bytes of all storages that a forward and backward has alive, with gradient checkpointing, parameters and
-gradients included, each storage in whole blocks of 512 bytes. JOINED are counted in 16 bits alone, as above; models with RMSNorm
-in fp32 alone, since of a block that is recomputed the 16-bit input is kept beside its fp32 copy, which is not predicted.
+gradients included, each storage in whole blocks of 512 bytes. JOINED are counted in 16 bits alone, as above.
 """
 import collections
 import contextlib
@@ -261,8 +260,9 @@ SIZES = {"vocab_size": 1000, "hidden_size": 256, "num_hidden_layers": 6, "num_at
          "tie_word_embeddings": False}
 GATED = dict(SIZES, num_key_value_heads=2, intermediate_size=704)
 PEAKS = {  # model: its types
-    "llama": (GATED, ["fp32"]), "qwen3": (dict(GATED, head_dim=32), ["fp32"]), "gemma": (dict(GATED, head_dim=32), ["fp32"]),
-    "olmo2": (GATED, ["fp32", "bf16"]), "arcee": (GATED, ["fp32"]), "phi": (GATED, ["bf16"]), "stablelm": (GATED, ["bf16"]),
+    "llama": (GATED, ["fp32", "bf16"]), "qwen3": (dict(GATED, head_dim=32), ["fp32", "bf16"]),
+    "gemma": (dict(GATED, head_dim=32), ["fp32", "bf16"]), "olmo2": (GATED, ["fp32", "bf16"]), "arcee": (GATED, ["fp32"]),
+    "phi3": (dict(GATED, pad_token_id=0), ["bf16"]), "phi": (GATED, ["bf16"]), "stablelm": (GATED, ["bf16"]),
     "gpt_neox": (dict(SIZES, intermediate_size=1024), ["bf16"]),
     "opt": (dict(SIZES, ffn_dim=1024, word_embed_proj_dim=256, dropout=0.0), ["fp32", "bf16"]),
     "gpt2": ({"vocab_size": 1000, "n_embd": 256, "n_layer": 6, "n_head": 8, "n_positions": 512, "attn_pdrop": 0.0, "embd_pdrop": 0.0,
