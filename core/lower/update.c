@@ -162,7 +162,7 @@ static enum sl_status parameter_target(struct sl_lowering *l, struct sl_owned ru
 /* What a framework's optimizer does in addition to ours: bytes and launches of its rows. */
 static enum sl_status emit_beside(const struct sl_lowering *l, struct sl_program *p, const struct sl_op *update) {
   for (const struct sl_kernel_row *row = NULL;
-       (row = sl_kernel_row(l->plan->config, &l->plan->model->form, update, row)) != NULL;) {
+       (row = sl_kernel_row(l->plan->config, l->plan->model, update, row)) != NULL;) {
     struct sl_op pass = sl_zero_op(SL_OP_PASS, SL_U8, SL_PHASE_STEP, row->bytes * update->dim[0]);
     pass.dim[1] = row->launches;
     SL_TRY(sl_build_emit(p, pass, 0, NULL));

@@ -38,7 +38,7 @@ struct reading {
 
 static const struct sl_kernel_row *row_after(const struct passes *p, const struct sl_op *op,
                                              const struct sl_kernel_row *row) {
-  return sl_kernel_row(p->l->plan->config, &p->l->plan->model->form, op, row);
+  return sl_kernel_row(p->l->plan->config, p->l->plan->model, op, row);
 }
 
 static int layer_index(const struct passes *p, const struct sl_op *op) {

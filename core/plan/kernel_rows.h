@@ -160,6 +160,11 @@
 #define RMSNORM_OF_FP32(when)                                                                                          \
     {SL_OP_RMSNORM_FWD,      OP,      20,   4,       4,      4,   SL_OP_RMSNORM_BWD, when, 0, 0, STREAM_32},           \
     {SL_OP_RMSNORM_BWD,      OP,      56,   11,      16,     0,   NOTHING, when, 8, 1, STREAM_32}
+/* Of x in 16 bits under autocast, which is cast apart: the same, but the scaled x goes back to 16 bits (6), which is
+ * kept, before it is multiplied by an fp32 weight (10 for 8); the backward mirrors that. */
+#define RMSNORM_OF_16_BITS(when)                                                                                       \
+    {SL_OP_RMSNORM_FWD,      OP,      28,   5,       4,      2,   SL_OP_RMSNORM_BWD, when, 0, 0, UNDER},               \
+    {SL_OP_RMSNORM_BWD,      OP,      66,   12,      16,     0,   NOTHING, when, 8, 1, UNDER}
 /* Scaling's is assumed to keep the 16-bit x as well (core/nn/norm/rms_norm.py): of hagemann's 664 verdicts 97.9 % are
  * right with it, and 96.2 % without. */
 #define RMSNORM_OF_SCALING(when)                                                                                       \

@@ -21,7 +21,7 @@ static const struct sl_kernel_row megatron_unfused[] = {
 static const struct sl_kernel_row torch_eager[] = {
     COPIES_FOR_PRODUCTS, GRADIENTS_OF_QKV, RING_OF_TORCH, CAPPED_SCORES, DROPOUT_OF_SCORES,
     SOFTMAX_OF_TORCH(SL_UNLESS_SOFTMAX_IN_16_BITS), SOFTMAX_OF_GPT2(SL_IF_SOFTMAX_IN_16_BITS), RMSNORM_IN_PYTHON(SL_UNLESS_SCALED_IN_FP32),
-    RMSNORM_SCALED_IN_FP32(SL_IF_SCALED_IN_FP32), RMSNORM_OF_FP32(ALWAYS), LAYERNORM_OF_TORCH(ALWAYS), ROTARY_OF_TRANSFORMERS,
+    RMSNORM_SCALED_IN_FP32(SL_IF_SCALED_IN_FP32), RMSNORM_OF_FP32(SL_UNLESS_NORM_OF_16_BITS), RMSNORM_OF_16_BITS(SL_IF_NORM_OF_16_BITS), LAYERNORM_OF_TORCH(ALWAYS), ROTARY_OF_TRANSFORMERS,
     SWIGLU_IN_PYTHON, GELU_IN_PYTHON, RELU_OF_TORCH, GRADIENTS_ADDED, LOSS_OF_TORCH, GRAD_SCALER, END};
 static const struct sl_kernel_row torch_compile[] = {
     BLOCK_BY_INDUCTOR, RING_OF_TORCH, FUSED_SOFTMAX(ALWAYS), LOSS_BY_INDUCTOR, GRAD_SCALER, END};
@@ -140,8 +140,15 @@ static bool softmax_in_16_bits(const struct sl_config *config, const struct sl_f
   return form->softmax_of_scores && types_of(config) == SL_IN_16_BITS;
 }
 
-static bool holds(const struct sl_kernel_row *row, const struct sl_config *config, const struct sl_form *form,
+/* Under torch.autocast norms of q and k (transformers' Qwen3RMSNorm) cast products in 16 bits to fp32, and back. */
+static bool norm_of_16_bits(const struct sl_config *config, const struct sl_model *model, const struct sl_op *op) {
+  const bool of_heads = model->form.qk_norm == SL_QK_NORM_HEAD && op->dim[1] == model->head_dim;
+  return of_heads && types_of(config) == SL_UNDER_AUTOCAST && !scales_in_fp32(&model->form);
+}
+
+static bool holds(const struct sl_kernel_row *row, const struct sl_config *config, const struct sl_model *model,
                   const struct sl_op *op) {
+  const struct sl_form *form = &model->form;
   if (!(row->types & types_of(config))) return false;
   switch (row->when) {
   case SL_UNLESS_FUSED_NORM:
@@ -194,15 +201,19 @@ static bool holds(const struct sl_kernel_row *row, const struct sl_config *confi
     return scales_in_fp32(form);
   case SL_UNLESS_SCALED_IN_FP32:
     return !scales_in_fp32(form);
+  case SL_IF_NORM_OF_16_BITS:
+    return norm_of_16_bits(config, model, op);
+  case SL_UNLESS_NORM_OF_16_BITS:
+    return !norm_of_16_bits(config, model, op);
   case SL_ALWAYS:
     break;
   }
   return true;
 }
 
-const struct sl_kernel_row *sl_kernel_row(const struct sl_config *config, const struct sl_form *form,
+const struct sl_kernel_row *sl_kernel_row(const struct sl_config *config, const struct sl_model *model,
                                           const struct sl_op *op, const struct sl_kernel_row *row) {
   for (row = row != NULL ? row + 1 : sl_kernel_set(config->sl.kernels)->rows; row->kind != SL_OP_COUNT; row++)
-    if (row->kind == op->kind && holds(row, config, form, op)) return row;
+    if (row->kind == op->kind && holds(row, config, model, op)) return row;
   return NULL;
 }

@@ -12,7 +12,7 @@
 #pragma once
 
 #include "core/config/config.h"
-#include "core/model/form.h"
+#include "core/model/model.h"
 #include "core/op/op.h"
 
 /* What an element of a row is: one of the op; for attention, one of q, of k and v, or of q, k and v together; or one of
@@ -76,7 +76,9 @@ enum sl_kernel_when {
   SL_UNLESS_SOFTMAX_IN_16_BITS,
   SL_IF_CAPPED,         /* attention's scores are */
   SL_IF_SCALED_IN_FP32, /* norms are multiplied by their weights in fp32 */
-  SL_UNLESS_SCALED_IN_FP32
+  SL_UNLESS_SCALED_IN_FP32,
+  SL_IF_NORM_OF_16_BITS, /* under torch.autocast, of q and k */
+  SL_UNLESS_NORM_OF_16_BITS
 };
 
 /* The types of activations that a row is for, as bits: 16 bits; fp32; or those of torch.autocast, where norms and the
@@ -165,7 +167,7 @@ struct sl_kernel_set {
 
 /* The kernel set of a configuration (shardlab.kernels). Borrowed. */
 const struct sl_kernel_set *sl_kernel_set(enum sl_kernel_choice kernels);
-/* The row after `row` (NULL: the first one) of the configuration's set that applies to an op like `op` of a model of
- * this form; NULL after the last. Reads the op's kind, dropout, flags and dimensions. */
-const struct sl_kernel_row *sl_kernel_row(const struct sl_config *config, const struct sl_form *form,
+/* The row after `row` (NULL: the first one) of the configuration's set that applies to an op like `op` of this model;
+ * NULL after the last. Reads the op's kind, dropout, flags and dimensions. */
+const struct sl_kernel_row *sl_kernel_row(const struct sl_config *config, const struct sl_model *model,
                                           const struct sl_op *op, const struct sl_kernel_row *row);

@@ -4,7 +4,7 @@
 #include "core/plan/strategy.h"
 
 /* The framework whose limits apply; Accelerate adds its own to those of what it wraps. */
-enum sl_family {
+enum sl_preset_family {
   SL_FAMILY_DEEPSPEED = 1,
   SL_FAMILY_DDP = 2,
   SL_FAMILY_ZRO = 4,

@@ -12,8 +12,8 @@ blocks less those with fewer. A GPU keeps the same but for four things, which ar
   - torch.autocast casts the cube of transformers' own GELU to fp32 (pow is on CUDA's list, not on the CPU's). So models with
     that are not counted under autocast.
   - Tensors of fewer numbers than there are tokens are left out: 1 + weight, and scalars.
-Left out are models of which what is predicted is known to differ: Falcon, which has a mask always, GPT-J, which casts q and k to
-fp32, and Qwen 3 under autocast, whose norms of q and k scale in 16 bits. Of compiled models those with as many heads of keys as
+Left out are models of which what is predicted is known to differ: Falcon, which has a mask always, and GPT-J, which casts q and k
+to fp32. Of compiled models those with as many heads of keys as
 of queries are transformers'; the other is torchtitan's block, written out here.
 
 The peak is that of the bytes of all storages that a forward and backward has alive, with gradient checkpointing, parameters and
@@ -67,7 +67,7 @@ def bytes_of(t):
 def counts(config, type_name, attention):
     """Is this what a GPU would keep, and what is predicted?"""
     gelu = AutoConfig.for_model(**config).to_dict()
-    if type_name == "autocast" and (attention != "flash" or config["model_type"] == "qwen3" or "gelu_new" in gelu.values()):
+    if type_name == "autocast" and (attention != "flash" or "gelu_new" in gelu.values()):
         return False
     return config["model_type"] not in JOINED or attention != "flash" or type_name != "fp32"
 

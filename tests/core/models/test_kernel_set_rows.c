@@ -95,7 +95,7 @@ static int scratch_of_loss(const char *kernels, const char *keys) {
   for (size_t i = 0; i < p->op_count; i++) {
     if (p->ops[i].kind != SL_OP_CLASSIFIER) continue;
     for (const struct sl_kernel_row *row = NULL;
-         (row = sl_kernel_row(f.plan.config, &f.model.form, &p->ops[i], row)) != NULL;)
+         (row = sl_kernel_row(f.plan.config, &f.model, &p->ops[i], row)) != NULL;)
       bytes += row->scratch;
   }
   fixture_close(&f);

@@ -89,7 +89,7 @@ static void expected(const struct sl_plan *plan, bool flash, int64_t *bytes, int
     const struct sl_op op = {.kind = counted[i].kind,
                              .dim = {B},
                              .flags = attends && plan->model->form.qkv == SL_QKV_APART ? SL_OP_APART : packed};
-    while ((row = sl_kernel_row(plan->config, &plan->model->form, &op, row)) != NULL) {
+    while ((row = sl_kernel_row(plan->config, plan->model, &op, row)) != NULL) {
       const int64_t of[] = {[SL_ELEMENT_OF_OP] = counted[i].elements,
                             [SL_ELEMENT_OF_Q] = R * HEADS * HEAD,
                             [SL_ELEMENT_OF_KV] = R * 2 * KV * HEAD,
@@ -329,7 +329,7 @@ static void dropped_probabilities_are_a_pass(void **state) {
 static int64_t launches_over(const struct sl_config *config, enum sl_op_kind kind, int64_t sequences) {
   const struct sl_op op = {.kind = kind, .dim = {sequences}};
   int64_t launches = 0;
-  for (const struct sl_kernel_row *row = NULL; (row = sl_kernel_row(config, &(struct sl_form){0}, &op, row)) != NULL;)
+  for (const struct sl_kernel_row *row = NULL; (row = sl_kernel_row(config, &(struct sl_model){0}, &op, row)) != NULL;)
     launches += row->launches;
   return launches;
 }

@@ -29,7 +29,7 @@ static int scratch_of_loss(const char *kernels, const char *preset, enum sl_op_k
   open_config(&config, kernels, preset);
   const struct sl_op op = {.kind = kind, .dtype = SL_BF16};
   int scratch = 0;
-  for (const struct sl_kernel_row *row = NULL; (row = sl_kernel_row(&config, &(struct sl_form){0}, &op, row)) != NULL;)
+  for (const struct sl_kernel_row *row = NULL; (row = sl_kernel_row(&config, &(struct sl_model){0}, &op, row)) != NULL;)
     scratch += row->scratch;
   sl_config_free(&config);
   return scratch;
@@ -40,9 +40,9 @@ static int launches_behind_attention(enum sl_positions positions, unsigned flags
   struct sl_config config;
   open_config(&config, "torch-eager", "ddp");
   const struct sl_op op = {.kind = SL_OP_FLASH_BWD, .dtype = SL_BF16, .flags = flags};
-  const struct sl_form form = {.positions = positions};
+  const struct sl_model model = {.form.positions = positions};
   int launches = 0;
-  for (const struct sl_kernel_row *row = NULL; (row = sl_kernel_row(&config, &form, &op, row)) != NULL;)
+  for (const struct sl_kernel_row *row = NULL; (row = sl_kernel_row(&config, &model, &op, row)) != NULL;)
     launches += row->launches;
   sl_config_free(&config);
   return launches;
