@@ -43,7 +43,7 @@ static enum sl_status read_decoder(struct sl_model *model, const struct sl_json_
 
 static enum sl_status read_config(struct sl_model *model, const struct sl_json_object *in) {
   struct sl_form *f = &model->form;
-  f->out_in = true;
+  f->out_in = f->masks_always = f->softmax_of_scores = true;
   f->activation = SL_ACTIVATION_GELU;
   SL_TRY(sl_transformer_keys(model, in));
   SL_TRY(read_decoder(model, in));

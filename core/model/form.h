@@ -107,6 +107,7 @@ struct sl_form {
    * cap(x) = attention_cap tanh(x / attention_cap) */
   int64_t attention_scalar; /* scale = 1 / sqrt(attention_scalar); 0: head_dim */
   double attention_cap;     /* 0: none */
+  bool masks_always;        /* transformers gives attention a mask, and copies of q, k and v from packed rows */
   bool softmax_of_scores;   /* transformers computes it in the type of the scores, which are not cast to fp32 */
   double logit_cap;         /* the same for the LM head's logits */
   int64_t

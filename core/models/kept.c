@@ -55,10 +55,12 @@ static int64_t beside_attention(const struct sl_transformer *g, const struct sl_
   const int64_t t = sl_context_share(g).t, window = sl_model_window(model, layer), q = g->h * g->d, kv = g->g * g->d;
   const bool eager = set_of(g)->torch_attention, compiled = set_of(g)->torch_blocks;
   const bool flash = g->l->plan->config->sl.attention != SL_ATTENTION_MATERIALISED;
-  const bool masked = eager && flash && window > 0 && window < t;
-  const bool repeats = q > kv && (masked || (eager && !flash) || compiled);
+  const bool copied = model->form.masks_always, masked = eager && flash && (copied || (window > 0 && window < t));
+  const bool repeats =
+      q > kv && (masked || (eager && !flash) || compiled) && !(copied && flash && model->n_kv_head == 1);
   const bool rotates = (eager || compiled) && flash && model->form.positions == SL_POSITIONS_ROTARY;
-  int64_t of_row = repeats ? 2 * (q - kv) : rotates && in->k == 0 ? q + kv : 0; /* packed rows have no k of their own */
+  /* packed rows have no k of their own */
+  int64_t of_row = repeats ? 2 * (q - kv) : rotates && in->k == 0 && !copied ? q + kv : 0;
   if (rotates && model->form.rotary.joined && !masked && g->l->compute != SL_F32) of_row += q;
   return sl_product(g->r, of_row) + (masked ? sl_product(g->b, sl_product(t, t)) : 0);
 }

@@ -11,6 +11,8 @@ void sl_keep_product(struct sl_tape *tape);
  *   - Keys and values that are repeated for every query head: of materialised attention, and where a window gives
  *     scaled_dot_product_attention a mask (integrations/sdpa_attention.py, use_gqa_in_sdpa). Compiled blocks, which are
  *     torchtitan's (models/llama/model.py, repeat_kv), keep them always.
+ *     A single key of all heads is not repeated by Falcon, which copies q, k and v from packed rows before it rotates
+ *     them, and always has a mask (modeling_falcon.py, _split_heads).
  *   - That mask, unless compiled, which every layer converts to the type of q (ATen/native/transformers/attention.cpp,
  *     convert_boolean_attn_mask).
  *   - Of packed rows, q and k as they were before rotation: the rotated ones are new tensors, and v, a view, keeps all

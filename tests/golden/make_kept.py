@@ -10,10 +10,9 @@ blocks less those with fewer. A GPU keeps the same but for four things, which ar
     heads), where the next product needs no copy. So what concatenates a rotated part of a head with the rest (JOINED) is
     counted in 16 bits and without a window alone.
   - torch.autocast casts the cube of transformers' own GELU to fp32 (pow is on CUDA's list, not on the CPU's). So models with
-    that are not counted under autocast.
+    that are not counted under autocast; nor is Falcon's own linear layer with a bias, which it adds apart.
   - Tensors of fewer numbers than there are tokens are left out: 1 + weight, and scalars.
-Left out are models of which what is predicted is known to differ: Falcon, which has a mask always, and GPT-J, which casts q and k
-to fp32. Of compiled models those with as many heads of keys as
+Left out is GPT-J, which casts q and k to fp32; that is not predicted. Of compiled models those with as many heads of keys as
 of queries are transformers'; the other is torchtitan's block, written out here.
 
 The peak is that of the bytes of all storages that a forward and backward has alive, with gradient checkpointing, parameters and
@@ -35,7 +34,7 @@ import golden
 
 B, T = 2, 64
 HERE = Path(__file__).parent
-LEFT_OUT = ("falcon", "falcon_new", "gptj")
+LEFT_OUT = ("gptj",)
 JOINED = ("gpt_neox", "nemotron", "phi", "phi3", "stablelm")
 GPT2 = {"model_type": "gpt2", "n_embd": 24, "n_layer": 2, "n_head": 6, "n_inner": 20, "n_positions": 64, "vocab_size": 37,
         "attn_pdrop": 0.0, "embd_pdrop": 0.0, "resid_pdrop": 0.0}
@@ -67,7 +66,8 @@ def bytes_of(t):
 def counts(config, type_name, attention):
     """Is this what a GPU would keep, and what is predicted?"""
     gelu = AutoConfig.for_model(**config).to_dict()
-    if type_name == "autocast" and (attention != "flash" or "gelu_new" in gelu.values()):
+    own_linear = config["model_type"] == "falcon" and config.get("bias", False)
+    if type_name == "autocast" and (attention != "flash" or own_linear or "gelu_new" in gelu.values()):
         return False
     return config["model_type"] not in JOINED or attention != "flash" or type_name != "fp32"
 

@@ -3,10 +3,10 @@
 
 raw/pythia_memory.csv has what aflah02/FSDP_Experiments measured in 2024 (Activation Memory Analysis/Measurements, by
 measure_memory_forward_and_backward.ipynb): a forward and a backward of transformers' GPTNeoX in fp32 on one GPU of 80 GB, torch 2.3,
-torch.cuda.max_memory_allocated in 1e9 bytes. Predicted is the same without an optimizer's states (SGD), shardlab's own context
-excepted. The script there holds the model's outputs, logits and keys and values of all blocks, until the backward is over, which
-training does not: where the peak is at the backward's end, they are in what was measured alone. So errors are given apart for peaks
-at the loss.
+torch.cuda.max_memory_allocated and max_memory_reserved in 1e9 bytes. Predicted is the same without an optimizer's states (SGD); what
+CUDA's context takes is in neither. The script there holds the model's outputs, logits and keys and values of all blocks, until the
+backward is over, which training does not: where the peak is at the backward's end, they are in what was measured alone. So errors are
+given apart for peaks at the loss.
 """
 import csv
 import json
@@ -33,28 +33,32 @@ def predict(shardlab, row, folder):
     (folder / "ds.json").write_text(json.dumps({"train_micro_batch_size_per_gpu": int(row["micro_batch"]), "optimizer": {"type": "SGD"}}))
     subprocess.run([shardlab, "predict", "--model", "model.json", "--config", "ds.json", "--preset", "ddp", "--kernels", "torch-eager",
                     "--cluster", "h200x1", "--seq", row["seq_len"], "--quiet", "--json", "out.json"], cwd=folder, check=True)
-    device = json.loads((folder / "out.json").read_text())["memory"]["device"]
-    return device["peak_bytes"] / GB, device["peak_phase"]
+    record = json.loads((folder / "out.json").read_text())
+    needs = record["verdict"]["device"]
+    return record["memory"]["device"]["peak_phase"], needs["peak_bytes"] / GB, (needs["peak_bytes"] + needs["reserve_bytes"]) / GB
 
 
 def main():
     shardlab = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else HERE.parents[2] / "build/release/bin/shardlab").resolve()
-    errors, verdicts = {"forward": [], "later": []}, []
-    print("| model | sequences x tokens | measured [GB] | predicted [GB] | error | peak |\n|---|---|---|---|---|---|")
+    errors, verdicts = {"at the loss": [], "later": [], "reserved": []}, []
+    print("| model | sequences x tokens | measured [GB] | predicted [GB] | error | peak | reserved [GB] | predicted [GB] | error |")
+    print("|---|---|---|---|---|---|---|---|---|")
     with open(HERE / "raw/pythia_memory.csv", newline="") as file, tempfile.TemporaryDirectory() as folder:
         for row in csv.DictReader(file):
-            peak, phase = predict(shardlab, row, pathlib.Path(folder))
+            phase, peak, reserved = predict(shardlab, row, pathlib.Path(folder))
             verdicts.append((peak <= ROOM_GB) == (row["status"] == "ok"))
+            case = f"| {row['model']} | {row['micro_batch']} x {row['seq_len']} "
             if row["status"] != "ok":
-                print(f"| {row['model']} | {row['micro_batch']} x {row['seq_len']} | out of memory | {peak:.2f} | | {phase} |")
+                print(case + f"| out of memory | {peak:.2f} | | {phase} | | {reserved:.2f} | |")
                 continue
-            measured = float(row["allocated_gb"])
-            error = 100 * (peak / measured - 1)
-            errors["forward" if phase == "forward" else "later"].append(abs(error))
-            print(f"| {row['model']} | {row['micro_batch']} x {row['seq_len']} | {measured:.2f} | {peak:.2f} | {error:+.1f} % | {phase} |")
-    for phase, all_of in errors.items():
-        print(f"\npeak {'at the loss' if phase == 'forward' else 'later'}: {len(all_of)} rows, mean {statistics.mean(all_of):.1f} %, "
-              f"median {statistics.median(all_of):.1f} %, largest {max(all_of):.1f} %")
+            measured, held = float(row["allocated_gb"]), float(row["reserved_gb"])
+            off, held_off = 100 * (peak / measured - 1), 100 * (reserved / held - 1)
+            errors["at the loss" if phase == "forward" else "later"].append(abs(off))
+            errors["reserved"].append(abs(held_off))
+            print(case + f"| {measured:.2f} | {peak:.2f} | {off:+.1f} % | {phase} | {held:.2f} | {reserved:.2f} | {held_off:+.1f} % |")
+    for what, all_of in errors.items():
+        print(f"\n{what}: {len(all_of)} rows, mean {statistics.mean(all_of):.1f} %, median {statistics.median(all_of):.1f} %, "
+              f"largest {max(all_of):.1f} %")
     print(f"\nfits or not: {sum(verdicts)} of {len(verdicts)} right")
 
 
