@@ -1,4 +1,4 @@
 # torch.compile keeps k and v as they are, not repeated for every query head.
 # file: core/models/kept.c
 # tests: test_kept
-s/ || compiled) / ) /
+s/!flash) || compiled) /!flash)) /
