@@ -146,9 +146,40 @@ static bool norm_of_16_bits(const struct sl_config *config, const struct sl_mode
   return of_heads && types_of(config) == SL_UNDER_AUTOCAST && !scales_in_fp32(&model->form);
 }
 
+/* Conditions by how transformers computes what the model has. */
+static bool holds_of_model(enum sl_kernel_when when, const struct sl_config *config, const struct sl_model *model,
+                           const struct sl_op *op) {
+  const struct sl_form *form = &model->form;
+  switch (when) {
+  case SL_IF_ROTARY:
+    return form->positions == SL_POSITIONS_ROTARY;
+  case SL_IF_GELU_IN_PYTHON:
+    return form->activation == SL_ACTIVATION_GELU_TANH && !form->gelu_of_torch;
+  case SL_IF_RELU:
+    return form->activation == SL_ACTIVATION_RELU;
+  case SL_IF_RELU2:
+    return form->activation == SL_ACTIVATION_RELU2;
+  case SL_IF_SOFTMAX_IN_16_BITS:
+    return softmax_in_16_bits(config, form);
+  case SL_UNLESS_SOFTMAX_IN_16_BITS:
+    return !softmax_in_16_bits(config, form);
+  case SL_IF_CAPPED:
+    return form->attention_cap > 0;
+  case SL_IF_SCALED_IN_FP32:
+    return scales_in_fp32(form);
+  case SL_UNLESS_SCALED_IN_FP32:
+    return !scales_in_fp32(form);
+  case SL_IF_NORM_OF_16_BITS:
+    return norm_of_16_bits(config, model, op);
+  case SL_UNLESS_NORM_OF_16_BITS:
+    return !norm_of_16_bits(config, model, op);
+  default:
+    return true;
+  }
+}
+
 static bool holds(const struct sl_kernel_row *row, const struct sl_config *config, const struct sl_model *model,
                   const struct sl_op *op) {
-  const struct sl_form *form = &model->form;
   if (!(row->types & types_of(config))) return false;
   switch (row->when) {
   case SL_UNLESS_FUSED_NORM:
@@ -183,32 +214,9 @@ static bool holds(const struct sl_kernel_row *row, const struct sl_config *confi
     return op->flags & SL_OP_PACKED_GATE;
   case SL_IF_QKV_PACKED:
     return !(op->flags & SL_OP_APART);
-  case SL_IF_ROTARY:
-    return form->positions == SL_POSITIONS_ROTARY;
-  case SL_IF_GELU_IN_PYTHON:
-    return form->activation == SL_ACTIVATION_GELU_TANH && !form->gelu_of_torch;
-  case SL_IF_RELU:
-    return form->activation == SL_ACTIVATION_RELU;
-  case SL_IF_RELU2:
-    return form->activation == SL_ACTIVATION_RELU2;
-  case SL_IF_SOFTMAX_IN_16_BITS:
-    return softmax_in_16_bits(config, form);
-  case SL_UNLESS_SOFTMAX_IN_16_BITS:
-    return !softmax_in_16_bits(config, form);
-  case SL_IF_CAPPED:
-    return form->attention_cap > 0;
-  case SL_IF_SCALED_IN_FP32:
-    return scales_in_fp32(form);
-  case SL_UNLESS_SCALED_IN_FP32:
-    return !scales_in_fp32(form);
-  case SL_IF_NORM_OF_16_BITS:
-    return norm_of_16_bits(config, model, op);
-  case SL_UNLESS_NORM_OF_16_BITS:
-    return !norm_of_16_bits(config, model, op);
-  case SL_ALWAYS:
-    break;
+  default:
+    return holds_of_model(row->when, config, model, op);
   }
-  return true;
 }
 
 const struct sl_kernel_row *sl_kernel_row(const struct sl_config *config, const struct sl_model *model,

@@ -100,9 +100,8 @@ static void expected(const struct sl_plan *plan, bool flash, int64_t *bytes, int
       *launches += row->launches * counted[i].ops;
     }
   }
-  if (!sl_kernel_set(plan->config->sl.kernels)->adds_apart) return;
-  *bytes += (2 + 1) * LAYERS * 3 * 2 * R * C; /* the gradients of q's, k's and v's input, and of gate's and up's */
-  *launches += (2 + 1) * LAYERS;
+  const bool adds = sl_kernel_set(plan->config->sl.kernels)->adds_apart; /* for q, k and v; for gate and up */
+  *bytes += adds * (2 + 1) * LAYERS * 3 * 2 * R * C, *launches += adds * (2 + 1) * LAYERS;
 }
 
 static void passes_are_those_of_the_rows(void **state) {
@@ -150,8 +149,7 @@ static double activation_bytes(const struct fixture *f) {
   return (double)f->job.classes[0].memory[SL_SPACE_DEVICE].category_max[SL_CATEGORY_ACTIVATION];
 }
 
-/* Eager RMSNorm keeps 4 bytes an element more than ours, twice a layer and once at the end, unless the layer is made
- * again. At the peak its backward may run, which needs 18. */
+/* Eager RMSNorm keeps 4 bytes an element more than ours, unless its layer is made again. Its backward needs 18. */
 static void what_is_kept_lives_until_its_backward(void **state) {
   (void)state;
   const char *const recompute[] = {"none", "full"};
