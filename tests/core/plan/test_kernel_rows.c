@@ -48,7 +48,7 @@ static int launches_behind_attention(enum sl_positions positions, unsigned flags
   return launches;
 }
 
-/* As many as a dispatcher of torch 2.15 counts for transformers' OPT, GPT-2, Llama and GPT-NeoX: none; the gradients of
+/* As many as tests/peers/eager_kernels.py counts for transformers' OPT, GPT-2, Llama and GPT-NeoX: none; the gradients of
  * packed rows concatenated; those of what was rotated copied; both. */
 static void gradients_of_attention_are_put_in_order(void **state) {
   (void)state;
