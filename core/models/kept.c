@@ -14,10 +14,10 @@ static int layer_of(const struct sl_tape *t) {
 
 /* ---- the rule ---- */
 
+/* Nothing is launched for it. */
 static enum sl_status pass(struct sl_tape *t, const struct sl_node *n, unsigned flags, struct sl_operand kept) {
   struct sl_op pass = sl_transformer_op(&t->g, SL_OP_PASS, n->layer, -1);
   pass.dtype = SL_U8;
-  pass.dim[0] = pass.dim[1] = n->kind; /* which take as long as a launch, or no time */
   pass.flags = flags;
   return SL_BUILD_DRAFT(t->g.drafts, pass, kept);
 }
@@ -32,10 +32,9 @@ static enum sl_status backward(struct sl_tape *t, const struct sl_node *n) {
   return pass(t, n, SL_OP_READS_KEPT, sl_tape_at(t, n->out[0]));
 }
 
-static void keep(struct sl_tape *t, const struct sl_rule *rule, int launches, const char *name, int64_t bytes,
-                 enum sl_made made) {
+static void keep(struct sl_tape *t, const struct sl_rule *rule, const char *name, int64_t bytes, enum sl_made made) {
   const int kept = sl_tape_value(t, (struct sl_value){.name = name, .dtype = SL_U8, .count = bytes, .made = made});
-  sl_tape_node(t, (struct sl_node){.rule = rule, .out = {kept}, .kind = launches});
+  sl_tape_node(t, (struct sl_node){.rule = rule, .out = {kept}});
 }
 
 /* ---- the last product ---- */
@@ -44,7 +43,7 @@ void sl_keep_product(struct sl_tape *t) {
   static const struct sl_rule rule = {.reads_out = 1, .ends_branch = true, .forward = forward, .backward = backward};
   const struct sl_transformer *g = &t->g;
   if (sl_recompute_of(g, layer_of(t)) != SL_RECOMPUTE_SELECTIVE_OP || !set_of(g)->keeps_products) return;
-  keep(t, &rule, 1, "mlp.out", sl_dtype_bytes(g->l->dtype) * g->s * g->c, SL_MADE_OUTPUT);
+  keep(t, &rule, "mlp.out", sl_dtype_bytes(g->l->dtype) * g->s * g->c, SL_MADE_OUTPUT);
 }
 
 /* ---- attention ---- */
@@ -69,5 +68,5 @@ void sl_keep_beside_attention(struct sl_tape *t, struct sl_qkv in) {
   static const struct sl_rule rule = {.reads_out = 1, .forward = forward, .backward = backward};
   const struct sl_transformer *g = &t->g;
   const int64_t count = beside_attention(g, &in, layer_of(t));
-  if (count > 0) keep(t, &rule, 0, "attn.kept", sl_product(sl_dtype_bytes(g->l->compute), count), SL_MADE_ELEMENTWISE);
+  if (count > 0) keep(t, &rule, "attn.kept", sl_product(sl_dtype_bytes(g->l->compute), count), SL_MADE_ELEMENTWISE);
 }

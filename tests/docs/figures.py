@@ -1,7 +1,8 @@
 """Figures that pages quote are those of the results that they come from: figures.py BIN ROOT [--plant]
 
 README.md and docs/accuracy.md quote mean errors of experiments/published/training, README.md medians of two experiments' tables, validate_gpu's page
-PyTorch's steps, and the demo's page what `predict` says of its four stages. Of model families and published runs pages say how many there are.
+PyTorch's steps, four pages the errors of Pythia's memory, and the demo's page what `predict` says of its four stages. Of model families and
+published runs pages say how many there are.
 """
 import decimal
 import json
@@ -94,6 +95,23 @@ def of_pytorch(root, binary, accuracy):
         yield f"accuracy: PyTorch's steps are {mean} % off, their memory {memory} %"
 
 
+def of_pythia(root, binary, readme, accuracy):
+    """What pages say of Pythia's memory is what its script prints."""
+    training = root / "experiments/published/training"
+    said = subprocess.run([sys.executable, "-B", training / "pythia_memory.py", binary], capture_output=True, text=True, check=True).stdout
+    rows_of, mean, median = [dict(zip(("at the loss", "later", "reserved"), values))
+                             for values in zip(*re.findall(r"^[\w ]+: (\d+) rows, mean ([\d.]+) %, median ([\d.]+) %", said, re.M))]
+    right, verdicts = re.search(r"^fits or not: (\d+) of (\d+) right", said, re.M).groups()
+    row = (f"peaks at the loss {mean['at the loss']} % off in the mean of {rows_of['at the loss']} rows, what the allocator reserves "
+           f"{mean['reserved']} % of {rows_of['reserved']} (median {median['reserved']}), {right} of {verdicts} verdicts right")
+    short = f"Memory is {mean['reserved']} % off for Pythia under eager PyTorch"
+    page = " ".join((root / "docs/predict.md").read_text().split())
+    for name, text, words in (("experiments", (training / "README.md").read_text(), row), ("README", readme, short), ("accuracy", accuracy, short),
+                              ("predict", page, f"is met within {mean['at the loss']} % (tensors at the loss) and {mean['reserved']} % (reserved")):
+        if words not in text:
+            yield f"{name}: does not say '{words}'"
+
+
 def of_demo(root, binary):
     text = (root / "experiments/demo/README.md").read_text()
     for stage in range(4):
@@ -113,11 +131,14 @@ def main():
     plant = "--plant" in sys.argv
     binary, root = [pathlib.Path(a).resolve() for a in sys.argv[1:] if a != "--plant"]
     readme, accuracy = (root / "README.md").read_text(), (root / "docs/accuracy.md").read_text()
-    found = [*of_published(root, readme, accuracy), *of_counts(root, readme), *of_medians(root, readme), *of_pytorch(root, binary, accuracy), *of_demo(root, binary)]
+    found = [*of_published(root, readme, accuracy), *of_counts(root, readme), *of_medians(root, readme), *of_pytorch(root, binary, accuracy),
+             *of_pythia(root, binary, readme, accuracy), *of_demo(root, binary)]
     if plant and not list(of_published(root, readme.replace("| 257 | 4.0 |", "| 257 | 3.0 |"), accuracy)):
         found.append("a planted figure was not found wrong")
     if plant and len(list(of_counts(root, readme.replace(" families", "0 families").replace(" training runs", "0 training runs")))) != 2:
         found.append("planted counts were not found wrong")
+    if plant and len(list(of_pythia(root, binary, readme.replace("% off for Pythia", "1 % off for Pythia"), accuracy))) != 1:
+        found.append("a planted figure of Pythia's was not found wrong")
     print("\n".join(found) or "0 faults")
     sys.exit(1 if found else 0)
 

@@ -72,24 +72,30 @@ def counts(config, type_name, attention):
     return config["model_type"] not in JOINED or attention != "flash" or type_name != "fp32"
 
 
-def kept_bytes(config, type_name, attention, compiles=False):
-    model = AutoModelForCausalLM.from_config(AutoConfig.for_model(**config), attn_implementation=attention, dtype=TYPES[type_name]).train()
-    known = {t.untyped_storage().data_ptr() for t in [*model.parameters(), *model.buffers()]}
-    saved = {}
-    if compiles:
-        torch._dynamo.reset()
-        model = torch.compile(model, backend=DIVIDES)
+def saved_bytes(forward, held):
+    """What autograd saves of a forward, `held` excepted. The tensors stay alive until all are counted: no address is taken twice."""
+    known, saved = {t.untyped_storage().data_ptr() for t in held}, {}
 
     def pack(t):
         saved[t.untyped_storage().data_ptr()] = t
         return t
 
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda t: t):
+        out = forward()
+    assert out.requires_grad
+    return sum(bytes_of(t) for at, t in saved.items() if at not in known)
+
+
+def kept_bytes(config, type_name, attention, compiles=False):
+    model = AutoModelForCausalLM.from_config(AutoConfig.for_model(**config), attn_implementation=attention, dtype=TYPES[type_name]).train()
+    held = [*model.parameters(), *model.buffers()]
+    if compiles:
+        torch._dynamo.reset()
+        model = torch.compile(model, backend=DIVIDES)
     ids = torch.randint(0, config["vocab_size"], (B, T))
     autocast = torch.autocast("cpu", torch.bfloat16) if type_name == "autocast" else contextlib.nullcontext()
-    with torch.autograd.graph.saved_tensors_hooks(pack, lambda t: t), autocast:
-        outputs = model(input_ids=ids, labels=ids, use_cache=False)  # which holds the graph until all is counted
-    assert outputs.loss.requires_grad
-    return sum(bytes_of(t) for at, t in saved.items() if at not in known)
+    with autocast:
+        return saved_bytes(lambda: model(input_ids=ids, labels=ids, use_cache=False).loss, held)
 
 
 def of_a_model(config):
@@ -164,18 +170,15 @@ def blocks_of_titan(count):
 def compiled_bytes(blocks):
     torch._dynamo.reset()
     modules, angles = blocks_of_titan(blocks)
-    known = {t.untyped_storage().data_ptr() for t in [*modules.parameters(), angles]}
-    saved = {}
-
-    def pack(t):
-        saved[t.untyped_storage().data_ptr()] = t
-        return t
-
     x = torch.randn(B, T, COMPILED["hidden_size"], dtype=torch.bfloat16, requires_grad=True)
-    with torch.autograd.graph.saved_tensors_hooks(pack, lambda t: t):
+
+    def forward():
+        out = x
         for module in modules:
-            x = torch.compile(module, backend=DIVIDES, fullgraph=True)(x, angles)
-    return sum(bytes_of(t) for at, t in saved.items() if at not in known)
+            out = torch.compile(module, backend=DIVIDES, fullgraph=True)(out, angles)
+        return out
+
+    return saved_bytes(forward, [*modules.parameters(), angles])
 
 
 def of_compiled(config):
